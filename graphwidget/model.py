@@ -1,0 +1,607 @@
+"""The words of graphwidget as plain data: what capture writes, what analysis and drawing read.
+
+Nothing here knows torch. A `Snapshot` is the autograd graph at one moment, stored in columns (one
+array per property, one position per node, edge or slot), because a hundred thousand small objects
+cost more than walking the graph. `Node` and `SavedTensor` are light views on a position, made on
+demand and never stored.
+
+Three numbers name things, and they are never mixed:
+
+* an **index** is a position in one snapshot's columns and means nothing outside it;
+* a **uid** names a node from first sight to death, across snapshots;
+* **n** numbers backward calls from 0, in the order in which they began.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+__all__ = [
+    "BackwardCall",
+    "Event",
+    "Finding",
+    "Fix",
+    "Forecast",
+    "Kind",
+    "Leaf",
+    "ModuleCall",
+    "Node",
+    "NodeFacts",
+    "Owner",
+    "Place",
+    "SavedTensor",
+    "SlotState",
+    "Snapshot",
+    "Storage",
+    "TensorRef",
+]
+
+
+class SlotState(IntEnum):
+    """State of one saved tensor. The names in lower case are the words shown to people."""
+
+    HELD = 0
+    FREED = 1
+    STALE = 2  # held, but modified in place since: unpacking would raise
+    PACKED = 3  # behind a saved-tensor hook (checkpoint, offload): never unpacked by us
+    UNSAVED = 4  # the formula did not need it
+    UNKNOWN = 5
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Kind(IntEnum):
+    """What sort of backward Function a node is."""
+
+    FUNCTION = 0  # generated from a formula, e.g. MulBackward0
+    ACCUMULATE = 1  # AccumulateGrad: a leaf
+    CUSTOM = 2  # a Python torch.autograd.Function
+    COPY_SLICES = 3  # in-place write into a view; its inner node cannot be seen
+    ERROR = 4  # always raises when it runs (once_differentiable, not implemented)
+    COMPILED = 5  # a torch.compile'd region
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's code something happened. `None` means unknown, never a guess.
+
+    `cell` is the execution count (`In[cell]`), `line` counts from 1 inside the cell. They name the
+    innermost frame that lies in a cell; `outer_cell` and `outer_line` the outermost one, which
+    differs when a function that was defined in another cell ran. `iteration` counts the passes of
+    the innermost enclosing loop of the outer cell from 0.
+    """
+
+    cell: int | None
+    line: int | None
+    source: str = ""
+    outer_cell: int | None = None
+    outer_line: int | None = None
+    outer_source: str = ""
+    iteration: int | None = None
+    cell_id: str | None = None
+    run: int | None = None  # counts cell runs from 0: tells two runs apart even without execution counts
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCall:
+    """One forward call of an `nn.Module`: dotted path from the user's name, class, and call number from 0."""
+
+    path: str
+    class_name: str
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself."""
+
+    paths: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    has_grad: bool
+    requires_grad: bool = True
+    is_leaf: bool = True
+    bytes: int = 0
+    grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Memory behind one or more saved tensors. `key` is the same across snapshots while it lives.
+
+    `owners` are the Python paths of tensors that use it too: freeing the slot alone does not give
+    these bytes back.
+    """
+
+    key: int
+    bytes: int
+    version: int = 0
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor as autograd sees it: which output of which node. `node` is an index, -1: no node.
+
+    `problem` says why a backward cannot start although `requires_grad` is true (`no_grad_view`).
+    """
+
+    node: int
+    output_nr: int = 0
+    paths: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    numel: int = 1
+    requires_grad: bool = True
+    is_leaf: bool = False
+    problem: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The shortest path, or None for a tensor that nobody can name."""
+        return self.paths[0] if self.paths else None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A Python path that keeps a node alive through output `output_nr` of that node (an index).
+
+    `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
+    """
+
+    path: str
+    node: int
+    output_nr: int = 0
+    kind: str = "variable"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What only some nodes have and only the engine's simulation needs. Defaults: nothing special.
+
+    Attributes
+    ----------
+    reads_saved
+        For a custom Function: whether its backward reads `ctx.saved_tensors`; None: cannot be known.
+    plain
+        For a custom Function: its backward was read and contains nothing whose effect cannot be foreseen.
+    may_return_none
+        For a custom Function: False if every gradient it returns is defined, None: cannot be known.
+    reentrant_checkpoint, non_reentrant_checkpoint
+        Node of `torch.utils.checkpoint`. `checkpoint` numbers the frame that its slots belong to.
+    argument_state
+        Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen".
+    hooks
+        Number of Python hooks known to be registered on the node or leaf; 0: none known.
+    released
+        For a CopySlices node: whether a call has run over it without retain_graph. None: cannot be known.
+    inner_stale
+        For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
+    overlap
+        For a CopySlices node: it wrote to memory that overlaps itself and raises when it runs.
+    """
+
+    class_name: str = ""
+    reads_saved: bool | None = None
+    plain: bool = False
+    may_return_none: bool | None = None
+    materialize_grads: bool = True
+    reentrant_checkpoint: bool = False
+    non_reentrant_checkpoint: bool = False
+    checkpoint: int = -1
+    argument_state: str = "ok"
+    hooks: int = 0
+    released: bool | None = False
+    inner_stale: bool | None = False
+    overlap: bool = False
+    detached_slot: str | None = None  # a saved input that was `.detach_()`ed since
+
+
+_EMPTY: Mapping[int, NodeFacts] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The autograd graph at one moment, in columns. Immutable by agreement: never write to a column.
+
+    Node columns have one position per node, in order of discovery from the roots. Edges are in
+    compressed rows: the edges of node `i` are positions `edge_start[i]` to `edge_start[i + 1]`, in
+    the order of `next_functions`, without the empty ones; slots likewise, in the order in which
+    the node unpacks them. Text and other repeated values are indices into the tables.
+
+    Attributes
+    ----------
+    uid
+        Node uids.
+    name, names
+        Index into `names`: torch's own name, e.g. ``MvBackward0`` (``AccumulateGrad`` without its prefix).
+    seq
+        Sequence numbers; -1 where torch reports 2**64 - 1 (AccumulateGrad, Error nodes).
+    kind
+        `Kind` values.
+    place, places ; module, modules
+        Index into `places` and `modules`, -1: unknown.
+    ghost
+        1 for a node that has died but took part in a call shown on the timeline.
+    edge_to, edge_nr
+        Index of the next node; which of its inputs the gradient goes to.
+    slot_name, slot_names ; slot_dtype, dtypes ; slot_shape, shapes
+        Name as Python shows it without prefix (``self``, ``vec``, ``saved_tensors[0]``), type and shape.
+    slot_state
+        `SlotState` values.
+    slot_bytes
+        Bytes of the saved tensor itself (0 when nothing is held and nothing is known).
+    slot_storage, storages
+        Index into `storages`, -1: none or unknown. Several slots of one storage count once.
+    slot_freed_by
+        n of the call that freed it, -1: not freed or unknown.
+    leaves
+        AccumulateGrad index -> `Leaf`.
+    facts
+        Index -> `NodeFacts`, only for nodes that have any.
+    roots, inputs
+        The tensors the snapshot was taken for.
+    owners
+        Every known path that keeps a node alive.
+    notes
+        Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
+    """
+
+    uid: array[int] = field(default_factory=lambda: array("q"))
+    name: array[int] = field(default_factory=lambda: array("i"))
+    seq: array[int] = field(default_factory=lambda: array("q"))
+    kind: bytearray = field(default_factory=bytearray)
+    place: array[int] = field(default_factory=lambda: array("i"))
+    module: array[int] = field(default_factory=lambda: array("i"))
+    ghost: bytearray = field(default_factory=bytearray)
+    edge_start: array[int] = field(default_factory=lambda: array("i", [0]))
+    edge_to: array[int] = field(default_factory=lambda: array("i"))
+    edge_nr: array[int] = field(default_factory=lambda: array("i"))
+    slot_start: array[int] = field(default_factory=lambda: array("i", [0]))
+    slot_name: array[int] = field(default_factory=lambda: array("i"))
+    slot_state: bytearray = field(default_factory=bytearray)
+    slot_dtype: array[int] = field(default_factory=lambda: array("i"))
+    slot_shape: array[int] = field(default_factory=lambda: array("i"))
+    slot_bytes: array[int] = field(default_factory=lambda: array("q"))
+    slot_storage: array[int] = field(default_factory=lambda: array("i"))
+    slot_freed_by: array[int] = field(default_factory=lambda: array("i"))
+    names: tuple[str, ...] = ()
+    slot_names: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    places: tuple[Place, ...] = ()
+    modules: tuple[ModuleCall, ...] = ()
+    storages: tuple[Storage, ...] = ()
+    leaves: Mapping[int, Leaf] = field(default_factory=dict)
+    facts: Mapping[int, NodeFacts] = _EMPTY
+    roots: tuple[TensorRef, ...] = ()
+    inputs: tuple[TensorRef, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.uid)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: {len(self)} nodes, {len(self.slot_state)} slots, {len(self.roots)} roots>"
+
+    def node(self, index: int) -> Node:
+        """The node at `index`."""
+        return Node(self, index)
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, as views made on the way."""
+        return (Node(self, i) for i in range(len(self.uid)))
+
+    @cached_property
+    def index_of(self) -> dict[int, int]:
+        """uid -> index."""
+        return {uid: i for i, uid in enumerate(self.uid)}
+
+    def name_of(self, index: int) -> str:
+        return self.names[self.name[index]]
+
+    def next(self, index: int) -> array[int]:
+        """Indices of the nodes that `index` hands gradients to, in order, with repeats."""
+        return self.edge_to[self.edge_start[index] : self.edge_start[index + 1]]
+
+    def place_of(self, index: int) -> Place | None:
+        at = self.place[index]
+        return self.places[at] if at >= 0 else None
+
+    def module_of(self, index: int) -> ModuleCall | None:
+        at = self.module[index]
+        return self.modules[at] if at >= 0 else None
+
+    def slots_of(self, index: int) -> range:
+        """Slot positions of a node."""
+        return range(self.slot_start[index], self.slot_start[index + 1])
+
+    @cached_property
+    def labels(self) -> dict[int, tuple[str, ...]]:
+        """Index -> paths of the tensors that have this node as grad_fn, shortest first."""
+        found: dict[int, list[str]] = {}
+        for owner in self.owners:
+            found.setdefault(owner.node, []).append(owner.path)
+        return {i: tuple(sorted(paths, key=lambda p: (len(p), p))) for i, paths in found.items()}
+
+    def held_bytes(self) -> int:
+        """Bytes that saved tensors keep, once per storage."""
+        seen: set[int] = set()
+        total = 0
+        for slot, state in enumerate(self.slot_state):
+            if state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED):
+                storage = self.slot_storage[slot]
+                if storage < 0:
+                    total += self.slot_bytes[slot]
+                elif storage not in seen:
+                    seen.add(storage)
+                    total += self.storages[storage].bytes
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A view on one node of a snapshot."""
+
+    snapshot: Snapshot
+    index: int
+
+    @property
+    def uid(self) -> int:
+        return self.snapshot.uid[self.index]
+
+    @property
+    def name(self) -> str:
+        return self.snapshot.name_of(self.index)
+
+    @property
+    def sequence_nr(self) -> int:
+        return self.snapshot.seq[self.index]
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.snapshot.kind[self.index])
+
+    @property
+    def place(self) -> Place | None:
+        return self.snapshot.place_of(self.index)
+
+    @property
+    def module(self) -> ModuleCall | None:
+        return self.snapshot.module_of(self.index)
+
+    @property
+    def leaf(self) -> Leaf | None:
+        return self.snapshot.leaves.get(self.index)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Paths of the tensors whose grad_fn this is; for a leaf, the paths of the leaf."""
+        leaf = self.leaf
+        return leaf.paths if leaf else self.snapshot.labels.get(self.index, ())
+
+    @property
+    def is_ghost(self) -> bool:
+        return bool(self.snapshot.ghost[self.index])
+
+    @property
+    def saved(self) -> tuple[SavedTensor, ...]:
+        return tuple(SavedTensor(self.snapshot, s) for s in self.snapshot.slots_of(self.index))
+
+    @property
+    def next(self) -> tuple[Node, ...]:
+        return tuple(Node(self.snapshot, i) for i in self.snapshot.next(self.index))
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.uid}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and other.index == self.index and other.snapshot is self.snapshot
+
+    def __hash__(self) -> int:
+        return hash((id(self.snapshot), self.index))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """A view on one slot of a snapshot."""
+
+    snapshot: Snapshot
+    slot: int
+
+    @property
+    def name(self) -> str:
+        return self.snapshot.slot_names[self.snapshot.slot_name[self.slot]]
+
+    @property
+    def state(self) -> SlotState:
+        return SlotState(self.snapshot.slot_state[self.slot])
+
+    @property
+    def dtype(self) -> str | None:
+        at = self.snapshot.slot_dtype[self.slot]
+        return self.snapshot.dtypes[at] if at >= 0 else None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        at = self.snapshot.slot_shape[self.slot]
+        return self.snapshot.shapes[at] if at >= 0 else None
+
+    @property
+    def bytes(self) -> int:
+        return self.snapshot.slot_bytes[self.slot]
+
+    @property
+    def storage(self) -> Storage | None:
+        at = self.snapshot.slot_storage[self.slot]
+        return self.snapshot.storages[at] if at >= 0 else None
+
+    @property
+    def freed_by(self) -> int | None:
+        n = self.snapshot.slot_freed_by[self.slot]
+        return n if n >= 0 else None
+
+    def __repr__(self) -> str:
+        return f"<saved {self.name}: {self.state.word}>"
+
+
+Reason = Literal[
+    "freed",
+    "inplace",
+    "no_grad",
+    "not_scalar",
+    "unused",
+    "detached",
+    "leaf_interior",
+    "not_differentiable",
+    "checkpoint",
+    "overlap",
+]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What one backward call would do. Computed on a snapshot; nothing has run.
+
+    Attributes
+    ----------
+    ok
+        True: it would succeed; False: it would raise `reason` at `fails_at`; None: cannot be known
+        (`why` says so, `unknown_at` where). `executes`, `frees` and `reaches` then hold what is certain.
+    assumes
+        What the answer takes for granted and cannot see, one sentence each.
+    executes
+        Nodes in engine order, without the failing one.
+    frees
+        Node -> the saved tensors that it would release.
+    freed_bytes, returned_bytes
+        Bytes referenced by what would be freed, once per storage; and those of them that nothing else owns.
+    reaches
+        Leaves whose `.grad` would change.
+    """
+
+    ok: bool | None
+    reason: Reason | None = None
+    fails_at: Node | None = None
+    fails_slot: SavedTensor | None = None
+    unknown_at: Node | None = None
+    why: str = ""
+    assumes: tuple[str, ...] = ()
+    executes: tuple[Node, ...] = ()
+    frees: Mapping[Node, tuple[SavedTensor, ...]] = field(default_factory=dict)
+    freed_bytes: int = 0
+    returned_bytes: int = 0
+    reaches: tuple[Node, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """One of the words of the JSON of `explain`: ok, freed, inplace, no_grad, ..., unknown."""
+        if self.ok is None:
+            return "unknown"
+        return "ok" if self.ok else str(self.reason)
+
+
+@dataclass(frozen=True)
+class BackwardCall:
+    """One user-level `backward` or `autograd.grad`.
+
+    `executed` holds node uids in engine order as far as they are known; `executed_count` is always
+    right. `graph` is the snapshot taken just before the call (plain data, may be dropped to bound
+    memory); `uids` in it are the same as elsewhere. `same_as` names an earlier call of the same
+    shape when this one was only counted.
+    """
+
+    n: int
+    place: Place
+    api: Literal["backward", "autograd.grad"]
+    retain_graph: bool
+    create_graph: bool
+    roots: tuple[TensorRef, ...]
+    root_names: tuple[str, ...]
+    inputs: tuple[TensorRef, ...] | None = None
+    result: Literal["running", "ok", "raised"] = "running"
+    error_type: str | None = None
+    error: str | None = None
+    forecast: str = "unknown"
+    assumes: tuple[str, ...] = ()
+    failed_node: str | None = None
+    failed_uid: int | None = None
+    failed_slot: str | None = None
+    failed_place: Place | None = None
+    freed_by: int | None = None
+    executed: array[int] = field(default_factory=lambda: array("q"))
+    executed_count: int = 0
+    freed_slots: int = 0
+    freed_bytes: int = 0
+    reached: tuple[str, ...] = ()
+    carriers: tuple[str, ...] = ()
+    boundary: tuple[int, ...] = ()  # uids of the old nodes at which the new part meets the old one
+    newest_seq: int = -1  # sequence counter just before the call
+    thread: int = 0
+    graph: Snapshot | None = None
+    same_as: int | None = None
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A way out. `id` is from the list in the README; `verified`: a simulation of it succeeded."""
+
+    id: str
+    text: str
+    verified: bool = False
+    at: tuple[int, int] | None = None  # (cell, line)
+    price: str = ""
+    edit: tuple[str, ...] = ()  # lines of code, "+ " and "- " and "  " in front, for display
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth telling. Plain text only."""
+
+    kind: Literal["second_backward", "inplace", "leak", "no_grad", "silent"]
+    severity: Literal["error", "warning", "info"]
+    text: str
+    headline: str = ""
+    call: int | None = None
+    node: str = ""
+    node_uid: int | None = None
+    made_at: Place | None = None
+    carriers: tuple[str, ...] = ()
+    freed_by: int | None = None
+    tensor: str | None = None
+    modified_at: Place | None = None
+    bytes: int = 0
+    path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
+    uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """A tick on the timeline: a cell's end or a backward call.
+
+    `cell` is the execution count of the cell it belongs to, `call` the n of the call. `held_bytes`
+    counts saved tensors once per storage, `nodes` the live nodes. `snapshot` may have been dropped.
+    """
+
+    id: int
+    kind: Literal["cell", "call"]
+    cell: int | None
+    call: int | None = None
+    iteration: int | None = None
+    label: str = ""
+    ok: bool = True
+    held_bytes: int = 0
+    nodes: int = 0
+    snapshot: Snapshot | None = None

@@ -1,0 +1,1 @@
+"""Pure functions from snapshots to output: wire, text, graph formats, pictures."""

@@ -1,0 +1,172 @@
+/** The decoded wire message: the autograd graph in columns, one position per node, edge or slot. No DOM, no classes. */
+
+/** Digits of the wire's `kind`, in the order of Python's `Kind`. */
+export const KIND = { function: 0, accumulate: 1, custom: 2, copySlices: 3, error: 4, compiled: 5 } as const;
+
+/** Digits of the wire's `slotState`, in the order of Python's `SlotState`. */
+export const SLOT = { held: 0, freed: 1, stale: 2, packed: 3, unsaved: 4, unknown: 5 } as const;
+export const SLOT_WORDS = ["held", "freed", "stale", "packed", "unsaved", "unknown"] as const;
+
+export interface Place {
+  cell: number | null;
+  line: number | null;
+  source: string;
+  outerCell: number | null;
+  outerLine: number | null;
+  outerSource: string;
+  iteration: number | null;
+  cellId: string | null;
+  run: number | null;
+}
+
+export interface ModuleCall {
+  path: string;
+  className: string;
+  call: number;
+}
+
+export interface Leaf {
+  node: number;
+  paths: string[];
+  type: string;
+  hasGrad: boolean;
+  bytes: number;
+}
+
+export interface Owner {
+  node: number;
+  nr: number;
+  path: string;
+  kind: string;
+}
+
+export interface Root {
+  id: number;
+  path: string;
+  node: number;
+  nr: number;
+  type: string;
+  scalar: boolean;
+  alive: boolean;
+  /** Slot in the list of hues and stroke styles; stable while the root lives. */
+  order: number;
+  /** Cells that Rebuild would run again, null: unknown. */
+  cells: number[] | null;
+}
+
+export interface Call {
+  n: number;
+  cell: number | null;
+  line: number | null;
+  outerCell: number | null;
+  outerLine: number | null;
+  iteration: number | null;
+  source: string;
+  api: string;
+  retain: boolean;
+  create: boolean;
+  roots: (string | null)[];
+  rootUids: number[];
+  result: "ok" | "raised" | "running";
+  error: string;
+  failedUid: number | null;
+  freedBy: number | null;
+  executed: number[] | null;
+  executedCount: number;
+  freedSlots: number;
+  freedBytes: number;
+  carriers: string[];
+  forecast: string;
+  sameAs: number | null;
+}
+
+export interface TimelineEvent {
+  id: number;
+  kind: "cell" | "call";
+  cell: number | null;
+  call: number | null;
+  iteration: number | null;
+  label: string;
+  ok: boolean;
+  held: number;
+  nodes: number;
+  kept: boolean;
+}
+
+export interface Fix {
+  id: string;
+  text: string;
+  verified: boolean;
+  at: [number, number] | null;
+  price: string;
+  edit: string[];
+}
+
+export interface Finding {
+  kind: string;
+  severity: "error" | "warning" | "info";
+  headline: string;
+  text: string;
+  call: number | null;
+  node: string;
+  uid: number | null;
+  carriers: string[];
+  freedBy: number | null;
+  path: string[];
+  uids: number[];
+  bytes: number;
+  fixes: Fix[];
+}
+
+export interface Status {
+  text: string;
+  state: "idle" | "busy" | "raised" | "off";
+  cell: number | null;
+}
+
+export interface Graph {
+  serial: number;
+  n: number;
+  uid: Float64Array;
+  /** Index into `names`. */
+  name: Int32Array;
+  names: string[];
+  /** Sequence numbers, -1 for AccumulateGrad. */
+  seq: Float64Array;
+  kind: Uint8Array;
+  ghost: Uint8Array;
+  place: Int32Array;
+  places: Place[];
+  module: Int32Array;
+  modules: ModuleCall[];
+  /** Edges of node i: positions edgeStart[i] to edgeStart[i + 1]; from loss towards leaves, as `next_functions` do. */
+  edgeStart: Int32Array;
+  edgeTo: Int32Array;
+  edgeNr: Int32Array;
+  slotStart: Int32Array;
+  slotName: Int32Array;
+  slotState: Uint8Array;
+  /** Index into `names`, -1: unknown. Text such as "float32[3,4]". */
+  slotType: Int32Array;
+  slotBytes: Float64Array;
+  slotStorage: Int32Array;
+  /** n of the call that freed it, -1: none. */
+  slotFreedBy: Int32Array;
+  storages: { bytes: number; owners: string[] }[];
+  leaves: Map<number, Leaf>;
+  owners: Owner[];
+  roots: Root[];
+  calls: Call[];
+  /** Carriers on the border between what an earlier call freed and what is new; uids. */
+  boundary: { oldUid: number; newUid: number; path: string }[];
+  events: TimelineEvent[];
+  event: number;
+  findings: Finding[];
+  held: number;
+  nodes: number;
+  status: Status;
+  notes: string[];
+  torch: string;
+  /** uid -> index. */
+  indexOf: Map<number, number>;
+}
