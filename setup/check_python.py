@@ -1,0 +1,13 @@
+"""Say clearly what is missing before pip fails with something else. Runs on any Python 3."""
+
+import sys
+
+if sys.version_info < (3, 10):
+    sys.exit(
+        "graphwidget needs Python 3.10 or newer; this is %d.%d.\n" % sys.version_info[:2]  # noqa: UP031 (old Pythons read this)
+        + "Install one and run: make PYTHON=python3.11 demo"
+    )
+try:
+    import ensurepip  # noqa: F401
+except ImportError:
+    sys.exit("This Python cannot make virtual environments. On Debian or Ubuntu: apt install python3-venv")

