@@ -39,7 +39,12 @@ SUITES = [
     Suite("mypy", [*PY, "mypy"]),
     Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
     Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
-    Suite("js", ["npx", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", True),
+    Suite(
+        "js",
+        ["npx", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={REPORTS / 'js'}.xml"],
+        ROOT / "js",
+        True,
+    ),
     pytest("unit", "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
     pytest("fuzz", "tests/fuzz"),
     pytest("scenarios", "tests/scenarios"),
