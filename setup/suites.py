@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
+VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,7 @@ SUITES = [
     Suite("mypy", [*PY, "mypy"]),
     Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
     Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
-    Suite(
-        "js",
-        ["npx", "vitest", "run", "--reporter=default", "--reporter=junit", f"--outputFile.junit={REPORTS / 'js'}.xml"],
-        ROOT / "js",
-        True,
-    ),
+    Suite("js", [*VITEST, f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", counts=True),
     pytest("unit", "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
     pytest("fuzz", "tests/fuzz"),
     pytest("scenarios", "tests/scenarios"),
