@@ -1,0 +1,18 @@
+/** The entry that anywidget calls. One model may have many views; each view ends with its signal. */
+import type { Model } from "./kernel.ts";
+import { View } from "./view.ts";
+
+interface RenderProps {
+  model: Model;
+  el: HTMLElement;
+  signal?: AbortSignal;
+}
+
+function render({ model, el, signal }: RenderProps): () => void {
+  const life = new AbortController();
+  signal?.addEventListener("abort", () => life.abort());
+  new View(model, el, life.signal);
+  return () => life.abort();
+}
+
+export default { initialize: () => {}, render };
