@@ -19,11 +19,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from os import PathLike
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "BackwardCall",
+    "Drawing",
     "Event",
     "Finding",
     "Fix",
@@ -348,6 +350,64 @@ class Snapshot:
                     total += self.storages[storage].bytes
         return total
 
+    # The ways out. Each imports its renderer when called: this module stays at the bottom of the house.
+
+    def to_text(self) -> str:
+        """A picture in characters: one line per node from the losses to the leaves."""
+        from graphwidget.render import text
+
+        return text.picture(Drawing(self))
+
+    def to_json(self) -> str:
+        """The graph as JSON text: one object per node, for other programs."""
+        from graphwidget.render import json_export
+
+        return json_export.to_json(self)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz' language."""
+        from graphwidget.render import dot
+
+        return dot.to_dot(self)
+
+    def to_networkx(self) -> Any:
+        """A `networkx.MultiDiGraph` with uids as nodes, edges from loss to leaves.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        """
+        from graphwidget.render import networkx_export
+
+        return networkx_export.to_networkx(self)
+
+    def to_svg(self) -> str:
+        """A static picture as SVG text.
+
+        Raises
+        ------
+        ImportError
+            If quickjs-ng is not installed.
+        """
+        from graphwidget.render import picture
+
+        return picture.to_svg(Drawing(self))
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write the picture to `path` as one HTML file that needs no network.
+
+        Raises
+        ------
+        ImportError
+            If quickjs-ng is not installed.
+        OSError
+            If `path` cannot be written.
+        """
+        from graphwidget.render import picture
+
+        picture.write_html(Drawing(self), path)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -605,3 +665,20 @@ class Event:
     held_bytes: int = 0
     nodes: int = 0
     snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Everything that one picture shows: what the tracker hands to `render`.
+
+    `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
+    the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs.
+    """
+
+    snapshot: Snapshot
+    calls: tuple[BackwardCall, ...] = ()
+    events: tuple[Event, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    current_event: int = -1
+    torch: str = ""
+    busy: str | None = None
