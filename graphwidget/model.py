@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 __all__ = [
     "BackwardCall",
+    "CellRun",
     "Drawing",
     "Event",
     "Finding",
@@ -37,11 +38,13 @@ __all__ = [
     "NodeFacts",
     "Owner",
     "Place",
+    "Record",
     "SavedTensor",
     "SlotState",
     "Snapshot",
     "Storage",
     "TensorRef",
+    "Write",
 ]
 
 
@@ -682,3 +685,47 @@ class Drawing:
     current_event: int = -1
     torch: str = ""
     busy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One line that modified tensors in place.
+
+    `paths` are the names of what it modified, `storages` the `Storage.key`s, `by` the statement as
+    written. `after_calls` counts the backward calls that had begun before it, which orders it among them.
+    """
+
+    place: Place
+    by: str
+    paths: tuple[str, ...] = ()
+    storages: tuple[int, ...] = ()
+    after_calls: int = 0
+    optimizer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised."""
+
+    run: int
+    cell: int | None
+    source: str
+    cell_id: str | None = None
+    error_type: str | None = None
+    error: str | None = None
+    error_place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
+
+    `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
+    the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had.
+    """
+
+    snapshot: Snapshot
+    calls: tuple[BackwardCall, ...] = ()
+    writes: tuple[Write, ...] = ()
+    runs: Mapping[int, CellRun] = field(default_factory=dict)
+    outlived: Mapping[int, str] = field(default_factory=dict)
