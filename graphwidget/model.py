@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, Literal
 
 __all__ = [
@@ -210,9 +209,6 @@ class NodeFacts:
     detached_slot: str | None = None  # a saved input that was `.detach_()`ed since
 
 
-_EMPTY: Mapping[int, NodeFacts] = MappingProxyType({})
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The autograd graph at one moment, in columns. Immutable by agreement: never write to a column.
@@ -286,7 +282,7 @@ class Snapshot:
     modules: tuple[ModuleCall, ...] = ()
     storages: tuple[Storage, ...] = ()
     leaves: Mapping[int, Leaf] = field(default_factory=dict)
-    facts: Mapping[int, NodeFacts] = _EMPTY
+    facts: Mapping[int, NodeFacts] = field(default_factory=dict)
     roots: tuple[TensorRef, ...] = ()
     inputs: tuple[TensorRef, ...] = ()
     owners: tuple[Owner, ...] = ()
