@@ -191,6 +191,21 @@ class NodeFacts:
         For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
     overlap
         For a CopySlices node: it wrote to memory that overlaps itself and raises when it runs.
+    returns
+        For a custom Function: per edge of the snapshot, whether the gradient it returns is defined
+        when those it gets are (None: cannot be known). Empty: `may_return_none` speaks for all.
+    effect
+        What Python code behind the node (backward, recomputed function) was seen to do that nobody can foresee.
+        Not empty: a call that runs the node cannot be forecast ("calls backward itself").
+    unpack_plain
+        For a node with packed slots: the unpack or recomputed functions were read and are harmless.
+    hooks_plain, hook_effect
+        How many of the `hooks` were read and are harmless; what one of them was seen to do otherwise.
+    operands
+        Storages (indices) of tensors that are checked although no slot of the graph shows them: operands inside a
+        CopySlices, arguments of a checkpoint.
+    refuses_inputs
+        For a re-entrant checkpoint: a call in progress uses `inputs=`, so that it would refuse any call nested in it.
     """
 
     class_name: str = ""
@@ -207,6 +222,13 @@ class NodeFacts:
     inner_stale: bool | None = False
     overlap: bool = False
     detached_slot: str | None = None  # a saved input that was `.detach_()`ed since
+    returns: tuple[bool | None, ...] = ()
+    effect: str = ""
+    unpack_plain: bool = False
+    hooks_plain: int = 0
+    hook_effect: str = ""
+    operands: tuple[int, ...] = ()
+    refuses_inputs: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -547,6 +569,8 @@ class Forecast:
         Bytes referenced by what would be freed, once per storage; and those of them that nothing else owns.
     reaches
         Leaves whose `.grad` would change.
+    releases
+        Whether nodes let go of what they saved once they have run (no `retain_graph`).
     """
 
     ok: bool | None
@@ -562,6 +586,7 @@ class Forecast:
     returned_bytes: int = 0
     reaches: tuple[Node, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    releases: bool = True
 
     @property
     def word(self) -> str:
