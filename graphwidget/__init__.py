@@ -1,0 +1,126 @@
+"""PyTorch's autograd graph, live in the notebook.
+
+In IPython and Jupyter::
+
+    %load_ext graphwidget      # from now on cells and backward calls are recorded
+    %graphwidget               # the live view
+
+In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `explain` and `track`. Everything
+else that is public is a record that these functions return.
+
+Names are imported when they are first used: `import graphwidget` alone loads neither torch nor
+anywidget nor networkx.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from graphwidget.api import explain, forecast, snapshot, track, view
+    from graphwidget.capture.tracker import Tracker
+    from graphwidget.model import (
+        BackwardCall,
+        Drawing,
+        Event,
+        Finding,
+        Fix,
+        Forecast,
+        Kind,
+        Leaf,
+        ModuleCall,
+        Node,
+        Owner,
+        Place,
+        SavedTensor,
+        SlotState,
+        Snapshot,
+        Storage,
+        TensorRef,
+    )
+    from graphwidget.notebook.widget import AutogradView
+
+_HOMES = {
+    "graphwidget.api": ("explain", "forecast", "snapshot", "track", "view"),
+    "graphwidget.capture.tracker": ("Tracker",),
+    "graphwidget.notebook.widget": ("AutogradView",),
+    "graphwidget.model": (
+        "BackwardCall",
+        "Drawing",
+        "Event",
+        "Finding",
+        "Fix",
+        "Forecast",
+        "Kind",
+        "Leaf",
+        "ModuleCall",
+        "Node",
+        "Owner",
+        "Place",
+        "SavedTensor",
+        "SlotState",
+        "Snapshot",
+        "Storage",
+        "TensorRef",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = [
+    "AutogradView",
+    "BackwardCall",
+    "Drawing",
+    "Event",
+    "Finding",
+    "Fix",
+    "Forecast",
+    "Kind",
+    "Leaf",
+    "ModuleCall",
+    "Node",
+    "Owner",
+    "Place",
+    "SavedTensor",
+    "SlotState",
+    "Snapshot",
+    "Storage",
+    "TensorRef",
+    "Tracker",
+    "explain",
+    "forecast",
+    "load_ipython_extension",
+    "snapshot",
+    "track",
+    "unload_ipython_extension",
+    "view",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Switch tracking on in this shell: what ``%load_ext graphwidget`` calls."""
+    from graphwidget.notebook import extension
+
+    extension.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Switch tracking off and restore everything: what ``%unload_ext graphwidget`` calls."""
+    from graphwidget.notebook import extension
+
+    extension.unload(shell)

@@ -1,0 +1,53 @@
+"""How places, types and sizes are written: once, so that text, errors and labels agree."""
+
+from __future__ import annotations
+
+from graphwidget.model import BackwardCall, Place
+
+__all__ = ["bytes_text", "call_text", "count", "place_text", "type_text"]
+
+
+def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
+    """``float32[3,4]``; ``float32`` where the shape is unknown; empty where both are."""
+    if dtype is None and shape is None:
+        return ""
+    return (dtype or "?") + ("" if shape is None else f"[{','.join(map(str, shape))}]")
+
+
+def bytes_text(count: int) -> str:
+    """Bytes as people read them: ``24 B``, ``1.2 kB``, ``34 MB`` (powers of 1000, as PyTorch's own reports count)."""
+    if count < 1000:
+        return f"{count} B"
+    size = float(count)
+    for unit in ("kB", "MB", "GB"):
+        size /= 1000
+        if size < 999.5 or unit == "GB":
+            return f"{size:.1f} {unit}" if size < 99.95 else f"{size:.0f} {unit}"
+    raise AssertionError("unreachable")
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 node``, ``2 nodes``."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def place_text(place: Place | None) -> str:
+    """``In[2]:4``, with the iteration and the outer cell where they say more; empty where nothing is known."""
+    if place is None or place.line is None:
+        return f"In[{place.cell}]" if place is not None and place.cell is not None else ""
+    text = _spot(place.cell, place.line)
+    if place.outer_line is not None and (place.outer_cell, place.outer_line) != (place.cell, place.line):
+        text += f", called from {_spot(place.outer_cell, place.outer_line)}"
+    if place.iteration is not None:
+        text += f", iteration {place.iteration}"
+    return text
+
+
+def _spot(cell: int | None, line: int) -> str:
+    return f"line {line}" if cell is None else f"In[{cell}]:{line}"
+
+
+def call_text(n: int, call: BackwardCall | None) -> str:
+    """``call 1 (In[2]:4, iteration 0)``: people count calls from 1, `n` counts from 0."""
+    where = place_text(call.place) if call else ""
+    return f"call {n + 1} ({where})" if where else f"call {n + 1}"
