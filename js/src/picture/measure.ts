@@ -1,0 +1,71 @@
+/** Text widths. The page measures with a canvas; without one, widths come from Arial's table, with some slack. */
+
+import { FONTS, styleOf } from "./tokens.ts";
+
+/** Width in px of `text` in a CSS font shorthand such as `600 11.5px Menlo`. */
+export type MeasureFont = (text: string, font: string) => number;
+
+/** Width in px of `text` drawn with the text classes `classes`. */
+export type Measure = (text: string, classes: string) => number;
+
+/** Arial's advance widths in 1/1000 em for the characters from space (32) to tilde (126). */
+const ARIAL = [
+  278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556, 556,
+  556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
+  667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556,
+  556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+];
+/** Other fonts that a viewer may have are up to this much wider than Arial. */
+const SLACK = 1.08;
+const BOLD = 1.07;
+/** DejaVu Sans Mono and Menlo; Consolas is narrower. */
+const MONO = 0.602;
+const WIDE = 1;
+
+function isWide(code: number): boolean {
+  return code >= 0x1100 && (code <= 0x115f || (code >= 0x2e80 && code <= 0xffdc) || code >= 0x1f300);
+}
+
+/** Widths without a canvas: never smaller than what Arial, Helvetica or DejaVu Sans Mono need. */
+export function measureByTable(text: string, classes: string): number {
+  const style = styleOf(classes);
+  const mono = style.font === "mono";
+  let em = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0)!;
+    if (isWide(code)) em += WIDE;
+    else if (mono) em += MONO;
+    else em += ((ARIAL[code - 32] ?? 600) / 1000) * ((style.weight ?? 400) > 400 ? BOLD : 1) * SLACK;
+  }
+  return em * (style.size ?? 12);
+}
+
+/** Widths by a canvas context or the like, remembered per font and text. */
+export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: string } = FONTS): Measure {
+  const known = new Map<string, Map<string, number>>();
+  return (text, classes) => {
+    let widths = known.get(classes);
+    if (!widths) known.set(classes, (widths = new Map()));
+    let found = widths.get(text);
+    if (found === undefined) {
+      const style = styleOf(classes);
+      found = width(text, `${style.weight ?? 400} ${style.size ?? 12}px ${fonts[style.font ?? "ui"]}`);
+      if (widths.size > 5000) widths.clear();
+      widths.set(text, found);
+    }
+    return found;
+  };
+}
+
+/** `text` cut to `room` px, with an ellipsis where something was cut. */
+export function fit(text: string, room: number, classes: string, measure: Measure): string {
+  if (measure(text, classes) <= room) return text;
+  let keep = 0;
+  let top = text.length;
+  while (keep < top) {
+    const middle = (keep + top + 1) >> 1;
+    if (measure(`${text.slice(0, middle)}…`, classes) <= room) keep = middle;
+    else top = middle - 1;
+  }
+  return keep > 0 ? `${text.slice(0, keep).trimEnd()}…` : "…";
+}

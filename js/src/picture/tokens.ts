@@ -1,0 +1,258 @@
+/**
+ * What every mark looks like: class name -> fill, stroke, dash and font, by token names; and the tokens' values, light and dark.
+ *
+ * One table serves the style sheet of the page, the static SVG and the canvas, so that all three draw the same.
+ */
+
+export type Theme = "light" | "dark";
+
+/** Tokens: [light, dark]. The page maps bg, panel, ink, ink2 and rule on the host's variables (see theme.css). */
+export const TOKENS = {
+  bg: ["#ffffff", "#13161a"],
+  panel: ["#f6f7f9", "#1a1e23"],
+  ink: ["#1b2027", "#e7eaee"],
+  ink2: ["#525c67", "#aab3bd"],
+  ink3: ["#616b76", "#929ca7"],
+  rule: ["#dde2e7", "#2d333b"],
+  node: ["#ffffff", "#1d2228"],
+  nodeb: ["#7d8792", "#6d7884"],
+  slot: ["#39434e", "#d5dbe2"],
+  r1: ["#0072b2", "#56b4e9"],
+  r2: ["#b04c00", "#eda13c"],
+  r3: ["#00785a", "#35c79a"],
+  r4: ["#98467a", "#e59cc6"],
+  err: ["#bf1136", "#ff7d95"],
+  errbg: ["#fdeef0", "#331a20"],
+  st: ["#7d5a00", "#f0c24e"],
+  stbg: ["#fdf3d9", "#2e2712"],
+  ok: ["#1b7a45", "#5fd190"],
+  okbg: ["#e9f6ee", "#16291e"],
+  acc: ["#1a6fc4", "#6db3f7"],
+  accbg: ["#e8f1fb", "#17283a"],
+  hull: ["#eef1f5", "#1b2027"],
+  tag: ["#ffffff", "#262c34"],
+  tagb: ["#5b6570", "#8d98a4"],
+  car: ["#ffe9a8", "#4a3c0e"],
+  carb: ["#7d5a00", "#f0c24e"],
+  mem: ["#7b8794", "#8793a0"],
+  memb: ["#cfd6de", "#3a424c"],
+} as const satisfies Record<string, readonly [string, string]>;
+
+export type Token = keyof typeof TOKENS;
+
+export function tokenValue(token: Token, theme: Theme): string {
+  return TOKENS[token][theme === "light" ? 0 : 1];
+}
+
+export const FONTS = {
+  ui: "Helvetica, Arial, sans-serif",
+  mono: 'Menlo, Consolas, "DejaVu Sans Mono", monospace',
+} as const;
+
+/** A paint is a token, nothing, or the hue of the root whose class (`r1` ... `r4`, `r0`) the mark also has. */
+export type Paint = Token | "none" | "hue";
+
+export interface Style {
+  fill?: Paint;
+  stroke?: Paint;
+  width?: number;
+  dash?: readonly number[];
+  cap?: "round" | "butt";
+  join?: "round";
+  opacity?: number;
+  font?: "ui" | "mono";
+  size?: number;
+  weight?: 400 | 600 | 700;
+  /** Set by the root classes only. */
+  hue?: Token;
+}
+
+const line = (stroke: Paint, width: number, rest: Style = {}): Style => ({ fill: "none", stroke, width, ...rest });
+const text = (fill: Paint, size: number, weight: 400 | 600 | 700 = 400, font: "ui" | "mono" = "ui"): Style => ({
+  fill,
+  size,
+  weight,
+  font,
+});
+const GHOST_DASH = [1.2, 3];
+const DOTS = [0.1, 4.2];
+
+/** Later entries win over earlier ones where a mark has several classes, whatever their order on the mark. */
+export const STYLES = {
+  // Roots: hue, then stroke style of a wire.
+  r0: { hue: "ink3" },
+  r1: { hue: "r1" },
+  r2: { hue: "r2" },
+  r3: { hue: "r3" },
+  r4: { hue: "r4" },
+  wire: line("hue", 2.4),
+  wire2: { width: 4 },
+  wirein: line("bg", 1.3),
+  wire3: { dash: [7, 3] },
+  wire4: { dash: [7, 2, 1.5, 2] },
+  wiregone: { width: 1.8, dash: DOTS, cap: "round" },
+  wiredim: { stroke: "rule" },
+  thin: { width: 1.2 },
+  arrow: { fill: "hue" },
+  arrowdim: { fill: "rule" },
+  stripe: line("hue", 3, { cap: "round" }),
+  stripe2: { width: 4 },
+  stripein: line("node", 1.3, { cap: "round" }),
+  stripe3: { dash: [4, 3.4], cap: "butt" },
+  stripe4: { dash: [6, 2.4, 1.4, 2.4], cap: "butt" },
+  stripegone: { width: 2, dash: DOTS, cap: "round" },
+
+  // Areas behind everything.
+  hull: { fill: "hull" },
+  boundary: line("carb", 1.3, { dash: [5, 4] }),
+  band: line("rule", 1),
+
+  // Cards.
+  nodebg: { fill: "node" },
+  node: { fill: "node", stroke: "nodeb", width: 1.1 },
+  stack: { fill: "node", stroke: "nodeb", width: 1.1 },
+  ghost: { fill: "none", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
+  ghostbg: { fill: "bg" },
+  stalecard: { fill: "stbg", stroke: "st", width: 2 },
+  failcard: { fill: "errbg", stroke: "err", width: 2.2 },
+  dimcard: { stroke: "rule" },
+  hitcard: { stroke: "acc", width: 2 },
+  hitring: line("acc", 1.2),
+  selected: { stroke: "acc", width: 2 },
+  running: { stroke: "ink", width: 2.4 },
+  focus: line("acc", 2),
+  badge: { fill: "ink" },
+  barbg: line("rule", 1),
+
+  // Saved tensors.
+  held: { fill: "slot" },
+  freed: line("ink3", 1.2, { dash: [2.2, 1.5] }),
+  slash: line("ink3", 1.3, { cap: "round" }),
+  stale: { fill: "st" },
+  cut: line("bg", 1.25, { cap: "round" }),
+  packed: line("slot", 1.4),
+  none: line("ink3", 1.4, { cap: "round" }),
+  unknown: line("ink3", 1.2, { dash: [1, 1.6] }),
+  will: line("slot", 1.2, { dash: [2.2, 1.5] }),
+  partly: line("slot", 1.2),
+
+  // Leaves, flags, tags.
+  leaf: { fill: "hull", stroke: "nodeb", width: 1 },
+  leafghost: { fill: "none", stroke: "ink3", width: 1, dash: GHOST_DASH, cap: "round" },
+  leafline: line("nodeb", 1.3),
+  bowl: { fill: "slot" },
+  bowlempty: line("slot", 1.1, { join: "round" }),
+  flag: { fill: "node", stroke: "hue", width: 1.6 },
+  flaggone: { fill: "none", dash: GHOST_DASH, cap: "round" },
+  dot: { fill: "hue" },
+  dotin: { fill: "bg" },
+  tag: { fill: "tag", stroke: "tagb", width: 1.1, join: "round" },
+  taghole: { fill: "bg", stroke: "tagb", width: 1 },
+  taggone: { fill: "bg", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
+  carrier: { fill: "car", stroke: "carb", width: 1.5 },
+  carrierhole: { stroke: "carb" },
+
+  // Calls, errors, warnings.
+  call: { fill: "bg", stroke: "hue", width: 1.4 },
+  callsolid: { fill: "hue" },
+  octagon: { fill: "err", stroke: "bg", width: 1.5 },
+  octagonx: line("bg", 2, { cap: "round" }),
+  octagonopen: { fill: "bg", stroke: "err", width: 1.8, dash: [3, 1.6] },
+  octagonopenx: line("err", 1.8, { cap: "round" }),
+  warning: { fill: "st", stroke: "bg", width: 1.5, join: "round" },
+  warningbar: line("bg", 1.8, { cap: "round" }),
+  pencil: line("st", 1.5, { join: "round" }),
+  tick: line("ok", 2, { cap: "round", join: "round" }),
+  button: { fill: "node", stroke: "nodeb", width: 1 },
+
+  // Code rail.
+  rail: { fill: "nodeb" },
+  railhue: { fill: "hue" },
+
+  // Text. Sizes in px; nothing is drawn below 9.
+  op: text("ink", 11.5, 600, "mono"),
+  suffix: { fill: "ink2", weight: 400 },
+  opfar: text("ink", 16.5, 600, "mono"),
+  slotname: text("ink2", 10.5),
+  note: text("ink2", 10.5),
+  caption: text("ink2", 10.5),
+  where: text("ink2", 10),
+  code: text("ink", 11, 400, "mono"),
+  hot: { fill: "carb", weight: 700 },
+  tagname: text("ink", 11, 700, "mono"),
+  leafname: text("ink", 10.5, 400, "mono"),
+  flagname: text("ink", 11.5, 700, "mono"),
+  tiny: text("ink2", 9, 700),
+  hullname: text("ink2", 10.5, 600),
+  carry: text("carb", 10.5, 600),
+  order: text("ink2", 10, 700),
+  raised: text("err", 11, 600),
+  callno: text("hue", 10, 700),
+  callnosolid: { fill: "bg" },
+  times: text("bg", 11, 700),
+  buttonname: text("ink", 11, 600, "mono"),
+  goneword: { fill: "ink3" },
+  gonename: { fill: "ink3", weight: 400 },
+  staleword: { fill: "st", weight: 600 },
+  failword: { fill: "err" },
+
+  // The sentences under a static picture.
+  headline: text("ink", 13.5, 600),
+  sentence: text("ink", 12),
+  step: text("ink", 11.5, 400, "mono"),
+} as const satisfies Record<string, Style>;
+
+export type ClassName = keyof typeof STYLES;
+
+const order = new Map(Object.keys(STYLES).map((name, position) => [name, position]));
+const merged = new Map<string, Style>();
+
+/** The style of a mark with these classes (separated by spaces); hue paints are replaced by the root's token. */
+export function styleOf(classes: string): Style {
+  let style = merged.get(classes);
+  if (!style) {
+    const names = classes.split(" ").sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
+    style = Object.assign({}, ...names.map((name) => STYLES[name as ClassName])) as Style;
+    const hue = style.hue ?? "ink3";
+    if (style.fill === "hue") style.fill = hue;
+    if (style.stroke === "hue") style.stroke = hue;
+    merged.set(classes, style);
+  }
+  return style;
+}
+
+/** The `class` attribute of a mark: prefixed, so that no rule of the host page meets it. */
+export function classAttribute(classes: string): string {
+  return classes
+    .split(" ")
+    .map((name) => `g-${name}`)
+    .join(" ");
+}
+
+function declarations(style: Style): string {
+  const paint = (value: Paint) => (value === "none" ? "none" : value === "hue" ? "var(--g-c)" : `var(--g-${value})`);
+  const out: string[] = [];
+  if (style.hue) out.push(`--g-c:var(--g-${style.hue})`);
+  if (style.fill) out.push(`fill:${paint(style.fill)}`);
+  if (style.stroke) out.push(`stroke:${paint(style.stroke)}`);
+  if (style.width) out.push(`stroke-width:${style.width}px`);
+  if (style.dash) out.push(`stroke-dasharray:${style.dash.join(" ")}`);
+  if (style.cap) out.push(`stroke-linecap:${style.cap}`);
+  if (style.join) out.push(`stroke-linejoin:${style.join}`);
+  if (style.opacity !== undefined) out.push(`opacity:${style.opacity}`);
+  if (style.font) out.push(`font-family:var(--g-font-${style.font})`);
+  if (style.size) out.push(`font-size:${style.size}px`);
+  if (style.weight) out.push(`font-weight:${style.weight}`);
+  return out.join(";");
+}
+
+/** CSS of all mark classes under `scope` (a selector, e.g. ".graphwidget"); needs the `--g-*` variables. */
+export function sheet(scope: string): string {
+  const rules = Object.entries(STYLES).map(([name, style]) => `${scope} .g-${name}{${declarations(style)}}`);
+  return rules.join("\n");
+}
+
+/** The `--g-*` variables of one theme, as CSS declarations; `only` keeps those of the classes in use. */
+export function variables(theme: Theme): string {
+  return (Object.keys(TOKENS) as Token[]).map((token) => `--g-${token}:${tokenValue(token, theme)}`).join(";");
+}
