@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import json
+import time
+from array import array
+from dataclasses import replace
+from itertools import accumulate
+
+import pytest
+from fake_snapshots import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
+
+from graphwidget.model import Drawing, Event, Finding, Fix, Place, SlotState, Storage
+from graphwidget.render import wire
+
+
+def decode(text: str) -> dict:
+    """What the front end does with a full message, for columns and texts."""
+    m = json.loads(text)
+    s = [*m["strings"], None]  # -1: none
+    m["uid"] = list(accumulate(m["uid"]))
+    m["seq"] = list(accumulate(m["seq"]))
+    m["name"] = [s[i] for i in m["name"]]
+    starts = list(accumulate(m["edgeCount"], initial=0))
+    source = [i for i, n in enumerate(m["edgeCount"]) for _ in range(n)]
+    m["edges"] = [[source[e], source[e] + step] for e, step in enumerate(m["edgeTo"])]
+    assert starts[-1] == len(m["edgeTo"])
+    m["slotName"] = [s[i] for i in m["slotName"]]
+    m["slotType"] = [s[i] for i in m["slotType"]]
+    m["s"] = s
+    return m
+
+
+def with_delta(text: str, delta: str) -> dict:
+    """What the front end does with a delta."""
+    m, d = json.loads(text), json.loads(delta)
+    assert d["base"] == m["serial"]
+    m["strings"] += d.pop("strings")
+    states = list(m["slotState"])
+    for start, digits in d.pop("slotState"):
+        states[start : start + len(digits)] = digits
+    freed = dict(m["slotFreedBy"]) | dict(d.pop("slotFreedBy"))
+    m |= d | {"slotState": "".join(states), "slotFreedBy": sorted([slot, n] for slot, n in freed.items() if n >= 0)}
+    del m["base"]
+    return m
+
+
+def freed(before, *slots: int, by: int = 0):
+    """The same graph after a call freed some slots, with the memory table as a new snapshot would have it."""
+    states, freed_by, storage = bytearray(before.slot_state), array("i", before.slot_freed_by), before.slot_storage[:]
+    for slot in slots:
+        states[slot], freed_by[slot], storage[slot] = FREED, by, -1
+    used = [s for s in storage if s >= 0]
+    moved = array("i", [used.index(s) if s >= 0 else -1 for s in storage])
+    table = tuple(before.storages[s] for s in used)
+    return replace(before, slot_state=states, slot_freed_by=freed_by, slot_storage=moved, storages=table)
+
+
+def test_a_message_says_what_the_snapshot_says() -> None:
+    graph = reused_product()
+    m = decode(wire.encode(Drawing(graph, torch="2.13.0"), 12))
+    assert (m["schema"], m["serial"], m["n"]) == (1, 12, 7)
+    assert m["uid"] == [10, 9, 4, 103, 104, 6, 5]
+    assert m["name"] == [graph.name_of(i) for i in range(7)]
+    assert m["seq"] == list(graph.seq)
+    assert m["kind"] == "0001100" and m["ghost"] == "0000011"
+    assert m["edges"] == [[0, 1], [1, 2], [2, 3], [2, 4], [5, 6], [6, 2]]
+    assert m["slotCount"] == [0, 1, 2, 0, 0, 0, 1]
+    assert m["slotName"] == ["self", "self", "vec", "self"]
+    assert m["slotState"] == "0111"
+    assert m["slotType"] == ["float32[3]", "float32[3,4]", "float32[4]", "float32[3]"]
+    assert m["slotBytes"] == [12, 48, 16, 12]
+    assert m["slotStorage"] == [0, -1, -1, -1] and m["storages"] == [[12, []]]
+    assert m["slotFreedBy"] == [[1, 0], [2, 0], [3, 0]]
+    assert m["held"] == 12 and m["nodes"] == 5
+    assert m["s"][m["torch"]] == "2.13.0"
+
+
+def test_places_name_the_inner_and_the_outer_line_and_unknown_is_null() -> None:
+    graph = snapshot(
+        [N("A", (1,), place=Place(1, 2, "f(x)", 3, 4, "g()", 5, "id-1", 6)), N("B", place=Place(None, None))]
+    )
+    m = decode(wire.encode(Drawing(graph)))
+    s = m["s"].index
+    assert m["places"][0] == [1, 2, s("f(x)"), 3, 4, s("g()"), 5, s("id-1"), 6]
+    assert m["places"][1] == [None, None, s(""), None, None, s(""), None, -1, None]
+    assert m["place"] == [0, 1] and m["module"] == [-1, -1]
+
+
+def test_input_numbers_are_sent_only_where_they_are_not_zero() -> None:
+    graph = snapshot([N("A", (1, (2, 1))), N("B", ((2, 3),)), N("C")])
+    assert json.loads(wire.encode(Drawing(graph)))["edgeNr"] == [[1, 1], [2, 3]]
+
+
+def test_leaves_and_owners_carry_paths() -> None:
+    m = decode(wire.encode(Drawing(reused_product())))
+    node, paths, kind, has_grad, size = m["leaves"][0]
+    assert (node, [m["s"][p] for p in paths], m["s"][kind], has_grad, size) == (3, ["t"], "float32[3,4]", 1, 48)
+    assert [[o[0], o[1], m["s"][o[2]], m["s"][o[3]]] for o in m["owners"]] == [
+        [0, 0, "loss", "variable"],
+        [2, 0, "y", "variable"],
+    ]
+
+
+def test_roots_carry_the_ids_that_were_offered() -> None:
+    graph = reused_product()
+    offered = [wire.OfferedRoot(id=77, ref=graph.roots[0], order=3, cells=(1, 2))]
+    m = decode(wire.encode(Drawing(graph), 0, offered))
+    root = m["roots"][0]
+    assert (root["id"], root["order"], root["cells"], root["node"], root["scalar"]) == (77, 3, [1, 2], 0, True)
+    assert m["s"][root["path"]] == "loss" and root["alive"] is True
+
+
+def test_a_root_whose_node_has_died_or_that_nobody_can_name_is_not_alive() -> None:
+    graph = reused_product()
+    gone = replace(graph.roots[0], node=5)
+    unnamed = replace(graph.roots[0], paths=())
+    m = json.loads(wire.encode(Drawing(replace(graph, roots=(gone, unnamed)))))
+    assert [root["alive"] for root in m["roots"]] == [False, False]
+    assert m["roots"][1]["path"] == -1
+
+
+def test_calls_events_and_findings_are_all_there() -> None:
+    graph = reused_product()
+    finding = Finding(
+        "second_backward", "error", "text", "headline", call=1, node="MvBackward0", node_uid=4, carriers=("y",),
+        freed_by=0, path=("loss", "y"), uids=(4,), bytes=64,
+        fixes=(Fix("recompute_in_loop", "move it", True, (2, 7), "none", ("+ y = t @ a",)),),
+    )  # fmt: skip
+    calls = (
+        replace(call(0), graph=graph),
+        replace(
+            call(1), result="raised", error="Trying to ...", failed_uid=4, freed_by=0, boundary=(4,), carriers=("y",)
+        ),
+    )
+    events = (Event(0, "call", 2, 0, 0, "loss.backward()", True, 12, 5, graph), Event(1, "cell", 2, ok=False))
+    m = decode(wire.encode(Drawing(graph, calls, events, (finding,), current_event=1)))
+    s = m["s"]
+    assert [c["n"] for c in m["calls"]] == [0, 1]
+    assert m["calls"][0]["rootUids"] == [10] and m["calls"][0]["executed"] == [6, 5, 4]
+    assert m["calls"][1]["rootUids"] == [] and s[m["calls"][1]["error"]] == "Trying to ..."
+    assert m["boundary"] == [[4, 9, s.index("y")]]
+    assert [e["kept"] for e in m["events"]] == [True, False] and m["event"] == 1
+    f = m["findings"][0]
+    assert [s[p] for p in f["path"]] == ["loss", "y"] and f["uid"] == 4
+    assert (f["fixes"][0]["at"], f["fixes"][0]["verified"]) == ([2, 7], True)
+    assert m["status"]["state"] == "raised" and "In[2]:5" in s[m["status"]["text"]]
+
+
+def test_the_status_says_off_busy_and_idle() -> None:
+    graph = reused_product()
+
+    def state(drawing: Drawing, **more: bool) -> str:
+        return json.loads(wire.Base.of(drawing, 0, **more).text)["status"]["state"]
+
+    assert state(Drawing(graph)) == "idle"
+    assert state(Drawing(graph, busy="In[3] is running")) == "busy"
+    assert state(Drawing(graph), off=True) == "off"
+
+
+def test_a_failed_call_stops_being_the_status_once_another_cell_has_run() -> None:
+    failed = (replace(call(0), result="raised", error="x"),)
+    events = (Event(0, "call", 2, 0, ok=False), Event(1, "cell", 2, ok=False), Event(2, "cell", 3))
+    graph = reused_product()
+    assert json.loads(wire.encode(Drawing(graph, failed, events[:2])))["status"]["state"] == "raised"
+    assert json.loads(wire.encode(Drawing(graph, failed, events)))["status"]["state"] == "idle"
+
+
+def test_a_thousand_calls_send_the_newest_and_those_that_slots_name() -> None:
+    calls = tuple(call(n) for n in range(1000))
+    m = json.loads(wire.encode(Drawing(reused_product(), calls)))
+    numbers = [c["n"] for c in m["calls"]]
+    assert numbers == [0, *range(1000 - wire.MAX_CALLS, 1000)]
+
+
+def test_engine_order_is_sent_for_the_newest_calls_within_a_budget() -> None:
+    long = tuple(replace(call(n), executed=array("q", range(900)), executed_count=900) for n in range(4))
+    m = json.loads(wire.encode(Drawing(reused_product(), long)))
+    assert [c["executed"] is not None for c in m["calls"]] == [False, False, True, True]
+    assert [c["executedCount"] for c in m["calls"]] == [900] * 4
+
+
+def test_a_delta_gives_what_a_full_message_would() -> None:
+    before = chain(200)
+    after = freed(before, 3, 4, 5, 9)
+    first = wire.Base.of(Drawing(before), 5)
+    story = Drawing(after, (call(0),), (Event(0, "call", 1, 0),), current_event=0)
+    d = wire.delta(story, first, 6)
+    assert d is not None
+    m, full = with_delta(first.text, d), json.loads(wire.encode(story, 6))
+    for same in ("slotState", "slotFreedBy", "edgeTo", "uid", "held", "event", "serial", "nodes"):
+        assert m[same] == full[same], same
+    assert m["strings"][m["calls"][0]["source"]] == "loss.backward()"
+
+
+def test_a_changed_state_costs_about_one_byte() -> None:
+    before = chain(10_000)
+    after = freed(before, *range(len(before.slot_state)))
+    d = wire.delta(Drawing(after), wire.Base.of(Drawing(before), 0))
+    assert d is not None
+    runs = json.loads(d)["slotState"]
+    assert len(json.dumps(runs)) <= 1.1 * len(before.slot_state)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda s: replace(s, uid=array("q", [99, *s.uid[1:]])),
+        lambda s: replace(s, owners=s.owners[1:]),
+        lambda s: replace(s, ghost=bytearray([1, *s.ghost[1:]])),
+        lambda s: replace(s, roots=()),
+        lambda s: replace(s, places=(*s.places, Place(9, 9))),
+        lambda s: replace(s, storages=(Storage(1, 4), *s.storages[1:])),
+    ],
+)
+def test_a_changed_structure_needs_a_new_base(changed) -> None:
+    before = reused_product()
+    assert wire.delta(Drawing(before), wire.Base.of(Drawing(before), 0)) is not None
+    assert wire.delta(Drawing(changed(before)), wire.Base.of(Drawing(before), 0)) is None
+
+
+def test_every_text_survives_even_half_a_surrogate_pair() -> None:
+    odd = "é </script> \ud83d \u2028 \"'\\"
+    graph = snapshot([N("A", place=Place(1, 1, odd))])
+    text = wire.encode(Drawing(graph))
+    text.encode("utf-8")
+    assert odd in json.loads(text)["strings"]
+
+
+def test_an_empty_graph_is_a_message_too() -> None:
+    m = decode(wire.encode(Drawing(snapshot([]))))
+    assert (m["n"], m["uid"], m["slotState"], m["roots"]) == (0, [], "", [])
+
+
+def test_a_big_graph_needs_at_most_32_bytes_per_node_and_edge() -> None:
+    graph = chain(10_000)
+    text = wire.encode(Drawing(graph))
+    assert len(text) / (len(graph) + len(graph.edge_to)) <= 32
+
+
+def test_a_big_freed_graph_needs_at_most_32_bytes_per_node_and_edge() -> None:
+    graph = chain(10_000)
+    graph = freed(graph, *range(len(graph.slot_state)))
+    text = wire.encode(Drawing(graph, (call(0),)))
+    assert len(text) / (len(graph) + len(graph.edge_to)) <= 32
+
+
+def test_a_hundred_thousand_nodes_encode_within_a_second() -> None:
+    small = chain(10_000)
+    nodes = 10 * len(small)
+    big = replace(
+        small,
+        **{
+            name: getattr(small, name) * 10
+            for name in ("uid", "name", "seq", "kind", "place", "module", "ghost", "slot_name", "slot_state")
+        },
+        **{name: getattr(small, name) * 10 for name in ("slot_dtype", "slot_shape", "slot_bytes", "slot_storage")},
+        slot_freed_by=small.slot_freed_by * 10,
+        edge_start=array("i", [s + k * small.edge_start[-1] for k in range(10) for s in small.edge_start[:-1]] + [10 * small.edge_start[-1]]),
+        slot_start=array("i", [s + k * small.slot_start[-1] for k in range(10) for s in small.slot_start[:-1]] + [10 * small.slot_start[-1]]),
+        edge_to=array("i", [to + k * len(small) for k in range(10) for to in small.edge_to]),
+        edge_nr=small.edge_nr * 10,
+    )  # fmt: skip
+    started = time.process_time()
+    text = wire.encode(Drawing(big))
+    assert time.process_time() - started < 1
+    assert json.loads(text)["n"] == nodes
+
+
+def test_held_and_freed_are_the_digits_of_the_model() -> None:
+    states = list(SlotState)
+    graph = snapshot([N("A", saved=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
+    assert json.loads(wire.encode(Drawing(graph)))["slotState"] == "012345"
+    assert (HELD, FREED) == (0, 1)
+
+
+def test_a_leaf_alone_is_a_graph() -> None:
+    m = decode(wire.encode(Drawing(snapshot([leaf("w")]))))
+    assert m["kind"] == "1" and m["seq"] == [-1]
