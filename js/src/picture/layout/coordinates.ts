@@ -1,0 +1,194 @@
+/**
+ * Fifth phase, second half: x. Blocks are pulled towards the mean of what they are linked with and kept apart by
+ * projection: once pushing only to the right, once only to the left, and the mean of both, which keeps all gaps and
+ * favours no side. The spine is pinned, so that a deep graph does not drift.
+ */
+import type { Blocks } from "./blocks.ts";
+import type { Order } from "./crossings.ts";
+import type { Layered } from "./layers.ts";
+import { collect } from "./types.ts";
+
+const ROUNDS = 6;
+const DUMMY_WIDTH = 2;
+
+/** Links among blocks in compressed rows: neighbours to the right with the distance of centres, and attractions. */
+interface Forces {
+  rightStart: Int32Array;
+  rightBlock: Int32Array;
+  rightGap: Float64Array;
+  pullStart: Int32Array;
+  pullBlock: Int32Array;
+  /** Blocks such that left ones come before right ones. */
+  order: Int32Array;
+}
+
+/** x of every item. `previous`: x of old items, NaN for new ones. */
+export function* placeBlocks(
+  layered: Layered,
+  order: Order,
+  blocks: Blocks,
+  width: Float32Array,
+  nodesep: number,
+  previous: Float64Array | null,
+): Generator<void, Float64Array> {
+  const { items, box } = layered;
+  const itemWidth = new Float64Array(items);
+  for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
+  const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep);
+  const pin = findPins(blocks, previous, items);
+  const x = new Float64Array(blocks.count);
+  const wish = new Float64Array(blocks.count);
+  const scratch = new Float64Array(blocks.count);
+  const low = new Float64Array(blocks.count);
+  const high = new Float64Array(blocks.count);
+  findBounds(forces, pin, low, high);
+  yield;
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let b = 0; b < blocks.count; b++) {
+      let want = 0;
+      if (!Number.isNaN(pin[b])) want = pin[b];
+      else {
+        if (round > 0) want = pulled(forces, x, b);
+        if (low[b] > high[b]) want = (low[b] + high[b]) / 2;
+        else if (want < low[b]) want = low[b];
+        else if (want > high[b]) want = high[b];
+      }
+      wish[b] = want;
+    }
+    project(forces, wish, x, scratch);
+    yield;
+  }
+  const result = new Float64Array(items);
+  for (let v = 0; v < items; v++) result[v] = x[blocks.of[v]];
+  return result;
+}
+
+function* findForces(
+  layered: Layered,
+  order: Order,
+  blocks: Blocks,
+  itemWidth: Float64Array,
+  nodesep: number,
+): Generator<void, Forces> {
+  const { items, rows, start, row, box, up } = layered;
+  const { of, head, below, count } = blocks;
+  const rightStart = new Int32Array(count + 1);
+  const rightBlock = new Int32Array(items);
+  const rightGap = new Float64Array(items);
+  const waiting = new Int32Array(count);
+  let filled = 0;
+  for (let b = 0; b < count; b++) {
+    rightStart[b] = filled;
+    for (let v = head[b]; v >= 0; v = below[v]) {
+      const at = start[row[v]] + order.position[v] + 1;
+      if (at >= start[row[v] + 1]) continue;
+      const w = order.item[at];
+      const gap = (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
+      if (filled > rightStart[b] && rightBlock[filled - 1] === of[w]) {
+        if (gap > rightGap[filled - 1]) rightGap[filled - 1] = gap;
+        continue;
+      }
+      rightBlock[filled] = of[w];
+      rightGap[filled++] = gap;
+      waiting[of[w]]++;
+    }
+    if (b % 4096 === 0) yield;
+  }
+  rightStart[count] = filled;
+  const queue = new Int32Array(count);
+  let ready = 0;
+  for (let b = 0; b < count; b++) if (waiting[b] === 0) queue[ready++] = b;
+  for (let i = 0; i < ready; i++) {
+    const b = queue[i];
+    for (let k = rightStart[b]; k < rightStart[b + 1]; k++)
+      if (--waiting[rightBlock[k]] === 0) queue[ready++] = rightBlock[k];
+  }
+  yield;
+  const links = up.item.length;
+  const from = new Int32Array(2 * links).fill(-1);
+  const to = new Int32Array(2 * links);
+  let pulls = 0;
+  for (let r = 1; r < rows; r++) {
+    for (let v = start[r]; v < start[r + 1]; v++) {
+      for (let k = up.start[v]; k < up.start[v + 1]; k++) {
+        const a = of[v];
+        const b = of[up.item[k]];
+        if (a === b) continue;
+        from[pulls] = a;
+        to[pulls++] = b;
+        from[pulls] = b;
+        to[pulls++] = a;
+      }
+    }
+  }
+  const pull = collect(count, from.subarray(0, pulls), to.subarray(0, pulls));
+  return { rightStart, rightBlock, rightGap, pullStart: pull.start, pullBlock: pull.item, order: queue };
+}
+
+/** NaN: free to move. */
+function findPins(blocks: Blocks, previous: Float64Array | null, items: number): Float64Array {
+  const pin = new Float64Array(blocks.count).fill(Number.NaN);
+  if (previous) {
+    for (let v = items - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) pin[blocks.of[v]] = previous[v];
+  } else if (blocks.spine >= 0) pin[blocks.spine] = 0;
+  return pin;
+}
+
+/** How far left and right a free block can go without pushing a pinned one. */
+function findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: Float64Array): void {
+  const { order, rightStart, rightBlock, rightGap } = forces;
+  low.fill(Number.NEGATIVE_INFINITY);
+  high.fill(Number.POSITIVE_INFINITY);
+  for (let i = 0; i < order.length; i++) {
+    const b = order[i];
+    const from = !Number.isNaN(pin[b]) ? pin[b] : low[b];
+    for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
+      const bound = from + rightGap[k];
+      if (bound > low[rightBlock[k]]) low[rightBlock[k]] = bound;
+    }
+  }
+  for (let i = order.length - 1; i >= 0; i--) {
+    const b = order[i];
+    for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
+      const right = rightBlock[k];
+      const bound = (!Number.isNaN(pin[right]) ? pin[right] : high[right]) - rightGap[k];
+      if (bound < high[b]) high[b] = bound;
+    }
+  }
+}
+
+/** Half way between a block's place and the mean of what it is linked with. */
+function pulled(forces: Forces, x: Float64Array, b: number): number {
+  const { pullStart, pullBlock } = forces;
+  const first = pullStart[b];
+  const end = pullStart[b + 1];
+  if (first === end) return x[b];
+  let sum = 0;
+  for (let k = first; k < end; k++) sum += x[pullBlock[k]];
+  return (x[b] + sum / (end - first)) / 2;
+}
+
+/** x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it. */
+function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): void {
+  const { order, rightStart, rightBlock, rightGap } = forces;
+  scratch.set(wish);
+  for (let i = 0; i < order.length; i++) {
+    const b = order[i];
+    const at = scratch[b];
+    for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
+      const least = at + rightGap[k];
+      if (scratch[rightBlock[k]] < least) scratch[rightBlock[k]] = least;
+    }
+  }
+  x.set(wish);
+  for (let i = order.length - 1; i >= 0; i--) {
+    const b = order[i];
+    let at = x[b];
+    for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
+      const most = x[rightBlock[k]] - rightGap[k];
+      if (most < at) at = most;
+    }
+    x[b] = at;
+  }
+  for (let b = 0; b < x.length; b++) x[b] = (x[b] + scratch[b]) / 2;
+}

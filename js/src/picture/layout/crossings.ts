@@ -1,0 +1,68 @@
+/** Crossings between two neighbouring rows: inversions among the ends of their links. */
+import type { Layered } from "./layers.ts";
+
+/** The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the row. */
+export interface Order {
+  item: Int32Array;
+  position: Int32Array;
+}
+
+let ends = new Int32Array(256);
+let tree = new Int32Array(256);
+
+/** Number of crossings between row r and row r + 1. */
+export function crossingsBelow(layered: Layered, order: Order, r: number): number {
+  const { start, down } = layered;
+  const first = start[r];
+  const last = start[r + 1];
+  const width = start[r + 2] - last;
+  if (width < 2 || last - first < 2) return 0;
+  let count = 0;
+  for (let i = first; i < last; i++) {
+    const v = order.item[i];
+    const end = down.start[v + 1];
+    const from = count;
+    if (count + end - down.start[v] > ends.length) ends = grown(ends, count + end - down.start[v]);
+    for (let k = down.start[v]; k < end; k++) {
+      // Links of one item do not cross: keep them sorted.
+      const p = order.position[down.item[k]];
+      let j = count++ - 1;
+      while (j >= from && ends[j] > p) {
+        ends[j + 1] = ends[j];
+        j--;
+      }
+      ends[j + 1] = p;
+    }
+  }
+  return count <= 24 ? inversionsByPairs(count) : inversionsByTree(count, width);
+}
+
+function inversionsByPairs(count: number): number {
+  let total = 0;
+  for (let i = 1; i < count; i++) {
+    const p = ends[i];
+    for (let j = 0; j < i; j++) if (ends[j] > p) total++;
+  }
+  return total;
+}
+
+/** With a Fenwick tree over the positions of the lower row: how many earlier links end further right. */
+function inversionsByTree(count: number, width: number): number {
+  if (tree.length < width + 2) tree = new Int32Array(2 * width + 2);
+  tree.fill(0, 0, width + 2);
+  let total = 0;
+  for (let i = 0; i < count; i++) {
+    const p = ends[i] + 1;
+    let notRight = 0;
+    for (let j = p; j > 0; j -= j & -j) notRight += tree[j];
+    total += i - notRight;
+    for (let j = p; j <= width; j += j & -j) tree[j]++;
+  }
+  return total;
+}
+
+function grown(array: Int32Array, size: number): Int32Array<ArrayBuffer> {
+  const bigger = new Int32Array(2 * size);
+  bigger.set(array);
+  return bigger;
+}

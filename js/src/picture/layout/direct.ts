@@ -1,0 +1,77 @@
+/** First phase: every edge gets a lower and an upper end such that there is no cycle, and boxes get a topological order. */
+import { collect, type LayoutInput, type Rows } from "./types.ts";
+
+export interface Directed {
+  n: number;
+  m: number;
+  /** Ends of edge e after the edges that close a cycle were turned round; -1 for an edge from a box to itself. */
+  lower: Int32Array;
+  upper: Int32Array;
+  flipped: Uint8Array;
+  /** Boxes below (consumers in the forward pass) and above, per box. */
+  users: Rows;
+  targets: Rows;
+  /** Topological, inputs first. */
+  order: Int32Array;
+}
+
+export function direct(input: LayoutInput): Directed {
+  const { n, edges } = input;
+  const m = edges.length >> 1;
+  const lower = new Int32Array(m);
+  const upper = new Int32Array(m);
+  for (let e = 0; e < m; e++) {
+    lower[e] = edges[2 * e];
+    upper[e] = edges[2 * e + 1];
+    if (lower[e] === upper[e]) lower[e] = upper[e] = -1;
+  }
+  const flipped = new Uint8Array(m);
+  let users = collect(n, upper, lower);
+  let targets = collect(n, lower, upper);
+  const { order, forced } = topologicalOrder(n, users, targets);
+  if (forced) {
+    turnBackEdges(order, lower, upper, flipped);
+    users = collect(n, upper, lower);
+    targets = collect(n, lower, upper);
+  }
+  return { n, m, lower, upper, flipped, users, targets, order };
+}
+
+/** Kahn's algorithm from the inputs. In a cycle the waiting box with the smallest number goes first. */
+function topologicalOrder(n: number, users: Rows, targets: Rows): { order: Int32Array; forced: boolean } {
+  const order = new Int32Array(n);
+  const waiting = new Int32Array(n);
+  let filled = 0;
+  for (let v = 0; v < n; v++) {
+    waiting[v] = targets.start[v + 1] - targets.start[v];
+    if (waiting[v] === 0) order[filled++] = v;
+  }
+  let forced = false;
+  let candidate = 0;
+  for (let at = 0; at < n; at++) {
+    if (at === filled) {
+      forced = true;
+      while (waiting[candidate] <= 0) candidate++;
+      waiting[candidate] = 0;
+      order[filled++] = candidate;
+    }
+    const v = order[at];
+    for (let k = users.start[v]; k < users.start[v + 1]; k++) {
+      const user = users.item[k];
+      if (--waiting[user] === 0) order[filled++] = user;
+    }
+  }
+  return { order, forced };
+}
+
+function turnBackEdges(order: Int32Array, lower: Int32Array, upper: Int32Array, flipped: Uint8Array): void {
+  const position = new Int32Array(order.length);
+  for (let i = 0; i < order.length; i++) position[order[i]] = i;
+  for (let e = 0; e < lower.length; e++) {
+    if (lower[e] < 0 || position[lower[e]] > position[upper[e]]) continue;
+    const swap = lower[e];
+    lower[e] = upper[e];
+    upper[e] = swap;
+    flipped[e] = 1;
+  }
+}

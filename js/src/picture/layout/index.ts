@@ -1,0 +1,107 @@
+/**
+ * The layered layout: inputs at the top, losses at the bottom.
+ *
+ *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates, rows -> routes
+ *
+ * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
+ */
+import { makeBlocks } from "./blocks.ts";
+import { placeBlocks } from "./coordinates.ts";
+import { direct } from "./direct.ts";
+import { makeLayers } from "./layers.ts";
+import { type Bonds, orderRows } from "./order.ts";
+import { rankBoxes } from "./ranks.ts";
+import { routeEdges } from "./route.ts";
+import { placeRows } from "./rows.ts";
+import type { LayoutInput, LayoutOutput } from "./types.ts";
+
+export type { LayoutInput, LayoutOutput } from "./types.ts";
+
+/** Runs to the end. */
+export function layout(input: LayoutInput): LayoutOutput {
+  const slices = layoutSlices(input);
+  for (;;) {
+    const step = slices.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Yields every few milliseconds of work; a driver goes on when the page has time. */
+export function* layoutSlices(input: LayoutInput): Generator<void, LayoutOutput> {
+  const graph = direct(input);
+  yield;
+  const rank = rankBoxes(graph, input);
+  yield;
+  const layered = makeLayers(graph, rank);
+  yield;
+  const bonds: Bonds = {
+    lane: input.lane ? perItem(layered.box, input.lane, -1, Int32Array) : null,
+    previous: input.previous ? perItem(layered.box, input.previous.x, Number.NaN, Float64Array) : null,
+  };
+  const order = yield* orderRows(layered, bonds);
+  const blocks = yield* makeBlocks(layered, order, bonds.previous);
+  const itemX = yield* placeBlocks(layered, order, blocks, input.width, input.nodesep, bonds.previous);
+  const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
+  const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
+  return finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
+}
+
+function perItem<T extends Int32Array | Float64Array>(
+  box: Int32Array,
+  value: ArrayLike<number>,
+  none: number,
+  type: { new (length: number): T },
+): T {
+  const result = new type(box.length);
+  for (let i = 0; i < box.length; i++) result[i] = box[i] >= 0 ? value[box[i]] : none;
+  return result;
+}
+
+/** Per box again; moved to the origin unless anchored at earlier places. */
+function finish(
+  input: LayoutInput,
+  rank: Int32Array,
+  itemOf: Int32Array,
+  itemX: Float64Array,
+  centre: Float64Array,
+  half: Float64Array,
+  routes: { start: Int32Array; points: Float32Array; right: number },
+): LayoutOutput {
+  const { n } = input;
+  const x = new Float32Array(n);
+  const y = new Float32Array(n);
+  let left = Number.POSITIVE_INFINITY;
+  let right = routes.right;
+  for (let v = 0; v < n; v++) {
+    x[v] = itemX[itemOf[v]];
+    y[v] = centre[rank[v]];
+    left = Math.min(left, x[v] - input.width[v] / 2);
+    right = Math.max(right, x[v] + input.width[v] / 2);
+  }
+  const points = routes.points;
+  for (let i = 0; i < points.length; i += 2) {
+    left = Math.min(left, points[i]);
+    right = Math.max(right, points[i]);
+  }
+  const rows = centre.length;
+  const top = rows ? centre[0] - half[0] : 0;
+  const bottom = rows ? centre[rows - 1] + half[rows - 1] : 0;
+  if (!n) left = right = 0;
+  let shift = 0;
+  if (!input.previous) {
+    shift = left;
+    for (let v = 0; v < n; v++) x[v] -= shift;
+    for (let i = 0; i < points.length; i += 2) points[i] -= shift;
+  }
+  return {
+    x,
+    y,
+    rank,
+    routeStart: routes.start,
+    route: points,
+    left: left - shift,
+    top,
+    width: right - left,
+    height: bottom - top,
+  };
+}

@@ -1,0 +1,258 @@
+/**
+ * Fourth phase: the order within rows. A depth-first walk from the losses gives the input order; sweeps by
+ * barycentre and swaps of neighbours then remove crossings. Rows with a single item cut the graph into segments
+ * whose crossings are independent: each is worked on alone, and only where there are any.
+ */
+import { crossingsBelow, type Order } from "./crossings.ts";
+import type { Layered } from "./layers.ts";
+
+/** What binds the order of two items of one row, per item. */
+export interface Bonds {
+  /** -1: free. */
+  lane: Int32Array | null;
+  /** Earlier x, NaN: free. */
+  previous: Float64Array | null;
+}
+
+const SLICE = 4096;
+
+export function* orderRows(layered: Layered, bonds: Bonds): Generator<void, Order> {
+  const order = yield* walkOrder(layered);
+  if (bonds.lane || bonds.previous) for (let r = 0; r < layered.rows; r++) keepBonds(layered, order, bonds, r);
+  yield;
+  let first = 0;
+  let work = 0;
+  for (let r = 1; r <= layered.rows; r++) {
+    const cut = r === layered.rows || layered.start[r + 1] - layered.start[r] === 1;
+    if (!cut) continue;
+    const last = Math.min(r, layered.rows - 1);
+    if (last - first > 1) yield* untangle(layered, order, bonds, first, last);
+    work += layered.start[last] - layered.start[first];
+    if (work > SLICE) {
+      work = 0;
+      yield;
+    }
+    first = r;
+  }
+  return order;
+}
+
+/** Depth-first from the items without users, up along the links as given; each row in the order of first visit. */
+function* walkOrder(layered: Layered): Generator<void, Order> {
+  const { items, start, row, up, down } = layered;
+  const item = new Int32Array(items);
+  const position = new Int32Array(items).fill(-1);
+  const filled = start.slice(0, layered.rows);
+  const stack = new Int32Array(up.item.length + 1);
+  let work = 0;
+  for (let source = items - 1; source >= 0; source--) {
+    if (down.start[source + 1] !== down.start[source]) continue;
+    let depth = 0;
+    stack[depth++] = source;
+    while (depth) {
+      const v = stack[--depth];
+      if (position[v] >= 0) continue;
+      const r = row[v];
+      position[v] = filled[r] - start[r];
+      item[filled[r]++] = v;
+      for (let k = up.start[v + 1] - 1; k >= up.start[v]; k--)
+        if (position[up.item[k]] < 0) stack[depth++] = up.item[k];
+      if (++work % SLICE === 0) yield;
+    }
+  }
+  return { item, position };
+}
+
+/** Rows first + 1 to last - 1 may change (also the outer ones at the ends of the graph). Keeps the best order met. */
+function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Generator<void, void> {
+  const { start } = layered;
+  const count = () => {
+    let total = 0;
+    for (let r = first; r < last; r++) total += crossingsBelow(layered, order, r);
+    return total;
+  };
+  let best = count();
+  if (best === 0) return;
+  const from = start[first];
+  const to = start[last + 1];
+  let kept = order.item.slice(from, to);
+  // Small tangles are worth many tries, large ones are not.
+  const tries = Math.max(4, Math.min(24, Math.round(200000 / (to - from))));
+  let idle = 0;
+  for (let sweep = 0; sweep < tries && best > 0 && idle < 4; sweep++) {
+    const downwards = sweep % 2 === 0;
+    let work = 0;
+    for (let step = 0; step <= last - first; step++) {
+      const r = downwards ? first + step : last - step;
+      if (start[r + 1] - start[r] < 2) continue;
+      sortByBarycentre(layered, order, r, downwards);
+      if (bonds.lane || bonds.previous) keepBonds(layered, order, bonds, r);
+      work += start[r + 1] - start[r];
+      if (work > SLICE) {
+        work = 0;
+        yield;
+      }
+    }
+    yield* swapNeighbours(layered, order, bonds, first, last);
+    const crossings = count();
+    idle++;
+    if (crossings < best) {
+      best = crossings;
+      kept = order.item.slice(from, to);
+      idle = 0;
+    }
+  }
+  order.item.set(kept, from);
+  for (let r = first; r <= last; r++) renumber(layered, order, r);
+}
+
+function renumber(layered: Layered, order: Order, r: number): void {
+  const first = layered.start[r];
+  for (let i = first; i < layered.start[r + 1]; i++) order.position[order.item[i]] = i - first;
+}
+
+let keys = new Float64Array(256);
+let moved = new Int32Array(256);
+
+function room(width: number): void {
+  if (keys.length >= width) return;
+  keys = new Float64Array(2 * width);
+  moved = new Int32Array(2 * width);
+}
+
+/** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
+function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean): void {
+  const first = layered.start[r];
+  const width = layered.start[r + 1] - first;
+  const links = above ? layered.up : layered.down;
+  room(width);
+  let linked = 0;
+  for (let i = 0; i < width; i++) {
+    const v = order.item[first + i];
+    const a = links.start[v];
+    const b = links.start[v + 1];
+    if (a === b) continue;
+    let sum = 0;
+    for (let k = a; k < b; k++) sum += order.position[links.item[k]];
+    keys[linked] = sum / (b - a);
+    moved[linked++] = v;
+  }
+  if (linked <= 32) insertionSort(linked);
+  else mergeSortByKey(linked);
+  let next = 0;
+  for (let i = 0; i < width; i++) {
+    const v = order.item[first + i];
+    if (links.start[v] === links.start[v + 1]) continue;
+    order.item[first + i] = moved[next++];
+  }
+  renumber(layered, order, r);
+}
+
+function insertionSort(count: number): void {
+  for (let i = 1; i < count; i++) {
+    const key = keys[i];
+    const v = moved[i];
+    let j = i - 1;
+    while (j >= 0 && keys[j] > key) {
+      keys[j + 1] = keys[j];
+      moved[j + 1] = moved[j];
+      j--;
+    }
+    keys[j + 1] = key;
+    moved[j + 1] = v;
+  }
+}
+
+function mergeSortByKey(count: number): void {
+  const index = Array.from({ length: count }, (_, i) => i);
+  index.sort((a, b) => keys[a] - keys[b] || a - b);
+  const sorted = index.map((i) => moved[i]);
+  for (let i = 0; i < count; i++) moved[i] = sorted[i];
+}
+
+/** Puts the items bound by lane, and those with an earlier place, into their order, on the positions that they hold. */
+function keepBonds(layered: Layered, order: Order, bonds: Bonds, r: number): void {
+  const { previous, lane } = bonds;
+  if (previous) sortOnPlaces(layered, order, r, previous, Number.isFinite);
+  if (lane) sortOnPlaces(layered, order, r, lane, (value) => value >= 0);
+}
+
+function sortOnPlaces(
+  layered: Layered,
+  order: Order,
+  r: number,
+  key: Int32Array | Float64Array,
+  bound: (value: number) => boolean,
+): void {
+  const places: number[] = [];
+  const items: number[] = [];
+  for (let i = layered.start[r]; i < layered.start[r + 1]; i++) {
+    const v = order.item[i];
+    if (!bound(key[v])) continue;
+    places.push(i);
+    items.push(v);
+  }
+  items.sort((a, b) => key[a] - key[b]);
+  for (let i = 0; i < places.length; i++) order.item[places[i]] = items[i];
+  renumber(layered, order, r);
+}
+
+/** Swaps neighbours in a row where that removes crossings, up to a few rounds. */
+function* swapNeighbours(
+  layered: Layered,
+  order: Order,
+  bonds: Bonds,
+  first: number,
+  last: number,
+): Generator<void, void> {
+  let work = 0;
+  for (let round = 0; round < 3; round++) {
+    let changed = false;
+    for (let r = first; r <= last; r++) {
+      for (let i = layered.start[r]; i + 1 < layered.start[r + 1]; i++) {
+        const v = order.item[i];
+        const w = order.item[i + 1];
+        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) <= 0) continue;
+        order.item[i] = w;
+        order.item[i + 1] = v;
+        order.position[w]--;
+        order.position[v]++;
+        changed = true;
+      }
+      work += layered.start[r + 1] - layered.start[r];
+      if (work > SLICE) {
+        work = 0;
+        yield;
+      }
+    }
+    if (!changed) return;
+  }
+}
+
+function boundPair(bonds: Bonds, v: number, w: number): boolean {
+  const { lane, previous } = bonds;
+  if (lane && lane[v] >= 0 && lane[w] >= 0 && lane[v] !== lane[w]) return true;
+  return previous !== null && !Number.isNaN(previous[v]) && !Number.isNaN(previous[w]);
+}
+
+/** How many crossings fewer there are with w left of v. */
+function swapGain(layered: Layered, order: Order, v: number, w: number): number {
+  return pairGain(layered.up, order.position, v, w) + pairGain(layered.down, order.position, v, w);
+}
+
+function pairGain(links: Layered["up"], position: Int32Array, v: number, w: number): number {
+  const endV = links.start[v + 1];
+  const endW = links.start[w + 1];
+  // Hubs are left to the barycentre: comparing all their links would cost the square of them.
+  if ((endV - links.start[v]) * (endW - links.start[w]) > 256) return 0;
+  let gain = 0;
+  for (let i = links.start[v]; i < endV; i++) {
+    const p = position[links.item[i]];
+    for (let k = links.start[w]; k < endW; k++) {
+      const q = position[links.item[k]];
+      if (p > q) gain++;
+      else if (p < q) gain--;
+    }
+  }
+  return gain;
+}

@@ -1,0 +1,72 @@
+/**
+ * Second phase: rows. Counted from the inputs, so that a box appended at the loss end never pushes an old one.
+ * Then boxes with slack move down to their users where that shortens edges: a parameter stands just above its use.
+ */
+import type { Directed } from "./direct.ts";
+import type { LayoutInput } from "./types.ts";
+
+export function rankBoxes(graph: Directed, input: LayoutInput): Int32Array {
+  const rank = new Int32Array(graph.n);
+  const kept = input.previous ? previousRanks(input.previous.y, graph.n) : null;
+  if (input.rankHint) for (let v = 0; v < graph.n; v++) rank[v] = Math.max(0, input.rankHint[v]);
+  if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
+  longestPath(graph, rank);
+  sinkToUsers(graph, rank, kept);
+  closeUp(rank);
+  return rank;
+}
+
+/** Rows of an earlier layout, read off its distinct heights; -1 for new boxes. */
+export function previousRanks(y: Float32Array, n: number): Int32Array {
+  const heights = Float32Array.from(y.subarray(0, n)).filter((value) => !Number.isNaN(value));
+  heights.sort();
+  const rowOf = new Map<number, number>();
+  let row = -1;
+  let last = Number.NEGATIVE_INFINITY;
+  for (const height of heights) {
+    if (height - last > 1) row++;
+    if (height !== last) rowOf.set(height, row);
+    last = height;
+  }
+  const rank = new Int32Array(n).fill(-1);
+  for (let v = 0; v < n; v++) if (!Number.isNaN(y[v])) rank[v] = rowOf.get(y[v]) as number;
+  return rank;
+}
+
+/** Raises `rank` to the longest path from the inputs; what is there already is a lower bound. */
+export function longestPath(graph: Directed, rank: Int32Array): void {
+  const { order, users } = graph;
+  for (let i = 0; i < order.length; i++) {
+    const v = order[i];
+    const below = rank[v] + 1;
+    for (let k = users.start[v]; k < users.start[v + 1]; k++) {
+      if (rank[users.item[k]] < below) rank[users.item[k]] = below;
+    }
+  }
+}
+
+/** Moves a box with at least as many users as targets down to its nearest user, losses first. */
+export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array | null): void {
+  const { order, users, targets } = graph;
+  for (let i = order.length - 1; i >= 0; i--) {
+    const v = order[i];
+    const first = users.start[v];
+    const end = users.start[v + 1];
+    if (first === end || end - first < targets.start[v + 1] - targets.start[v]) continue;
+    if (kept && kept[v] >= 0) continue;
+    let lowest = rank[users.item[first]];
+    for (let k = first + 1; k < end; k++) if (rank[users.item[k]] < lowest) lowest = rank[users.item[k]];
+    rank[v] = lowest - 1;
+  }
+}
+
+/** Removes rows that nobody stands in. */
+function closeUp(rank: Int32Array): void {
+  let rows = 0;
+  for (let v = 0; v < rank.length; v++) if (rank[v] >= rows) rows = rank[v] + 1;
+  const used = new Int32Array(rows);
+  for (let v = 0; v < rank.length; v++) used[rank[v]] = 1;
+  let next = 0;
+  for (let r = 0; r < rows; r++) used[r] = used[r] ? next++ : -1;
+  if (next < rows) for (let v = 0; v < rank.length; v++) rank[v] = used[rank[v]];
+}

@@ -1,0 +1,32 @@
+/** y of every row. With earlier places, rows stay where they were as long as there is room between them. */
+
+export interface RowPlaces {
+  /** Centre and half height of each row. */
+  centre: Float64Array;
+  half: Float64Array;
+}
+
+export function placeRows(
+  rows: number,
+  rank: Int32Array,
+  height: Float32Array,
+  ranksep: number,
+  previous: Float32Array | null,
+): RowPlaces {
+  const half = new Float64Array(rows);
+  for (let v = 0; v < rank.length; v++) half[rank[v]] = Math.max(half[rank[v]], height[v] / 2);
+  const anchor = new Float64Array(rows).fill(Number.NaN);
+  if (previous)
+    for (let v = rank.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) anchor[rank[v]] = previous[v];
+  const centre = new Float64Array(rows);
+  let first = 0;
+  while (first < rows && Number.isNaN(anchor[first])) first++;
+  if (first === rows) first = 0;
+  centre[first] = !Number.isNaN(anchor[first]) ? anchor[first] : half[0];
+  for (let r = first + 1; r < rows; r++) {
+    const least = centre[r - 1] + half[r - 1] + ranksep + half[r];
+    centre[r] = Number.isNaN(anchor[r]) ? least : Math.max(anchor[r], least);
+  }
+  for (let r = first - 1; r >= 0; r--) centre[r] = centre[r + 1] - half[r + 1] - ranksep - half[r];
+  return { centre, half };
+}

@@ -1,0 +1,58 @@
+/** What a layout is asked for and what it answers. All lengths in CSS px; typed arrays throughout. */
+
+export interface LayoutInput {
+  /** Number of boxes. */
+  n: number;
+  width: Float32Array;
+  height: Float32Array;
+  /** 2 * m numbers: `from` stands lower on the page (towards the loss), `to` higher (towards the inputs). */
+  edges: Int32Array;
+  /** -1 or absent: free. Boxes of a smaller lane stand left of those of a larger lane in the same row. */
+  lane?: Int32Array;
+  /** Smallest row a box may stand in, counted from the inputs; -1: no wish. */
+  rankHint?: Int32Array;
+  /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where they fit, their place. */
+  previous?: { x: Float32Array; y: Float32Array };
+  /** Smallest gap between two rows and between two neighbours in a row. */
+  ranksep: number;
+  nodesep: number;
+}
+
+export interface LayoutOutput {
+  /** Centres. y grows from the inputs (top) to the losses (bottom). */
+  x: Float32Array;
+  y: Float32Array;
+  rank: Int32Array;
+  /** The route of edge e is `route[routeStart[e]]` to `route[routeStart[e + 1]]`: x, y, x, y ... from the border of `from` to that of `to`. */
+  routeStart: Int32Array;
+  route: Float32Array;
+  /** Top left corner of everything drawn: 0, 0 unless the layout is anchored at previous places. */
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** Lists of numbers in compressed rows: list i is `item[start[i]]` to `item[start[i + 1]]`. */
+export interface Rows {
+  start: Int32Array;
+  item: Int32Array;
+}
+
+/** Puts `item[e]` on list `list[e]`, keeping the order of e. Entries with a negative list are left out. */
+export function collect(lists: number, list: Int32Array, item: Int32Array): Rows {
+  const start = new Int32Array(lists + 1);
+  const m = list.length;
+  let kept = 0;
+  for (let e = 0; e < m; e++) {
+    if (list[e] >= 0) {
+      start[list[e] + 1]++;
+      kept++;
+    }
+  }
+  for (let i = 0; i < lists; i++) start[i + 1] += start[i];
+  const next = start.slice(0, lists);
+  const items = new Int32Array(kept);
+  for (let e = 0; e < m; e++) if (list[e] >= 0) items[next[list[e]]++] = item[e];
+  return { start, item: items };
+}
