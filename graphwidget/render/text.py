@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby, takewhile
 
 from graphwidget.model import BackwardCall, Drawing, Finding, Kind, SlotState, Snapshot
 from graphwidget.render.words import bytes_text, call_text, count, place_text, type_text
@@ -40,9 +41,8 @@ def picture(drawing: Drawing, *, max_lines: int = 60) -> str:
     if len(tail) > max_lines // 2:
         hidden = len(tail) - max_lines // 2
         tail = [*tail[: max_lines // 2], f"… {hidden} more lines of findings: %graphwidget explain"]
-    lines = _Walk(snapshot).lines()
     room = max(10, max_lines - len(head) - len(tail))
-    body = _Body(drawing, lines)
+    body = _Body(drawing, _lines(snapshot))
     return "\n".join([*head, *body.folded(room), *tail])
 
 
@@ -92,46 +92,36 @@ class _Line:
     depth: int = 0
 
 
-@dataclass(slots=True)
-class _Walk:
+def _lines(snapshot: Snapshot) -> list[_Line]:
     """Depth first from the roots, the longest way last, so that it continues straight down."""
-
-    snapshot: Snapshot
-    height: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.height = _heights(self.snapshot)
-
-    def starts(self) -> list[int]:
-        """Root nodes first, then whatever nothing leads to (ghosts of earlier graphs)."""
-        snapshot = self.snapshot
-        wanted = dict.fromkeys(ref.node for ref in snapshot.roots if ref.node >= 0)
-        reached = bytearray(len(snapshot))
-        for target in snapshot.edge_to:
-            reached[target] = 1
-        roots = [node for node in wanted if not reached[node]]
-        return roots + [node for node in range(len(snapshot)) if not reached[node] and node not in wanted]
-
-    def lines(self) -> list[_Line]:
-        snapshot, height = self.snapshot, self.height
-        drawn = bytearray(len(snapshot))
-        lines: list[_Line] = []
-        # (node, glyphs in front of it, glyphs in front of what follows it, depth)
-        stack = [(node, "", "", 0) for node in reversed(self.starts())]
-        while stack:
-            node, first, rest, depth = stack.pop()
-            if drawn[node]:
-                lines.append(_Line(node, first, True, depth))
-                continue
-            drawn[node] = 1
-            lines.append(_Line(node, first, False, depth))
-            children = sorted(dict.fromkeys(snapshot.next(node)), key=lambda i: height[i])
-            if not children:
-                continue
-            stack.append((children[-1], rest, rest, depth))
+    height = _heights(snapshot)
+    drawn = bytearray(len(snapshot))
+    lines: list[_Line] = []
+    # (node, glyphs in front of it, glyphs in front of what follows it, depth)
+    stack = [(node, "", "", 0) for node in reversed(_starts(snapshot))]
+    while stack:
+        node, first, rest, depth = stack.pop()
+        if drawn[node]:
+            lines.append(_Line(node, first, True, depth))
+            continue
+        drawn[node] = 1
+        lines.append(_Line(node, first, False, depth))
+        children = sorted(dict.fromkeys(snapshot.next(node)), key=height.__getitem__)
+        if children:
             inner = rest + "│ " if depth < _MAX_INDENT else rest
+            stack.append((children[-1], rest, rest, depth))
             stack.extend((child, rest + "├─", inner, depth + 1) for child in reversed(children[:-1]))
-        return lines
+    return lines
+
+
+def _starts(snapshot: Snapshot) -> list[int]:
+    """Root nodes first, then whatever nothing leads to (ghosts of earlier graphs)."""
+    wanted = dict.fromkeys(ref.node for ref in snapshot.roots if ref.node >= 0)
+    reached = bytearray(len(snapshot))
+    for target in snapshot.edge_to:
+        reached[target] = 1
+    roots = [node for node in wanted if not reached[node]]
+    return roots + [node for node in range(len(snapshot)) if not reached[node] and node not in wanted]
 
 
 def _heights(snapshot: Snapshot) -> list[int]:
@@ -179,20 +169,14 @@ class _Body:
             return [self.text(line) for line in self.lines]
         kept = self.choose(room)
         out: list[str] = []
-        gap: list[_Line] = []
-        for at, line in enumerate(self.lines):
-            if at not in kept:
-                gap.append(line)
-                continue
-            if gap:
-                out.append(self.summary(gap))
-                gap = []
-            out.append(self.text(line))
-        return [*out, self.summary(gap)] if gap else out
+        for folded, run in groupby(enumerate(self.lines), key=lambda item: item[0] not in kept):
+            lines = [line for _, line in run]
+            out += [self.summary(lines)] if folded and len(lines) > 1 else map(self.text, lines)
+        return out
 
     def choose(self, room: int) -> set[int]:
         """Positions of the lines to keep: the most important ones that fit together with the folds between."""
-        order = sorted(range(len(self.lines)), key=lambda at: (-self.weight(self.lines[at]), at))
+        order = sorted(range(len(self.lines)), key=lambda at: (-self.weight(self.lines[at]), self.level(at), at))
         kept: set[int] = set()
         used = 1  # one fold for everything
         for at in order:
@@ -217,6 +201,14 @@ class _Body:
             return 1
         return 3 if node in snapshot.labels else 2 if line.depth == 0 else 1
 
+    def level(self, at: int) -> int:
+        """How deep in the module tree this line differs from the one before: block borders come before inner ones."""
+        here, before = (self.snapshot.module_of(self.lines[i].node) for i in (at, max(at - 1, 0)))
+        mine = here.path.split(".") if here else []
+        last = before.path.split(".") if before else []
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, last)))
+        return same if mine != last else len(mine) + 1
+
     def text(self, line: _Line) -> str:
         snapshot, node = self.snapshot, line.node
         labels = self.labels(node)
@@ -226,6 +218,7 @@ class _Body:
             f"{line.glyphs}{self.glyph(node)} {snapshot.name_of(node)}",
             labels,
             place_text(snapshot.place_of(node)),
+            module.path if (module := snapshot.module_of(node)) else "",
             self.slots(node),
             *self.marks(node),
         ]
