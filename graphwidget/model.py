@@ -571,6 +571,8 @@ class Forecast:
         Leaves whose `.grad` would change.
     releases
         Whether nodes let go of what they saved once they have run (no `retain_graph`).
+    writes
+        Storages (indices) of `.grad`s to which the call adds in place; slots that saved one go stale.
     """
 
     ok: bool | None
@@ -587,6 +589,7 @@ class Forecast:
     reaches: tuple[Node, ...] = ()
     fixes: tuple[Fix, ...] = ()
     releases: bool = True
+    writes: tuple[int, ...] = ()
 
     @property
     def word(self) -> str:

@@ -1,0 +1,242 @@
+"""What happens when the engine runs one node: the rules of a forecast, node by node.
+
+Each rule was measured against PyTorch (the differential tests in `tests/fuzz` keep them true). A
+rule answers with None (the node runs) or with a `Stop`: an error that is certain, or a point past
+which nothing can be known.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphwidget.model import Kind, NodeFacts, Reason, SlotState, Snapshot
+
+__all__ = ["DEFINED", "MAYBE", "UNDEFINED", "Rules", "Stop"]
+
+# Whether a gradient that arrives is a tensor. The engine hands on undefined gradients as well;
+# a node that receives several is as defined as the best of them, hence the order.
+UNDEFINED, MAYBE, DEFINED = 0, 1, 2
+
+_UNSEEN_COPY_SLICES = NodeFacts(released=None, inner_stale=None)
+_UNSEEN_CUSTOM = NodeFacts()
+_NOTHING = NodeFacts()
+
+
+class Stop(NamedTuple):
+    """Why the engine stops at a node. `reason` None: it cannot be known whether it does."""
+
+    reason: Reason | None
+    why: str
+    slot: int = -1
+
+
+class Rules:
+    """The state of the nodes of one snapshot during one simulated call.
+
+    Parameters
+    ----------
+    snapshot
+        The graph.
+    create_graph
+        AccumulateGrad adds to `.grad` out of place under it, in place otherwise.
+    has_inputs
+        The call names `inputs=`; a re-entrant checkpoint refuses that.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, create_graph: bool, has_inputs: bool) -> None:
+        self.snapshot = snapshot
+        self.create_graph = create_graph
+        self.has_inputs = has_inputs
+        self.assumes: dict[str, None] = {}  # an ordered set
+        self._grads_written: dict[int, bool] = {}  # storage of a .grad that this call adds to in place -> surely
+        self._recomputed: set[int] = set()  # checkpoint frames unpacked so far
+
+    @property
+    def writes_saved_grads(self) -> bool:
+        """Whether some `.grad` has been written, so that slots that were held may be stale by now."""
+        return bool(self._grads_written)
+
+    def surely_written(self) -> tuple[int, ...]:
+        """Storages of the `.grad`s that this call has added to in place."""
+        return tuple(storage for storage, surely in self._grads_written.items() if surely)
+
+    def facts(self, node: int) -> NodeFacts:
+        """The facts of a node, at their least favourable where capture had nothing to say."""
+        facts = self.snapshot.facts.get(node)
+        if facts is not None:
+            return facts
+        kind = self.snapshot.kind[node]
+        if kind == Kind.COPY_SLICES:
+            return _UNSEEN_COPY_SLICES
+        return _UNSEEN_CUSTOM if kind == Kind.CUSTOM else _NOTHING
+
+    def hooks(self, node: int) -> Stop | None:
+        """Pre-hooks run before everything else, also on a node that is only captured."""
+        facts = self.facts(node)
+        if facts.hook_effect:
+            return Stop(None, f"a hook on {self._name(node)} {facts.hook_effect}")
+        if facts.hooks > facts.hooks_plain:
+            self._assume(f"The hooks on {self._name(node)} neither raise nor change this graph.")
+        return None
+
+    def run(self, node: int, arrived: int) -> Stop | None:
+        """Run `node`, to which gradients have come that are `arrived` (UNDEFINED, MAYBE or DEFINED)."""
+        kind = self.snapshot.kind[node]
+        if kind == Kind.ACCUMULATE:
+            return self._accumulate(node, arrived)
+        if kind == Kind.ERROR:
+            return Stop("not_differentiable", f"{self._name(node)} always raises: it stands for a missing derivative")
+        if kind == Kind.COPY_SLICES:
+            return self._copy_slices(node, arrived)
+        if kind == Kind.CUSTOM:
+            return self._custom(node)
+        return self._slots(node)
+
+    def sends(self, node: int, arrived: int) -> tuple[int, ...] | int:
+        """How defined the gradients are that `node` hands on: one value for all edges, or one per edge."""
+        if self.snapshot.kind[node] != Kind.CUSTOM:
+            return arrived
+        facts = self.facts(node)
+        if facts.returns:
+            ceiling = DEFINED if facts.materialize_grads else arrived
+            return tuple(UNDEFINED if r is False else min(ceiling, DEFINED if r else MAYBE) for r in facts.returns)
+        if facts.may_return_none is False:
+            return DEFINED if facts.materialize_grads else arrived
+        return MAYBE
+
+    def _accumulate(self, node: int, arrived: int) -> Stop | None:
+        leaf = self.snapshot.leaves.get(node)
+        if arrived == UNDEFINED or leaf is None:
+            return None
+        if not leaf.is_leaf:
+            if arrived == MAYBE:
+                return Stop(None, "whether a gradient reaches a tensor that is no leaf any more depends on Python code")
+            return Stop("leaf_interior", "the leaf was changed in place and is no leaf any more")
+        if leaf.requires_grad and leaf.has_grad and not self.create_graph and leaf.grad_storage >= 0:
+            surely = self._grads_written.get(leaf.grad_storage, False) or arrived == DEFINED
+            self._grads_written[leaf.grad_storage] = surely
+        return None
+
+    def _copy_slices(self, node: int, arrived: int) -> Stop | None:
+        if arrived == UNDEFINED:
+            return None  # returns before it looks at its inner node
+        facts = self.facts(node)
+        stale = facts.inner_stale
+        for storage in facts.operands:
+            if storage in self._grads_written:
+                stale = True if self._grads_written[storage] else stale or None
+        stop = None
+        if facts.released is None:
+            return Stop(None, "whether a call ran over this in-place write before was not seen")
+        if facts.released:
+            stop = Stop("freed", "an earlier call ran over this in-place write into a view and freed it")
+        elif facts.overlap:
+            stop = Stop("overlap", "the in-place write went to memory that overlaps itself")
+        elif stale:
+            stop = Stop("inplace", "a tensor that this in-place write needs was modified since")
+        elif stale is None:
+            self._assume("The tensors that an in-place write into a view needs were not modified since.")
+        if stop and arrived == MAYBE:
+            return Stop(None, "whether a gradient reaches this in-place write depends on Python code")
+        return stop
+
+    def _custom(self, node: int) -> Stop | None:
+        facts = self.facts(node)
+        if facts.reentrant_checkpoint:
+            return self._reentrant_checkpoint(node, facts)
+        if facts.effect and facts.reads_saved is not True:
+            return Stop(None, f"{self._name(node)} {facts.effect}")
+        stop = None if facts.reads_saved is False else self._slots(node)
+        if stop is None and facts.released and facts.reads_saved is not False:
+            stop = Stop("freed", "its (empty) saved tensors were freed by an earlier call")
+        if stop and stop.reason and facts.reads_saved is None:
+            return Stop(None, f"whether {self._name(node)} reads its saved tensors cannot be known")
+        if stop is None and facts.effect:
+            return Stop(None, f"{self._name(node)} {facts.effect}")
+        if stop is None and not facts.plain:
+            self._assume(f"{self._name(node)} runs Python code that neither raises nor changes this graph.")
+        return stop
+
+    def _reentrant_checkpoint(self, node: int, facts: NodeFacts) -> Stop | None:
+        if self.has_inputs or facts.refuses_inputs:
+            return Stop("checkpoint", "a checkpoint with use_reentrant=True refuses autograd.grad and inputs=")
+        stop = self._slots(node)
+        if stop:
+            return stop
+        if facts.argument_state == "frozen":
+            return Stop(None, "an argument of the checkpoint may need no gradient any more")
+        if facts.effect:
+            return Stop(None, f"the checkpointed function {facts.effect}")
+        if not facts.plain:
+            self._assume_recompute(node)
+        return None
+
+    def _slots(self, node: int) -> Stop | None:
+        """Unpack every slot in order, as the generated code does before it looks at any gradient."""
+        snapshot = self.snapshot
+        detached = self.facts(node).detached_slot
+        for slot in snapshot.slots_of(node):
+            state = snapshot.slot_state[slot]
+            name = snapshot.slot_names[snapshot.slot_name[slot]]
+            if state == SlotState.UNSAVED:
+                continue
+            if state == SlotState.FREED:
+                return Stop("freed", f"its saved tensor {name} was freed by an earlier call", slot)
+            if name == detached:
+                return Stop("detached", f"its saved tensor {name} was detached in place since", slot)
+            if state == SlotState.STALE:
+                return Stop("inplace", f"its saved tensor {name} was modified in place since", slot)
+            if state == SlotState.UNKNOWN:
+                return Stop(None, f"the state of its saved tensor {name} cannot be read", slot)
+            stop = self._packed(node, slot) if state == SlotState.PACKED else self._grad_written(node, slot)
+            if stop:
+                return stop
+        return None
+
+    def _grad_written(self, node: int, slot: int) -> Stop | None:
+        """A slot that saved some leaf's `.grad` goes stale when this very call adds to that `.grad`."""
+        return self._written(self.snapshot.slot_storage[slot], slot)
+
+    def _written(self, storage: int, slot: int) -> Stop | None:
+        if storage < 0 or storage not in self._grads_written:
+            return None
+        if self._grads_written[storage]:
+            return Stop("inplace", "it saved a .grad to which this very call adds in place", slot)
+        return Stop(None, "whether this call adds to the .grad that it saved depends on Python code", slot)
+
+    def _packed(self, node: int, slot: int) -> Stop | None:
+        """Unpacking a packed slot runs Python: an unpack hook, or a checkpointed function once per call."""
+        facts = self.facts(node)
+        if not facts.non_reentrant_checkpoint:
+            if not facts.unpack_plain:
+                self._assume(f"The hooks that unpack {self._name(node)}'s saved tensors neither raise nor write.")
+            return None
+        if facts.checkpoint in self._recomputed:
+            return None
+        self._recomputed.add(facts.checkpoint)
+        if facts.argument_state == "inplace":
+            return Stop("inplace", "an argument of its checkpoint was modified in place since", slot)
+        if facts.argument_state == "detached":
+            return Stop("detached", "an argument of its checkpoint was detached in place since", slot)
+        for storage in facts.operands:
+            stop = self._written(storage, slot)
+            if stop:
+                return stop
+        if facts.argument_state == "frozen":
+            return Stop(None, "an argument of its checkpoint may need no gradient any more", slot)
+        if facts.effect:
+            return Stop(None, f"the checkpointed function {facts.effect}", slot)
+        if not facts.unpack_plain:
+            self._assume_recompute(node)
+        return None
+
+    def _assume_recompute(self, node: int) -> None:
+        place = self.snapshot.place_of(node)
+        where = f" of In[{place.cell}], line {place.line}" if place and place.cell is not None else ""
+        self._assume(f"The checkpointed function{where} computes the same as before and writes nothing.")
+
+    def _assume(self, sentence: str) -> None:
+        self.assumes[sentence] = None
+
+    def _name(self, node: int) -> str:
+        return self.snapshot.name_of(node)
