@@ -1,0 +1,235 @@
+"""The user's cells as text: which code object belongs to which cell, and where its loops are.
+
+A cell is known by the file name under which its code was compiled. That name is no identity: the same
+source run twice has the same name in a Jupyter kernel, so a code object, once seen, is remembered by its
+`id` (weakly) as part of the run in which it first ran. No torch here.
+"""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from types import CodeType
+
+from graphwidget.model import Place
+
+__all__ = ["MAGIC_FILES", "Book", "Cell", "Loop", "Scope"]
+
+# File names under which IPython's cell magics compile the rest of the cell (%%time, %%timeit).
+MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
+
+_NO_CODE = (ast.Global, ast.Nonlocal)
+
+
+class Loop:
+    """One `for` or `while` of a cell, in line numbers of the compiled source.
+
+    `mark` is the line at which every pass begins: the first statement of the body, or the loop's own
+    line if the body stands on it (`inline`). `parents` are the positions of the enclosing loops.
+    """
+
+    __slots__ = ("first", "inline", "last", "mark", "parents")
+
+    def __init__(self, node: ast.For | ast.AsyncFor | ast.While, parents: tuple[int, ...]) -> None:
+        body = next((s for s in node.body if not _makes_no_code(s)), node.body[0])
+        self.first = node.lineno
+        self.last = node.body[-1].end_lineno or node.body[-1].lineno
+        self.mark = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
+        self.inline = self.mark == self.first
+        self.parents = parents
+
+
+def _makes_no_code(statement: ast.stmt) -> bool:
+    return isinstance(statement, _NO_CODE) or (isinstance(statement, ast.AnnAssign) and statement.value is None)
+
+
+def loops_by_scope(source: str) -> dict[tuple[str, int], list[Loop]]:
+    """Loops of each function of `source`, under its name and first line; module level is ``("", 0)``."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[tuple[str, int], list[Loop]] = {}
+    work: list[tuple[ast.AST, tuple[str, int], tuple[int, ...]]] = [(tree, ("", 0), ())]
+    while work:
+        node, scope, parents = work.pop()
+        inside = parents
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            scope, inside = (node.name, first), ()
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            loops = found.setdefault(scope, [])
+            inside = (*parents, len(loops))
+            loops.append(Loop(node, parents))
+        work.extend((child, scope, inside) for child in ast.iter_child_nodes(node))
+    return found
+
+
+class Cell:
+    """One run of a cell.
+
+    `number` is the execution count, `shift` what must be added to a line of the compiled code to get
+    the line in the cell as the user sees it. `base` makes (cell, line) one integer: `base + line`.
+    """
+
+    __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "number", "run", "shift")
+
+    def __init__(self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None) -> None:
+        self.number, self.cell_id, self.run, self.base = number, cell_id, run, base
+        self.inside = False  # it is the body of a cell magic: the cell around it is the same one
+        self.lines = source.splitlines()
+        compiled = source if code is None else code
+        # IPython drops leading empty lines before it compiles.
+        blank = next((i for i, line in enumerate(self.lines) if line.strip()), 0)
+        self.shift = blank if code is not None and not compiled.startswith("\n" * max(blank, 1)) else 0
+        self.loops = loops_by_scope(compiled)
+        self.magic_shift, self.magic_loops = 0, self.loops
+        if blank < len(self.lines) and self.lines[blank].lstrip().startswith("%%"):
+            self.magic_shift = blank + 1
+            self.magic_loops = loops_by_scope("\n".join(self.lines[blank + 1 :]))
+
+    @property
+    def source(self) -> str:
+        return "\n".join(self.lines)
+
+    def text(self, line: int | None) -> str:
+        """Source of a line (from 1), without the spaces around it."""
+        return self.lines[line - 1].strip() if line is not None and 0 < line <= len(self.lines) else ""
+
+
+class Scope:
+    """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
+
+    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift")
+
+    def __init__(self, cell: Cell, code: CodeType) -> None:
+        magic = code.co_filename in MAGIC_FILES
+        self.cell = cell
+        self.shift = cell.magic_shift if magic else cell.shift
+        self.base = cell.base + self.shift
+        loops = cell.magic_loops if magic else cell.loops
+        top = code.co_name.startswith("<") and code.co_name not in _INNER
+        # Below it stands only the line of the magic that runs the rest of the same cell.
+        self.outermost = top and (magic or cell.inside)
+        key = ("", 0) if top else (code.co_name, code.co_firstlineno)
+        own = loops.get(key, [])
+        self.loops: list[Loop] = own
+        # Lines at which counting has something to do: passes that begin there, and loops entered there.
+        self.marks: dict[int, list[int]] = {}
+        self.heads: dict[int, list[int]] = {}
+        for i, loop in enumerate(own):
+            self.marks.setdefault(loop.mark, []).append(i)
+            self.marks.setdefault(loop.first, [])
+            self.heads.setdefault(loop.first, []).append(i)
+        self.entry: dict[int, int] = {}
+        self.back: dict[int, int] = {}
+        self.at: dict[int, tuple[int, ...]] = {}
+
+    def loops_at(self, line: int) -> tuple[int, ...]:
+        """Positions of the loops around `line`, innermost first."""
+        known = self.at.get(line)
+        if known is None:
+            around = [i for i, loop in enumerate(self.loops) if loop.first <= line <= loop.last]
+            known = self.at[line] = tuple(sorted(around, key=lambda i: -len(self.loops[i].parents)))
+        return known
+
+
+_INNER = frozenset({"<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"})
+
+
+class Book:
+    """All cells, and the way from a code object to its scope.
+
+    Parameters
+    ----------
+    code_names
+        For file names that no `open` announced: a mapping or function from file name to
+        ``(number, cell_id, source)`` or None. It is how code that ran before the start is known.
+    """
+
+    def __init__(self, code_names: Mapping[str, object] | Callable[[str], object] | None = None) -> None:
+        self.cells: list[Cell] = []
+        self.bases: list[int] = []
+        # None: looked at and not of a cell. What is missing has not been looked at.
+        self.files: dict[str, Cell | None] = {}
+        self.scopes: dict[int, Scope] = {}
+        self._refs: dict[int, weakref.ref[CodeType]] = {}
+        self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
+
+    def open(
+        self, filename: str, number: int | None, cell_id: str | None, source: str, run: int | None, code: str | None = None
+    ) -> Cell:
+        """Announce a cell: from now on code compiled as `filename` belongs to it."""
+        cell = Cell(number, cell_id, source, run, self._next_base(), code)
+        self.cells.append(cell)
+        self.bases.append(cell.base)
+        self.files[filename] = cell
+        return cell
+
+    def _next_base(self) -> int:
+        if not self.cells:
+            return 0
+        last = self.cells[-1]
+        return last.base + len(last.lines) + last.magic_shift + last.shift + 16
+
+    def scope(self, code: CodeType) -> Scope | None:
+        """The scope of a code object, None if it is not of a cell."""
+        found = self.scopes.get(id(code))
+        if found is not None:
+            return found
+        name = code.co_filename
+        if name not in self.files:
+            self.files[name] = self._foreign(name)
+        cell = self.files[name]
+        if cell is None:
+            return None
+        return self._register(cell, code)
+
+    def _foreign(self, name: str) -> Cell | None:
+        answer = self._ask(name) if self._ask is not None else None
+        if answer is None:
+            return None
+        number, cell_id, source = answer  # type: ignore[misc]
+        return self.open(name, number, cell_id, source, None)
+
+    def _register(self, cell: Cell, code: CodeType) -> Scope:
+        """Remember a code object and the functions in it: they belong to this run, whenever they are called."""
+        work = [code]
+        while work:
+            one = work.pop()
+            key = id(one)
+            self.scopes[key] = Scope(cell, one)
+            self._refs[key] = weakref.ref(one, lambda _, key=key: self._forget(key))
+            work.extend(c for c in one.co_consts if isinstance(c, CodeType) and id(c) not in self.scopes)
+        return self.scopes[id(code)]
+
+    def _forget(self, key: int) -> None:
+        self.scopes.pop(key, None)
+        self._refs.pop(key, None)
+
+    def codes(self) -> list[CodeType]:
+        """The code objects known and alive."""
+        return [code for ref in list(self._refs.values()) if (code := ref()) is not None]
+
+    def place(self, inner: int, outer: int, iteration: int) -> Place:
+        """What three integers of a stretch say."""
+        cell, line = self.unpack(inner)
+        outer_cell, outer_line = self.unpack(outer)
+        return Place(
+            cell.number,
+            line,
+            cell.text(line),
+            outer_cell.number,
+            outer_line,
+            outer_cell.text(outer_line),
+            iteration if iteration >= 0 else None,
+            outer_cell.cell_id,
+            outer_cell.run,
+        )
+
+    def unpack(self, key: int) -> tuple[Cell, int]:
+        """`base + line` back to the cell and the line."""
+        cell = self.cells[bisect_right(self.bases, key) - 1]
+        return cell, key - cell.base
