@@ -632,6 +632,7 @@ class BackwardCall:
     freed_slots: int = 0
     freed_bytes: int = 0
     reached: tuple[str, ...] = ()
+    reached_uids: tuple[int, ...] = ()  # AccumulateGrad nodes that ran
     carriers: tuple[str, ...] = ()
     boundary: tuple[int, ...] = ()  # uids of the old nodes at which the new part meets the old one
     newest_seq: int = -1  # sequence counter just before the call

@@ -1,0 +1,282 @@
+"""Findings: what went wrong, what would, and what piles up. Words are short and torch's own.
+
+`diagnose` reads a `Record` and says nothing where nothing is wrong. Severity: `error`, a call failed;
+`warning`, one would fail as things stand or a graph piles up; `info`, worth knowing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphwidget.analysis import leak, nograd, silent
+from graphwidget.analysis.fixes import for_inplace, for_second_backward, kept_bytes, simulate
+from graphwidget.analysis.story import (
+    Meeting,
+    call_at,
+    failed_meeting,
+    iteration,
+    path_to,
+    root_name,
+    where,
+)
+from graphwidget.model import BackwardCall, Finding, Place, Record, SlotState, Snapshot, Write
+
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+_REASONS = (
+    ("second time", "freed"),
+    ("already been freed", "freed"),
+    ("modified by an inplace operation", "inplace"),
+    ("does not require grad", "no_grad"),
+)
+
+
+def diagnose(record: Record) -> tuple[Finding, ...]:
+    """Everything worth telling about a record: errors first, the newest first among them.
+
+    Parameters
+    ----------
+    record
+        The graph now, the calls so far, the writes and the runs of cells.
+
+    Returns
+    -------
+    Findings, each at most once. Empty when nothing is wrong.
+    """
+    found: list[Finding] = []
+    for call in reversed(record.calls):
+        found.extend(of_call(record, call))
+    found.extend(nograd.of_cells(record))
+    found.extend(leak.find(record))
+    found.extend(silent.find(record))
+    found.extend(stale_now(record))
+    unique: dict[tuple[object, ...], Finding] = {}
+    for finding in found:
+        key = (finding.kind, finding.severity, finding.call, finding.node_uid, finding.carriers, finding.tensor)
+        unique.setdefault(key, finding)
+    return tuple(sorted(unique.values(), key=lambda f: _ORDER[f.severity]))
+
+
+def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
+    """The finding behind a call that raised, if it is of a kind that we can explain."""
+    if call.result != "raised":
+        return
+    reason = reason_of(call)
+    if reason == "freed":
+        yield second_backward(record, call)
+    elif reason == "inplace":
+        yield inplace(record, call)
+    elif reason == "no_grad":
+        yield nograd.explain(record, call)
+
+
+def reason_of(call: BackwardCall) -> str | None:
+    """Why a call raised, from torch's own message."""
+    return next((reason for words, reason in _REASONS if words in (call.error or "")), None)
+
+
+def number(n: int) -> str:
+    """Calls as people count them: ① for n = 0."""
+    return chr(0x2460 + n) if n < 20 else f"({n + 1})"
+
+
+# ------------------------------------------------------------------ second backward
+
+
+def second_backward(record: Record, call: BackwardCall) -> Finding:
+    """A call that reached freed saved tensors: who freed them, what carried the old part over."""
+    node = call.failed_node or ""
+    meeting = failed_meeting(record, call)
+    if meeting is None:
+        return Finding(
+            "second_backward",
+            "error",
+            f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: "
+            "it ran before tracking began, or is no longer remembered.",
+            f"{number(call.n)} needs saved tensors that an earlier call freed.",
+            call.n,
+            node,
+            call.failed_uid,
+            call.failed_place,
+            call.carriers,
+            call.freed_by,
+        )
+    return Finding(
+        "second_backward",
+        "error",
+        " ".join(_story(meeting)),
+        f"{number(call.n)} needs saved tensors that {number(meeting.earlier.n)} freed.",
+        call.n,
+        node,
+        call.failed_uid,
+        _made_at(meeting.graph, call),
+        call.carriers,
+        meeting.earlier.n,
+        bytes=kept_bytes(meeting),
+        path=_path(meeting.graph, call),
+        uids=_uids(meeting.graph, call),
+        fixes=for_second_backward(meeting),
+    )
+
+
+def _story(meeting: Meeting) -> Iterator[str]:
+    """Two or three sentences: where the carrier was made, what freed its node, how it was reached again."""
+    earlier, later, carrier = meeting.earlier, meeting.later, meeting.carrier
+    node = later.failed_node or "the node"
+    made = meeting.carrier_place
+    if meeting.same_root:
+        yield f"{number(earlier.n)} ({_when(earlier.place)}) ran backward on `{root_name(earlier)}`."
+        yield f"It freed what {node} had saved; {number(later.n)} runs the same graph again."
+        return
+    if where(made):
+        once = "is built once, in" if meeting.in_loop and not meeting.carried_state else "was built in"
+        yield f"`{carrier}` {once} {where(made)}{_in_iteration(made)}."
+    yield f"{number(earlier.n)} ({_when(earlier.place)}) freed what {node} had saved."
+    again = iteration(later.place).capitalize() if meeting.in_loop else number(later.n)
+    yield f"{again} reaches the same node through `{carrier}`."
+
+
+def _when(place: Place) -> str:
+    parts = [part for part in (where(place), iteration(place)) if part]
+    return ", ".join(parts) or "place unknown"
+
+
+def _in_iteration(place: Place | None) -> str:
+    return f", {iteration(place)}" if iteration(place) else ""
+
+
+def _made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    return graph.place_of(index) if index is not None else call.failed_place
+
+
+def _way(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    return path_to(graph, call.roots, index) if index is not None else ()
+
+
+def _path(graph: Snapshot, call: BackwardCall) -> tuple[str, ...]:
+    """Variables from the root to the failing node, and the node's name."""
+    shown: list[str] = []
+    for index in _way(graph, call):
+        labels = graph.labels.get(index, ())
+        label = next((carrier for carrier in call.carriers if carrier in labels), labels[0] if labels else None)
+        if label and label not in shown:
+            shown.append(label)
+    return (*shown, call.failed_node or "")
+
+
+def _uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
+    return tuple(graph.uid[index] for index in _way(graph, call))
+
+
+# ------------------------------------------------------------------ in-place
+
+
+def inplace(record: Record, call: BackwardCall) -> Finding:
+    """A call that met a saved tensor modified in place: which tensor, by which line."""
+    graph = call.graph
+    node = call.failed_node or ""
+    slot = _failing_slot(graph, call) if graph is not None else None
+    tensor, write = _culprit(record, graph, slot, call.n) if graph is not None and slot is not None else (None, None)
+    shown = f"`{tensor}`" if tensor else "a tensor"
+    if write is not None:
+        story = f"`{write.by}` ({_when(write.place)}) modified {shown} after {node} had saved it."
+    else:
+        story = f"{shown.capitalize()} was modified in place after {node} had saved it; by which line is unknown."
+    text = f"{story} Its old values, which the gradient needs, are gone."
+    meeting = _retained_meeting(record, call)
+    return Finding(
+        "inplace",
+        "error",
+        text,
+        f"{number(call.n)} needs {shown} as it was; it has been modified in place.",
+        call.n,
+        node,
+        call.failed_uid,
+        _made_at(graph, call) if graph is not None else call.failed_place,
+        call.carriers,
+        tensor=tensor,
+        modified_at=write.place if write else None,
+        path=_path(graph, call) if graph is not None else (),
+        uids=_uids(graph, call) if graph is not None else (),
+        fixes=for_inplace(call, graph, write, meeting, tensor or "x") if graph is not None else (),
+    )
+
+
+def _failing_slot(graph: Snapshot, call: BackwardCall) -> int | None:
+    """The first stale slot of the failing node."""
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    if index is None:
+        return None
+    stale = [slot for slot in graph.slots_of(index) if graph.slot_state[slot] == SlotState.STALE]
+    return stale[0] if stale else None
+
+
+def _culprit(record: Record, graph: Snapshot, slot: int, n: int) -> tuple[str | None, Write | None]:
+    """The user's name of the tensor in a slot, and the last line that modified it."""
+    at = graph.slot_storage[slot]
+    storage = graph.storages[at] if at >= 0 else None
+    writes = [w for w in record.writes if storage is not None and storage.key in w.storages and w.after_calls <= n]
+    write = writes[-1] if writes else None
+    owners = storage.owners if storage is not None else ()
+    if owners:
+        return owners[0], write
+    if write is not None and storage is not None:
+        position = write.storages.index(storage.key)
+        if position < len(write.paths):
+            return write.paths[position], write
+    return None, write
+
+
+def _retained_meeting(record: Record, call: BackwardCall) -> Meeting | None:
+    """The latest earlier call that ran the failing node, kept alive by retain_graph."""
+    if call.graph is None or call.failed_uid is None:
+        return None
+    ran = [c for c in record.calls if c.n < call.n and call.failed_uid in c.executed]
+    return Meeting(record, call, ran[-1], call.graph) if ran else None
+
+
+def stale_now(record: Record) -> Iterator[Finding]:
+    """Roots whose backward would fail as things stand, because a saved tensor was modified in place."""
+    graph = record.snapshot
+    ran = {uid for call in record.calls for uid in call.executed}
+    for root in graph.roots:
+        if root.node < 0 or graph.uid[root.node] in ran or root.path is None or root.numel != 1:
+            continue
+        call = BackwardCall(len(record.calls), Place(None, None), "backward", False, False, (root,), ())
+        forecast = simulate(graph, call)
+        if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
+            continue
+        node = forecast.fails_at
+        slot = forecast.fails_slot.slot if forecast.fails_slot else None
+        tensor, write = _culprit(record, graph, slot, call.n) if slot is not None else (None, None)
+        yield _would_be_stale(graph, root.path, node.index, tensor, write, call)
+
+
+def _would_be_stale(
+    graph: Snapshot, root: str, index: int, tensor: str | None, write: Write | None, call: BackwardCall
+) -> Finding:
+    shown = f"`{tensor}`" if tensor else "a saved tensor"
+    by = f"`{write.by}` ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
+    # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
+    severity = "warning" if write is not None and not write.optimizer else "info"
+    name = graph.name_of(index)
+    return Finding(
+        "inplace",
+        severity,  # type: ignore[arg-type]
+        f"`{root}.backward()` would raise at {name}: {by} after it was saved.",
+        f"`{root}.backward()` would raise: {shown} was modified in place.",
+        None,
+        name,
+        graph.uid[index],
+        graph.place_of(index),
+        tensor=tensor,
+        modified_at=write.place if write else None,
+        uids=(graph.uid[index],),
+        fixes=for_inplace(call, graph, write, None, tensor or "x"),
+    )
+
+
+def earlier_call(record: Record, finding: Finding) -> BackwardCall | None:
+    """The call that freed what a finding is about."""
+    return call_at(record.calls, finding.freed_by)

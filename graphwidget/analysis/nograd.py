@@ -1,0 +1,155 @@
+"""Why a tensor has no graph: which line cut it, and how. Read from the text of the cells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.analysis import source
+from graphwidget.analysis.story import root_name, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
+
+_GRADLESS = ("no_grad", "inference_mode", "set_grad_enabled")
+_CUTTING = {
+    "detach": "detach",
+    "detach_": "detach",
+    "item": "no_grad_or_item",
+    "numpy": "differentiable_op",
+    "tolist": "differentiable_op",
+    "argmax": "differentiable_op",
+    "argmin": "differentiable_op",
+    "argsort": "differentiable_op",
+    "long": "differentiable_op",
+    "int": "differentiable_op",
+    "bool": "differentiable_op",
+    "multinomial": "differentiable_op",
+    "sample": "differentiable_op",
+    "tensor": "differentiable_op",
+}
+
+
+class Cause:
+    """What cut the graph: a sentence, a fix and the line."""
+
+    def __init__(self, text: str, fix: Fix, place: Place | None) -> None:
+        self.text, self.fix, self.place = text, fix, place
+
+
+def explain(record: Record, call: BackwardCall) -> Finding:
+    """A call on a tensor that does not require grad: which line is to blame."""
+    name = root_name(call)
+    cause = _cause(record, call, name)
+    return Finding(
+        "no_grad",
+        "error",
+        f"{cause.text} backward would reach 0 leaves.",
+        f"`{name}` has no grad_fn.",
+        call.n,
+        tensor=name,
+        made_at=cause.place,
+        fixes=(cause.fix,),
+    )
+
+
+def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
+    runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
+    wanted, seen = [name], set[str]()
+    while wanted:
+        one = wanted.pop(0)
+        if one in seen:
+            continue
+        seen.add(one)
+        for run in reversed(runs):
+            assigned = source.assignments(run.source, one)
+            if not assigned:
+                continue
+            found = _cut_by(run, assigned[-1])
+            if found:
+                return found
+            wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
+            break
+    return _frozen(runs, name)
+
+
+def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
+    """What in or around an assignment cut the graph."""
+    around = source.statements_at(run.source, statement.lineno)
+    for outer in around[:-1]:
+        items = outer.items if isinstance(outer, ast.With) else []
+        names = [ast.unparse(item.context_expr) for item in items]
+        if isinstance(outer, ast.FunctionDef):
+            names = [ast.unparse(decorator) for decorator in outer.decorator_list]
+        for name in names:
+            if any(gradless in name for gradless in _GRADLESS):
+                return _gradless(run, outer, statement, name)
+    for called in source.calls_in(statement):
+        last = called.rsplit(".", 1)[-1]
+        if last in _CUTTING:
+            place = _place(run, statement.lineno)
+            text = f"`{ast.unparse(statement)}` ({where(place)}) leaves the graph: `{last}` has no derivative."
+            return Cause(text, Fix(_CUTTING[last], f"Do without `{last}` here.", False, _at(place)), place)
+    return None
+
+
+def _gradless(run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:
+    place = _place(run, statement.lineno)
+    fix = Fix(
+        "remove_no_grad",
+        f"Take `{ast.unparse(statement)}` out of `{name}` (In[{run.cell}], line {outer.lineno}).",
+        True,
+        (run.cell, outer.lineno) if run.cell is not None else None,
+    )
+    return Cause(f"`{ast.unparse(statement)}` ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+
+
+def _frozen(runs: list[CellRun], name: str) -> Cause:
+    """No line cut it: nothing that it was made from requires grad."""
+    for run in reversed(runs):
+        tree = source.parse(run.source)
+        for node in ast.walk(tree) if tree else ():
+            text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Assign)) else ""
+            if text.endswith(("requires_grad_(False)", "requires_grad = False")):
+                place = _place(run, getattr(node, "lineno", 1))
+                fix = Fix("unfreeze", f"Let what should train require grad: change `{text}`.", False, _at(place))
+                return Cause(
+                    f"`{text}` ({where(place)}): nothing that `{name}` was made from requires grad.", fix, place
+                )
+    fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
+    return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
+
+
+def _place(run: CellRun, line: int) -> Place:
+    return Place(run.cell, line, source.line_text(run.source, line), run.cell, line, run=run.run, cell_id=run.cell_id)
+
+
+def _at(place: Place) -> tuple[int, int] | None:
+    return (place.cell, place.line) if place.cell is not None and place.line is not None else None
+
+
+_ERRORS = (
+    (
+        "Only Tensors of floating point",
+        "A gradient needs real numbers: an integer tensor cannot require grad.",
+        Fix("float_dtype", "Write `1.` instead of `1`, or pass `dtype=torch.float32`.", True),
+    ),
+    (
+        "Inference tensors cannot be saved for backward",
+        "A tensor made under `torch.inference_mode()` can never take part in a graph.",
+        Fix("no_grad_or_item", "Use `torch.no_grad()` instead, or `.clone()` the tensor outside.", True),
+    ),
+)
+
+
+def of_cells(record: Record) -> Iterator[Finding]:
+    """Errors raised before any backward call that mean the same: this tensor cannot have a graph."""
+    for run in record.runs.values():
+        for words, text, fix in _ERRORS:
+            if words in (run.error or ""):
+                yield Finding(
+                    "no_grad",
+                    "error",
+                    text,
+                    f"{run.error_type} in In[{run.cell}].",
+                    made_at=run.error_place,
+                    fixes=(fix,),
+                )

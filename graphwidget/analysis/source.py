@@ -1,0 +1,91 @@
+"""Questions about the text of a cell: which loop a line is in, where a name is assigned, what cut a graph.
+
+Answers come from the syntax tree alone; nothing is run. A cell that is not plain Python (magics, a
+syntax error) has its magic lines blanked out; what still does not parse gives no answer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+Statement = ast.stmt
+
+
+@lru_cache(maxsize=256)
+def parse(source: str) -> ast.Module | None:
+    """The tree of a cell, or None."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def line_text(source: str, line: int | None) -> str:
+    """The text of line `line` (from 1), stripped; empty when there is none."""
+    lines = source.splitlines()
+    return lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
+
+
+def _spans(node: ast.AST, line: int) -> bool:
+    first = getattr(node, "lineno", None)
+    last = getattr(node, "end_lineno", None)
+    return first is not None and last is not None and first <= line <= last
+
+
+def statements_at(source: str, line: int) -> list[Statement]:
+    """The statements that contain the line, outermost first."""
+    tree = parse(source)
+    found: list[Statement] = []
+    body: list[ast.stmt] = tree.body if tree else []
+    while body:
+        inside = next((s for s in body if _spans(s, line)), None)
+        if inside is None:
+            break
+        found.append(inside)
+        body = [s for field in ("body", "orelse", "finalbody") for s in getattr(inside, field, [])]
+        body += [s for handler in getattr(inside, "handlers", []) for s in handler.body]
+    return found
+
+
+def loop_at(source: str, line: int) -> ast.For | ast.While | None:
+    """The innermost loop statement that has the line in its body."""
+    loops = [s for s in statements_at(source, line)[:-1] if isinstance(s, (ast.For, ast.While))]
+    return loops[-1] if loops else None
+
+
+def targets(statement: ast.stmt) -> Iterator[str]:
+    """Names and dotted names that a statement assigns."""
+    if isinstance(statement, ast.Assign):
+        wholes = statement.targets
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+        wholes = [statement.target]
+    else:
+        return
+    for whole in wholes:
+        parts = whole.elts if isinstance(whole, (ast.Tuple, ast.List)) else [whole]
+        for part in parts:
+            yield ast.unparse(part.value if isinstance(part, ast.Starred) else part)
+
+
+def assignments(source: str, name: str) -> list[ast.stmt]:
+    """The statements that assign `name`, in the order of the text."""
+    tree = parse(source)
+    if tree is None:
+        return []
+    found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and name in targets(s)]
+    return sorted(found, key=lambda s: s.lineno)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Names read anywhere in a node."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def calls_in(node: ast.AST) -> Iterator[str]:
+    """Dotted names of what a node calls: ``opt.step``, ``torch.no_grad``."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            yield ast.unparse(part.func)
