@@ -135,7 +135,11 @@ class Storage:
 class TensorRef:
     """A tensor as autograd sees it: which output of which node. `node` is an index, -1: no node.
 
-    `problem` says why a backward cannot start although `requires_grad` is true (`no_grad_view`).
+    `problem` says why a backward cannot start, or is not known to, although `requires_grad` is true:
+    ``no_grad_view`` (a view made under `no_grad`: refused as if it did not require grad), ``no_grad_view_modified``
+    (the same, modified since: even reading its history raises), ``stale_view`` (a view that may have been modified
+    through its base; torch rebuilds its history when it is next used, so we did not look), ``unreadable``.
+    For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not made yet.
     """
 
     node: int
@@ -182,11 +186,14 @@ class NodeFacts:
     reentrant_checkpoint, non_reentrant_checkpoint
         Node of `torch.utils.checkpoint`. `checkpoint` numbers the frame that its slots belong to.
     argument_state
-        Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen".
+        Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen" (a leaf that
+        it uses was switched to `requires_grad=False` since: the recomputation may save other tensors), "unknown".
     hooks
         Number of Python hooks known to be registered on the node or leaf; 0: none known.
     released
         For a CopySlices node: whether a call has run over it without retain_graph. None: cannot be known.
+        For a custom Function: True where it was released although it shows no slot (it saved nothing), so that
+        reading `ctx.saved_tensors` raises "freed".
     inner_stale
         For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
     overlap
@@ -221,7 +228,7 @@ class NodeFacts:
     released: bool | None = False
     inner_stale: bool | None = False
     overlap: bool = False
-    detached_slot: str | None = None  # a saved input that was `.detach_()`ed since
+    detached_slot: str | None = None  # name of a slot (state STALE): a saved input that was `.detach_()`ed since
     returns: tuple[bool | None, ...] = ()
     effect: str = ""
     unpack_plain: bool = False
@@ -266,6 +273,9 @@ class Snapshot:
         Index into `storages`, -1: none or unknown. Several slots of one storage count once.
     slot_freed_by
         n of the call that freed it, -1: not freed or unknown.
+    slot_version
+        Version counter at which the slot was seen to be held, -1: not held or it counts none. A tensor that
+        stands at another version now was modified in place since.
     leaves
         AccumulateGrad index -> `Leaf`.
     facts
@@ -296,6 +306,7 @@ class Snapshot:
     slot_bytes: array[int] = field(default_factory=lambda: array("q"))
     slot_storage: array[int] = field(default_factory=lambda: array("i"))
     slot_freed_by: array[int] = field(default_factory=lambda: array("i"))
+    slot_version: array[int] = field(default_factory=lambda: array("q"))
     names: tuple[str, ...] = ()
     slot_names: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
