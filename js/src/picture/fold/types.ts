@@ -1,0 +1,73 @@
+/** What a folded graph is: the boxes to draw, and which node is in which. */
+
+export interface Box {
+  /** "n<uid>" for a node, else "g..." from cell, iteration, module, line and ordinal: the same in the next snapshot. */
+  key: string;
+  /** Role in the code (cell, line, module, ordinal, op): the same for the node that takes this one's place when the cell runs again. */
+  seat: string;
+  kind: "node" | "group" | "repeat" | "chain";
+  /** Nodes inside, newest last; for a node box the node itself first. Without leaves and parameter preparation. */
+  nodes: Int32Array;
+  title: string;
+  subtitle: string;
+  /** Function nodes inside, parameter preparation included. */
+  count: number;
+  /** Leaf nodes drawn as badges, in the order of use. A leaf is on every box that uses it. */
+  leaves: Int32Array;
+  /** Parameter preparation (a transpose, view or cast of a leaf) drawn inside the badge. */
+  prepared: Int32Array;
+  /** Saved tensors inside by state, and the bytes of those held, once per storage. */
+  held: number;
+  freed: number;
+  stale: number;
+  bytes: number;
+  /** True for a group that could not be shown closed; false otherwise. */
+  open: boolean;
+  /** Key of the innermost open group around it, null at the top. */
+  parent: string | null;
+  /** How many equal units a repeat stands for, else 1. */
+  times: number;
+}
+
+/** A group that is open: the hull around its boxes. */
+export interface OpenGroup {
+  key: string;
+  title: string;
+  subtitle: string;
+  parent: string | null;
+}
+
+export interface Folded {
+  boxes: Box[];
+  /** Pairs of boxes: from (towards the loss), to (towards the inputs); each pair once. */
+  edges: Int32Array;
+  /** Positions in `graph.edgeTo` behind box edge e: `edgeMember[edgeStart[e]]` to `edgeMember[edgeStart[e + 1]]`. */
+  edgeStart: Int32Array;
+  edgeMember: Int32Array;
+  /** Node -> visible box; -1: drawn as a badge of another, or left out by the focus. */
+  boxOf: Int32Array;
+  /** Open groups, outer ones first. */
+  open: OpenGroup[];
+  /** Function nodes in the picture (parameter preparation included). */
+  total: number;
+}
+
+/** What the user wants to see. Everything is optional: `{}` is the default view. */
+export interface FoldState {
+  opened?: ReadonlySet<string>;
+  closed?: ReadonlySet<string>;
+  /** No folding at all. */
+  expandAll?: boolean;
+  /** Most boxes of the default view; what was opened by hand comes on top. */
+  maxBoxes?: number;
+  /** uids that must be seen, the most important first: failing node, carriers, shared border, roots, findings. */
+  visible?: readonly number[];
+  focus?: Focus;
+}
+
+export type Focus =
+  | { kind: "around"; uid: number; levels: number }
+  | { kind: "path"; from: number; to: number }
+  | { kind: "freed" }
+  | { kind: "root"; uid: number }
+  | { kind: "cell"; cell: number };
