@@ -1,0 +1,168 @@
+"""Run the cells of a file in an IPython shell with the tracker on, and go on after an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from graphwidget.capture.tracker import Tracker
+from graphwidget.model import Record
+from graphwidget.programs import Program
+
+
+class CellTimeout(BaseException):
+    """Raised in a cell that ran longer than allowed. No user code catches it by accident."""
+
+
+class StoppedProgram(Exception):
+    """The program could not be run to its end; the message says where."""
+
+
+@dataclass(frozen=True)
+class CellError:
+    """What a cell raised. `step` counts runs from 1, `cell` is the file's cell, `line` the outermost frame's."""
+
+    step: int
+    cell: int
+    line: int | None
+    type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: the record, the errors, and which cell of the file each execution count was."""
+
+    program: Program
+    order: tuple[int, ...]
+    errors: tuple[CellError, ...]
+    record: Record
+    tracker: Tracker
+
+    def cell(self, count: int | None) -> int | None:
+        """The file's cell that ran as `In[count]`."""
+        return self.order[count - 1] if count is not None and 0 < count <= len(self.order) else count
+
+
+def run(
+    program: Program,
+    order: tuple[int, ...] | None = None,
+    *,
+    timeout: float | None = None,
+    progress: Callable[[Iterator[int]], Iterator[int]] = iter,
+) -> Outcome:
+    """Run a program's cells.
+
+    Parameters
+    ----------
+    program
+        What to run.
+    order
+        Numbers of cells from 1; by default each once.
+    timeout
+        Seconds that one cell may run, None: no limit.
+    progress
+        Wraps the iterator over the steps, for a progress bar.
+
+    Raises
+    ------
+    StoppedProgram
+        If a cell ran longer than `timeout`, or ended the process.
+    """
+    order = order or tuple(range(1, len(program.cells) + 1))
+    shell = _shell(program.path)
+    with _output_to_stderr():
+        tracker = _load(shell)
+        errors = []
+        for step in progress(iter(range(1, len(order) + 1))):
+            with _limit(timeout, order[step - 1]):
+                result = shell.run_cell(program.cells[order[step - 1] - 1], store_history=True)
+            error = result.error_before_exec or result.error_in_exec
+            if isinstance(error, CellTimeout):
+                raise StoppedProgram(
+                    f"{program.path}: cell {order[step - 1]} ran longer than {timeout:g} s (--timeout)"
+                )
+            if error is not None:
+                errors.append(_described(error, step, order[step - 1], shell))
+            result = error = None
+        return Outcome(program, order, tuple(errors), tracker.record(), tracker)
+
+
+def _shell(path: Path) -> Any:
+    """A fresh shell that writes no history and imports from beside the file, as a kernel would."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=config)
+    sys.path.insert(0, str(path.resolve().parent))
+    os.environ.setdefault("MPLBACKEND", "agg")
+    return shell
+
+
+def _load(shell: Any) -> Tracker:
+    from graphwidget.notebook import extension
+
+    extension.load_ipython_extension(shell)
+    return extension.tracker_of(shell)
+
+
+@contextmanager
+def _output_to_stderr() -> Iterator[None]:
+    """What the cells print goes to standard error, also from C: standard output is for the answer."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    before, sys.stdout = sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = before
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextmanager
+def _limit(seconds: float | None, cell: int) -> Iterator[None]:
+    """Raise CellTimeout in the running cell after `seconds`. Needs the main thread and POSIX timers."""
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise CellTimeout(f"cell {cell} ran longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _described(error: BaseException, step: int, cell: int, shell: Any) -> CellError:
+    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _outermost(error.__traceback__, shell)
+    return CellError(step, cell, line, type(error).__name__, str(error))
+
+
+def _outermost(traceback: TracebackType | None, shell: Any) -> int | None:
+    """Line of the outermost frame that lies in a cell."""
+    while traceback is not None:
+        if traceback.tb_frame.f_globals is shell.user_global_ns and traceback.tb_frame.f_code.co_filename.startswith(
+            "<ipython-input"
+        ):
+            return traceback.tb_lineno
+        traceback = traceback.tb_next
+    return None

@@ -1,0 +1,96 @@
+"""Read a notebook (.ipynb) or a script in percent format (.py) as a list of cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_MARK = re.compile(r"^#\s*%%(.*)$")
+_NOT_CODE = re.compile(r"\[(markdown|md|raw)\]", re.IGNORECASE)
+
+
+class UnreadableProgram(Exception):
+    """A file that cannot be run as cells; the message names the next step."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A file as code cells. Markdown cells are left out; cells are counted from 1 among the code cells."""
+
+    path: Path
+    cells: tuple[str, ...]
+
+
+def read(path: str | Path) -> Program:
+    """The code cells of a file.
+
+    Raises
+    ------
+    UnreadableProgram
+        If the file is missing, is neither a notebook nor Python, is broken, or is in another language.
+    """
+    path = Path(path)
+    if path.suffix not in (".ipynb", ".py"):
+        raise UnreadableProgram(f"{path}: expected a notebook (.ipynb) or Python cells (.py with `# %%` lines)")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableProgram(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UnreadableProgram(f"{path}: not UTF-8 text") from None
+    cells = _notebook(path, text) if path.suffix == ".ipynb" else _percent(text)
+    if not cells:
+        raise UnreadableProgram(f"{path}: there is no code cell in it")
+    return Program(path, cells)
+
+
+def _percent(text: str) -> tuple[str, ...]:
+    """Cells of a script: what stands before the first mark is one, too, if it is code."""
+    cells: list[list[str]] = [[]]
+    keep = [True]
+    for line in text.split("\n"):
+        mark = _MARK.match(line)
+        if mark:
+            cells.append([])
+            keep.append(not _NOT_CODE.search(mark[1]))
+        else:
+            cells[-1].append(line)
+    first = "\n".join(cells[0])
+    keep[0] = any(line.strip() and not line.lstrip().startswith("#") for line in first.splitlines())
+    return tuple("\n".join(lines).rstrip() + "\n" for lines, kept in zip(cells, keep) if kept)
+
+
+def _notebook(path: Path, text: str) -> tuple[str, ...]:
+    import nbformat
+
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+    except (json.JSONDecodeError, nbformat.reader.NotJSONError):
+        raise UnreadableProgram(f"{path}: not a notebook: the file is not JSON") from None
+    except Exception as error:  # nbformat raises many kinds for a broken structure
+        raise UnreadableProgram(f"{path}: not a readable notebook ({type(error).__name__}: {error})") from None
+    metadata = notebook.metadata
+    language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
+    if language and language.lower() not in ("python", "ipython", "python3"):
+        raise UnreadableProgram(f"{path}: its language is {language}; graphwidget runs Python notebooks")
+    return tuple(str(cell.source) for cell in notebook.cells if cell.cell_type == "code")
+
+
+def order_of(text: str, count: int) -> tuple[int, ...]:
+    """The cells to run, in order, from ``1,2,3,2``.
+
+    Raises
+    ------
+    UnreadableProgram
+        If a number is not one of the cells.
+    """
+    try:
+        order = tuple(int(part) for part in text.replace(" ", ",").split(",") if part)
+    except ValueError:
+        raise UnreadableProgram(f"--order {text}: expected numbers of cells, such as 1,2,3,2") from None
+    wrong = [n for n in order if not 1 <= n <= count]
+    if wrong or not order:
+        raise UnreadableProgram(f"--order {text}: the file has cells 1 to {count}")
+    return order

@@ -1,0 +1,164 @@
+"""The answer of `graphwidget explain`: calls, errors and findings as a JSON document or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from graphwidget.model import BackwardCall, Finding, Fix, Place
+
+SCHEMA = 1
+CellOf = Callable[[int | None], int | None]
+
+
+def document(
+    file: str,
+    torch: str,
+    errors: Iterable[dict[str, Any]],
+    calls: Iterable[BackwardCall],
+    findings: Iterable[Finding],
+    cell_of: CellOf = lambda count: count,
+) -> dict[str, Any]:
+    """The JSON document (schema 1).
+
+    Parameters
+    ----------
+    file, torch
+        Name of the file, version of torch.
+    errors
+        What the cells raised: step, cell, line, type, message.
+    cell_of
+        Turns an execution count into the number of the file's cell.
+
+    Notes
+    -----
+    `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
+    from 0. A call's cell and line are those of the innermost frame in a cell.
+    """
+    by_n = {call.n: call for call in calls}
+    return {
+        "schema": SCHEMA,
+        "file": file,
+        "torch": torch,
+        "errors": list(errors),
+        "calls": [_call(call, by_n, cell_of) for call in by_n.values()],
+        "findings": [_finding(finding, by_n, cell_of) for finding in findings],
+    }
+
+
+def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
+    place = call.place
+    return {
+        "n": call.n,
+        "cell": cell_of(place.cell),
+        "line": place.line,
+        "outer_cell": cell_of(place.outer_cell),
+        "outer_line": place.outer_line,
+        "iteration": place.iteration,
+        "api": call.api,
+        "retain_graph": call.retain_graph,
+        "create_graph": call.create_graph,
+        "roots": list(call.root_names),
+        "root_vars": [root.path for root in call.roots],
+        "forecast": call.forecast,
+        "result": call.result,
+        "failed_node": call.failed_node,
+        "freed_by": _freed_by(call.freed_by, by_n, cell_of),
+        "executed": call.executed_count,
+        "freed_bytes": call.freed_bytes,
+    }
+
+
+def _freed_by(n: int | None, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any] | None:
+    if n is None:
+        return None
+    call = by_n.get(n)
+    place = call.place if call else Place(None, None)
+    return {"n": n, "cell": cell_of(place.cell), "line": place.line}
+
+
+def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "call": finding.call,
+        "node": finding.node,
+        "made_at": _at(finding.made_at, cell_of),
+        "headline": finding.headline,
+        "text": finding.text,
+        "carriers": list(finding.carriers),
+        "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
+        "tensor": finding.tensor,
+        "modified_at": _at(finding.modified_at, cell_of, outer=True),
+        "bytes": finding.bytes,
+        "path": list(finding.path),
+        "fixes": [_fix(fix, cell_of) for fix in finding.fixes],
+    }
+
+
+def _at(place: Place | None, cell_of: CellOf, *, outer: bool = False) -> list[int | None] | None:
+    if place is None or place.cell is None:
+        return None
+    if outer and place.outer_cell is not None:
+        return [cell_of(place.outer_cell), place.outer_line]
+    return [cell_of(place.cell), place.line]
+
+
+def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
+    at = [cell_of(fix.at[0]), fix.at[1]] if fix.at else None
+    return {
+        "id": fix.id,
+        "text": fix.text,
+        "verified": fix.verified,
+        "at": at,
+        "price": fix.price,
+        "edit": list(fix.edit),
+    }
+
+
+_SIGN = {"error": "✕", "warning": "!", "info": "i"}
+
+
+def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
+    """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
+    lines = [f"{_SIGN[finding.severity]} {finding.headline or finding.kind}"]
+    if finding.text:
+        lines.append(f"  {finding.text}")
+    if len(finding.path) > 1:
+        shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
+        lines.append("  " + " → ".join(shown))
+    for count, fix in enumerate(finding.fixes[:fixes], 1):
+        checked = "" if fix.verified else " (not checked by simulation)"
+        lines.append(f"  {count}. {fix.text}{checked}" + (f" {fix.price}" if fix.price else ""))
+        lines.extend(f"       {line}" for line in fix.edit)
+    return lines
+
+
+def call_line(call: BackwardCall) -> str:
+    """One line of the table of calls."""
+    place = call.place
+    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else "place unknown"
+    loop = f" iteration {place.iteration}" if place.iteration is not None else ""
+    if call.result == "raised":
+        told = f"raised at {call.failed_node}" if call.failed_node else "raised"
+        told += f", freed by call {call.freed_by + 1}" if call.freed_by is not None else ""
+    else:
+        told = f"ran {call.executed_count} nodes, freed {call.freed_slots} saved tensors ({call.freed_bytes} B)"
+    return f"{call.n + 1:>4}  {where}{loop}  {call.place.source.strip()}  {told}"
+
+
+def text(document_: dict[str, Any], calls: Iterable[BackwardCall], findings: Iterable[Finding]) -> str:
+    """The document for people."""
+    lines = [f"{document_['file']} · torch {document_['torch']}", ""]
+    shown = list(calls)
+    lines.append(f"{len(shown)} backward calls")
+    lines.extend(call_line(call) for call in shown[:100])
+    if len(shown) > 100:
+        lines.append(f"      and {len(shown) - 100} more")
+    found = list(findings)
+    lines.append("")
+    lines.append("Nothing wrong." if not found else f"{len(found)} findings" if len(found) > 1 else "1 finding")
+    for finding in found:
+        lines.append("")
+        lines.extend(finding_lines(finding))
+    return "\n".join(lines) + "\n"
