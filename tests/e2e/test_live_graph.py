@@ -1,0 +1,186 @@
+"""The widget in a real JupyterLab: the picture is true, the buttons run the real call."""
+
+import pytest
+from harness import screenshot, wait_for
+
+pytestmark = pytest.mark.e2e
+
+LOAD = "%load_ext graphwidget"
+FORWARD = """\
+import torch
+torch.manual_seed(0)
+net = torch.nn.Linear(5, 2)
+loss = torch.nn.functional.cross_entropy(net(torch.randn(3, 5)), torch.tensor([0, 1, 1]))"""
+SEED_002 = """\
+import torch
+mse = torch.nn.MSELoss()
+x = torch.tensor([1., 0.], dtype=torch.float64)
+t = torch.eye(2, dtype=torch.float64, requires_grad=True)
+a = torch.ones(2, dtype=torch.float64, requires_grad=True)
+y = t @ a"""
+SEED_002_LOOP = """\
+for it in range(2):
+    x_out = t @ (x + y)
+    loss = mse(x_out, x)
+    loss.backward()"""
+
+
+def widget_in(notebook, cell):
+    """The widget in a cell's output, drawn."""
+    widget = notebook.output(cell).locator(".graphwidget").first
+    widget.wait_for()
+    return widget
+
+
+def nodes(widget, name=None, live=True):
+    """Drawn nodes; `live` leaves out ghosts."""
+    selector = f'[data-node="{name}"]' if name else "[data-node]"
+    return widget.locator(selector + ('[data-ghost="false"]' if live else ""))
+
+
+def states(widget):
+    """data-state of every live node that saves something."""
+    found = nodes(widget).evaluate_all("all => all.map(n => n.dataset.state)")
+    return [state for state in found if state != "none"]
+
+
+def clean(notebook):
+    assert notebook.log.problems() == []
+    assert notebook.log.offsite() == []
+
+
+def test_a_graph_that_is_reused_shows_what_was_freed_and_what_carried_it(open_notebook, shots):
+    notebook = open_notebook(LOAD, SEED_002, SEED_002_LOOP, "%graphwidget")
+    for cell in range(4):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 3)
+    shared = widget.locator('[data-node="MvBackward0"][data-shared="true"]')
+    shared.first.wait_for()
+    assert shared.first.get_attribute("data-state") == "freed"
+    alert = widget.get_by_role("alert")
+    alert.first.wait_for()
+    told = widget.inner_text()
+    assert "y" in told
+    carrier = widget.get_by_text("y", exact=True)
+    assert carrier.count() >= 1
+    screenshot(widget, shots / "seed002-light.png")
+    clean(notebook)
+
+
+def test_clicking_backward_twice_empties_the_slots_and_then_shows_the_error(open_notebook, shots):
+    notebook = open_notebook(LOAD, FORWARD, "%graphwidget")
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 2)
+    button = widget.get_by_role("button", name="loss.backward()", exact=True)
+    button.wait_for()
+    assert set(states(widget)) == {"held"}
+    button.click()
+    wait_for(lambda: set(states(widget)) == {"freed"}, 20, "freed slots in the picture")
+    assert notebook.kernel.eval("net.weight.grad is not None")
+    button = widget.get_by_role("button", name="loss.backward()", exact=True)
+    wait_for(lambda: button.is_enabled(), 20, "the button again")
+    button.click()
+    confirm = widget.get_by_role("button", name="Run it anyway")
+    if wait_for(lambda: confirm.count() or widget.get_by_role("alert").count(), 20, "an answer") and confirm.count():
+        confirm.click()
+    widget.get_by_role("alert").first.wait_for()
+    wait_for(lambda: "second time" in widget.inner_text() or "freed" in widget.inner_text(), 20, "the error in words")
+    screenshot(widget, shots / "second-backward.png")
+    assert notebook.kernel.eval("1 + 1") == 2
+    clean(notebook)
+
+
+def test_backward_with_retain_graph_leaves_everything_held(open_notebook):
+    notebook = open_notebook(LOAD, FORWARD, "%graphwidget")
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 2)
+    for count in (1, 2):
+        button = widget.get_by_role("button", name="loss.backward(retain_graph=True)", exact=True)
+        wait_for(lambda: button.count() and button.is_enabled(), 20, "the button")
+        button.click()
+        wait_for(
+            lambda: (
+                notebook.kernel.eval("0 if net.bias.grad is None else 1") == 1
+                and notebook.kernel.eval("len(__import__('graphwidget').tracker().calls)") == count
+            ),
+            20,
+            f"call {count} in the kernel",
+        )
+        assert set(states(widget)) == {"held"}
+    clean(notebook)
+
+
+def test_a_training_loop_updates_the_view_while_it_runs(open_notebook):
+    loop = """\
+import time
+opt = torch.optim.SGD(net.parameters(), lr=.1)
+for step in range(30):
+    loss = torch.nn.functional.cross_entropy(net(torch.randn(3, 5)), torch.tensor([0, 1, 1]))
+    opt.zero_grad(); loss.backward(); opt.step()
+    time.sleep(.2)"""
+    notebook = open_notebook(LOAD, FORWARD, "%graphwidget", loop)
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 2)
+    nodes(widget).first.wait_for()
+    notebook.page.evaluate("k => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = k; }", 3)
+    notebook.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+    seen = set()
+    wait_for(lambda: seen.add(widget.get_attribute("data-serial")) or len(seen) >= 4, 30, "four pictures in the loop")
+    running = notebook.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets[3].model.executionState"
+    )
+    assert running == "running"
+    notebook.wait_idle()
+    clean(notebook)
+
+
+def test_the_picture_follows_the_dark_theme(open_notebook, shots):
+    notebook = open_notebook(LOAD, SEED_002, SEED_002_LOOP, "%graphwidget")
+    for cell in range(4):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 3)
+
+    def background():
+        return widget.evaluate("w => getComputedStyle(w).backgroundColor")
+
+    light = background()
+    notebook.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+    try:
+        wait_for(lambda: background() != light, 20, "another background")
+        red, green, blue = (int(part) for part in background().split("(")[1].rstrip(")").split(",")[:3])
+        assert max(red, green, blue) < 100
+        screenshot(widget, shots / "seed002-dark.png")
+    finally:
+        notebook.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+    clean(notebook)
+
+
+def test_a_cell_that_runs_later_is_seen_by_the_open_view(open_notebook):
+    notebook = open_notebook(LOAD, "%graphwidget", FORWARD, "loss.backward()", "del loss, net")
+    for cell in range(2):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 1)
+    widget.get_by_text("No autograd graph yet").wait_for()
+    notebook.run_cell(2)
+    nodes(widget, "NllLossBackward0").wait_for()
+    assert set(states(widget)) == {"held"}
+    notebook.run_cell(3)
+    wait_for(lambda: set(states(widget)) == {"freed"}, 20, "freed slots")
+    notebook.run_cell(4)
+    wait_for(lambda: nodes(widget).count() == 0, 20, "no live node")
+    clean(notebook)
+
+
+def test_text_from_the_kernel_is_drawn_as_text(open_notebook):
+    evil = 'd = {"<img src=x onerror=window.hacked=1>": torch.ones(2, requires_grad=True).exp().sum()}'
+    notebook = open_notebook(LOAD, "import torch\n" + evil, "%graphwidget")
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 2)
+    nodes(widget, "ExpBackward0").wait_for()
+    assert widget.locator("img").count() == 0
+    assert notebook.page.evaluate("() => window.hacked ?? null") is None
+    clean(notebook)
