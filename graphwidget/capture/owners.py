@@ -1,8 +1,9 @@
 """Who keeps a graph alive: every Python path that holds a tensor which requires grad.
 
-`find` looks through a namespace, live frames, IPython's output history and the last traceback,
-breadth first, so that short paths are found before long ones and a large container cannot starve
-the others. It is bounded in time; what was not looked at is said in `Search.notes`.
+`find` looks through a namespace, live frames, IPython's output history and the last traceback.
+Short paths come first, and what lies in a large container comes after what lies in small ones, so
+that no container starves the others. The search is bounded in time; what was not looked at is said
+in `Search.notes`.
 
 Looking must change nothing, so no code of the user's runs: no `__getattr__`, property, `__len__`,
 `__iter__`, `__class__` or `__torch_function__` of a foreign class. Types are told by `type(o)` and
@@ -18,17 +19,19 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import islice
 from time import perf_counter
 from typing import Any
 
 import torch
 
-from . import reading
-from .reading import Plan, Reader, mro_of
+from graphwidget.capture import reading
+from graphwidget.capture import torch_internals as internals
+from graphwidget.capture.reading import Plan, Reader, mro_of
 
 __all__ = ["Holding", "Search", "find"]
 
@@ -38,6 +41,7 @@ SAMPLED_ABOVE = 4096  # longer containers are looked into only if a sample of th
 SAMPLE = 1000
 MAX_PATHS = 8  # paths kept for one tensor
 MAX_NOTES = 20
+MAX_OTHERS = 20_000  # tensors without grad
 KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator", "hook"})
 GROUP = {"frame": 1, "out": 2, "traceback": 3, "other": 4}  # order of paths before their length
 IPYTHON_NAMES = frozenset({"In", "Out", "get_ipython", "exit", "quit", "_ih", "_oh", "_dh", "_i", "_ii", "_iii"})
@@ -78,10 +82,33 @@ class Search:
 
     holdings: list[Holding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    others: list[tuple[torch.Tensor, _Spot]] = field(default_factory=list)  # tensors that require no grad
 
     def tensor_at(self, path: str) -> torch.Tensor | None:
         """The tensor at a path that this search found; nothing is evaluated."""
         return next((h.tensor for h in self.holdings if h.path == path), None)
+
+    def storage_owners(self, keys: Container[int] | None = None) -> dict[int, tuple[str, ...]]:
+        """Storage key -> paths of the tensors that use it, with and without grad, shortest first.
+
+        `keys`: the storages asked about (those of saved tensors); None: all.
+        """
+        found: dict[int, list[str]] = {}
+        for holding in self.holdings:
+            self._own(found, holding.tensor, keys, lambda h=holding: h.path)  # type: ignore[misc]
+        for tensor, spot in self.others:
+            self._own(found, tensor, keys, spot.path)
+        return {key: tuple(paths) for key, paths in found.items()}
+
+    @staticmethod
+    def _own(
+        found: dict[int, list[str]], tensor: torch.Tensor, keys: Container[int] | None, path: Callable[[], str]
+    ) -> None:
+        storage = internals.storage_of(tensor)
+        if storage is not None and (keys is None or storage[0] in keys):
+            paths = found.setdefault(storage[0], [])
+            if len(paths) < MAX_PATHS:
+                paths.append(path())
 
 
 def find(
@@ -92,7 +119,7 @@ def find(
     out: bool = True,
     last_error: bool = True,
     hidden: Iterable[str] = (),
-    budget_s: float = 0.012,
+    budget_s: float = 0.01,
 ) -> Search:
     """Find every path to a tensor that requires grad.
 
@@ -112,11 +139,23 @@ def find(
         Time after which the search stops and says what it has not looked at.
     """
     walk = _Walk(perf_counter() + budget_s, namespace.get("__name__"))
-    with torch._C.DisableTorchFunctionSubclass():
+    with internals.quiet(), _no_collection():
         for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
-    return Search(_in_order(walk.holdings), walk.notes)
+    return Search(_in_order(walk.holdings), walk.notes, walk.others)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: it could take longer than the search, and run the user's finalizers in it."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 class _Spot:
@@ -153,24 +192,28 @@ class _Spot:
 
 
 class _Box:
-    """Part of an object still to be looked at."""
+    """Part of an object still to be looked at. `cost` is its turn: deep and crowded places come late."""
 
-    __slots__ = ("chunk", "done", "owner", "reader", "spot")
+    __slots__ = ("chunk", "cost", "done", "owner", "reader", "spot")
 
-    def __init__(self, spot: _Spot, owner: Any, reader: Reader) -> None:
-        self.spot, self.owner, self.reader = spot, owner, reader
+    def __init__(self, spot: _Spot, owner: Any, reader: Reader, cost: int) -> None:
+        self.spot, self.owner, self.reader, self.cost = spot, owner, reader, cost
         self.done, self.chunk = 0, FIRST_CHUNK
+
+    def __lt__(self, other: _Box) -> bool:
+        return self.cost < other.cost
 
 
 class _Walk:
-    """The search itself: boxes in a queue, each looked at for one chunk at a time."""
+    """The search itself: a heap of boxes, each looked at for one chunk at a time."""
 
     def __init__(self, deadline: float, module_name: object) -> None:
         self.deadline, self.module_name = deadline, module_name
-        self.queue: deque[_Box] = deque()
+        self.queue: list[_Box] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
         self.plans: dict[type, Plan] = {}
         self.holdings: list[Holding] = []
+        self.others: list[tuple[torch.Tensor, _Spot]] = []
         self.count: dict[int, int] = {}  # id of a tensor -> paths found
         self.notes: list[str] = []
 
@@ -180,7 +223,7 @@ class _Walk:
             found = self.plans[cls] = reading.plan_for(cls)
         return found
 
-    def meet(self, child: Any, spot: _Spot) -> None:
+    def meet(self, child: Any, spot: _Spot, cost: int = 0) -> None:
         """Note a tensor, or queue an object that may hold one."""
         plan = self.plan(type(child))
         if plan.skip:
@@ -198,10 +241,12 @@ class _Walk:
             self.note(f"did not look deeper than `{spot.path()}`")
             return
         for reader in plan.readers(child):
-            self.queue.append(_Box(spot, child, reader))
+            heappush(self.queue, _Box(spot, child, reader, cost))
 
     def hold(self, tensor: torch.Tensor, spot: _Spot) -> None:
-        if not reading.requires_grad(tensor):
+        if not internals.requires_grad(tensor):
+            if id(tensor) not in self.seen and len(self.others) < MAX_OTHERS:
+                self.others.append((tensor, spot))
             return
         known = self.count.get(id(tensor), 0)
         if known < MAX_PATHS:
@@ -215,7 +260,7 @@ class _Walk:
             if perf_counter() > self.deadline:
                 self.unfinished()
                 return
-            box = queue.popleft()
+            box = heappop(queue)
             try:
                 pairs = list(islice(box.reader.pairs, box.chunk))
             except RuntimeError:  # "changed size during iteration": another thread is at work
@@ -227,15 +272,18 @@ class _Walk:
             if len(pairs) < box.chunk or (nothing and not box.done and self.only_values(box)):
                 continue
             box.done += len(pairs)
-            box.chunk = min(box.chunk * 2, MAX_CHUNK)
-            queue.append(box)
+            if nothing:  # cheap to look at
+                box.chunk = min(box.chunk * 2, MAX_CHUNK)
+            box.cost += 2
+            heappush(queue, box)
 
     def look(self, box: _Box, pairs: list[tuple[Any, Any]]) -> None:
         plans, reader = self.plans, box.reader
+        cost = box.cost + 1 + reader.total.bit_length() // 3
         for key, child in pairs:
             plan = plans.get(type(child)) or self.plan(type(child))
             if not plan.skip:
-                self.meet(child, _Spot(box.spot, reader, key, box.owner))
+                self.meet(child, _Spot(box.spot, reader, key, box.owner), cost)
 
     def nothing_in(self, children: list[Any]) -> bool:
         """Whether all of them are plain values, or objects that hold nothing but plain values."""
@@ -245,9 +293,11 @@ class _Walk:
         if not all(plan.skip or plan.simple for plan in kinds):
             return False
         inside = gc.get_referents(*children)
-        inside += gc.get_referents(*[o for o in inside if type(o) is dict])  # an object's `__dict__`, or an attribute
-        inside_kinds = [self.plan(cls) for cls in set(map(type, inside)) if cls is not dict]
-        return all(plan.skip or plan.is_class for plan in inside_kinds)
+        found = set(map(type, inside))
+        if dict in found:  # an object's `__dict__`, or a dict that is an attribute
+            found.discard(dict)
+            found.update(map(type, gc.get_referents(*[o for o in inside if type(o) is dict])))
+        return all(plan.skip or plan.is_class for plan in map(self.plan, found))
 
     def only_values(self, box: _Box) -> bool:
         """Judge a long container by a sample from all over it; say so when the rest is left out."""
@@ -267,7 +317,7 @@ class _Walk:
             else:
                 small.append(box)
         if small:
-            self.note(f"did not look into {len(small):,} more objects, the first `{small[0].spot.path()}`")
+            self.note(f"did not look into {len(small):,} more objects, the first `{min(small).spot.path()}`")
 
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:

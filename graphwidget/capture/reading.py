@@ -22,6 +22,8 @@ from typing import Any
 
 import torch
 
+from graphwidget.capture import torch_internals as internals
+
 __all__ = ["Plan", "Reader", "Spelling", "is_leaf", "locals_of", "module_of", "mro_of", "plan_for", "sample"]
 
 # (path of the owner, key, owner) -> (path, whether it is an expression)
@@ -44,17 +46,6 @@ SKIPPED_PACKAGES = frozenset(
 SKIPPED_MODULES = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._subclasses", "torch.fx")
 READABLE_DUNDERS = frozenset({"__self__", "__func__", "__wrapped__"})
 REGISTRIES = ("_parameters", "_buffers", "_modules")
-
-# The base class's own readers: a subclass may define properties of these names.
-requires_grad = torch.Tensor.requires_grad.__get__
-_is_leaf = torch.Tensor.is_leaf.__get__
-_retains_grad = torch.Tensor.retains_grad.__get__
-_grad = torch.Tensor.grad.__get__
-_base = torch.Tensor._base.__get__
-_version = torch.Tensor._version.__get__
-_is_view = torch.Tensor._is_view
-_hooks = torch.Tensor._backward_hooks.__get__
-_accumulate_hooks = torch.Tensor._post_accumulate_grad_hooks.__get__
 
 _mro = type.__dict__["__mro__"].__get__
 _flags = type.__dict__["__flags__"].__get__
@@ -212,7 +203,7 @@ def dict_getter(cls: type) -> Callable[[Any], Any] | None:
     """The C getter of `__dict__`, past any property of that name."""
     for base in mro_of(cls):
         found = _class_dict(base).get("__dict__")
-        if type(found) is types.GetSetDescriptorType:
+        if type(found) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             return found.__get__
     return None
 
@@ -361,25 +352,25 @@ SPECIAL: dict[type, Callable[[Any], list[Reader]]] = {
 
 def is_leaf(tensor: torch.Tensor) -> bool:
     """`tensor.is_leaf`, told from the base where reading it could rebuild a stale view's history."""
-    if not _is_view(tensor) or _version(tensor) == 0:
-        return _is_leaf(tensor)  # type: ignore[no-any-return]
-    base = _base(tensor)
-    return base is None or not requires_grad(base)
+    if not internals.maybe_stale_view(tensor):
+        return internals.is_leaf(tensor)
+    base = internals.base(tensor)
+    return base is not None and not internals.requires_grad(base)
 
 
 def of_tensor(o: torch.Tensor) -> list[Reader]:
     """A gradient that has a graph itself; attributes and hooks that somebody put on the tensor."""
     readers = []
-    if requires_grad(o) and (not _is_view(o) or _version(o) == 0) and (_is_leaf(o) or _retains_grad(o)):
-        grad = _grad(o)
-        if grad is not None and requires_grad(grad):
+    readable = internals.requires_grad(o) and not internals.maybe_stale_view(o)
+    if readable and (internals.is_leaf(o) or internals.retains_grad(o)):  # torch warns of other tensors' .grad
+        grad = internals.grad(o)
+        if grad is not None:
             readers.append(Reader(iter([("grad", grad)]), by_attribute, "grad"))
     if len(gc.get_referents(o)) > 1:  # more than its type
-        getter = dict_getter(type(o))
-        attributes = getter(o) if getter else None
+        attributes = own_attributes(o)
         if attributes:
             readers.append(Reader(iter(list(dict.items(attributes))), by_attribute, "attribute"))
-        hooks = [("_backward_hooks", _hooks(o)), ("_post_accumulate_grad_hooks", _accumulate_hooks(o))]
+        hooks = [(name, read(o)) for name, read in internals.hook_registries.items()]
         readers.append(Reader(iter(hooks), by_attribute, "hook"))
     return readers
 

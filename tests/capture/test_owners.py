@@ -1,0 +1,452 @@
+"""Who holds a tensor: every path is true, none runs foreign code, the search ends in time."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import gc
+import sys
+import threading
+import time
+import types
+import warnings
+import weakref
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from graphwidget.capture import owners
+
+
+def names(namespace: dict, **options: object) -> dict[str, str]:
+    """path -> kind of everything found."""
+    return {h.path: h.kind for h in owners.find(namespace, **options).holdings}
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(3, requires_grad=True)
+
+
+# ---------------------------------------------------------------- which paths
+
+
+def test_a_variable_and_a_leaf_are_found_and_plain_values_are_not(x):
+    search = owners.find({"x": x, "y": x * 2, "z": torch.ones(3), "n": 3})
+    assert [(h.path, h.kind, h.is_leaf) for h in search.holdings] == [
+        ("x", "variable", True),
+        ("y", "variable", False),
+    ]
+
+
+def test_elements_of_every_builtin_container_are_found(x):
+    pair = collections.namedtuple("pair", "first second")
+    namespace = {
+        "a": [1, [x * 2]],
+        "b": (x * 3,),
+        "c": {"k": x * 4, ("p", 1): x * 5, object(): x * 6},
+        "d": {x * 7},
+        "e": collections.deque([0, x * 8]),
+        "f": pair(0, x * 9),
+        "g": collections.OrderedDict(k=x * 10),
+        "h": frozenset([x * 11]),
+        "i": {x * 12: 1},
+    }
+    assert set(names(namespace)) == {
+        "a[1][0]",
+        "b[0]",
+        "c['k']",
+        "c[('p', 1)]",
+        "list(c.values())[2]",
+        "list(d)[0]",
+        "e[1]",
+        "f.second",
+        "g['k']",
+        "list(h)[0]",
+        "list(i)[0]",
+    }
+
+
+def test_attributes_slots_and_shadowed_attributes_are_spelled_so_that_they_evaluate(x):
+    @dataclasses.dataclass
+    class Data:
+        field: object
+
+    class Slots:
+        __slots__ = ("empty", "full")
+
+    class Shadow:
+        hidden = property(lambda self: 1 / 0)
+
+    slots, shadow = Slots(), Shadow()
+    slots.full = x * 2
+    shadow.__dict__["hidden"] = x * 3
+    namespace = {"data": Data(x * 4), "slots": slots, "shadow": shadow, "Slots": Slots}
+    found = owners.find(namespace).holdings
+    assert {h.path for h in found} == {"data.field", "slots.full", "vars(shadow)['hidden']"}
+    assert all(eval(h.path, dict(namespace)) is h.tensor for h in found)
+
+
+def test_modules_are_spelled_as_users_write_them(x):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 2, bias=False)
+            self.hidden = (x * 2,)
+
+    model = nn.ModuleDict({"a": nn.Sequential(nn.Linear(2, 2, bias=False), Block())})
+    plist = nn.ParameterList([nn.Parameter(torch.ones(1))])
+    listed = nn.ModuleList([nn.Linear(1, 1, bias=False)])
+    namespace = {"model": model, "plist": plist, "listed": listed}
+    found = owners.find(namespace).holdings
+    assert {h.path for h in found} == {
+        "model['a'][0].weight",
+        "model['a'][1].fc.weight",
+        "model['a'][1].hidden[0]",
+        "plist[0]",
+        "listed[0].weight",
+    }
+    assert all(eval(h.path, dict(namespace)) is h.tensor for h in found)
+
+
+def test_a_sequential_with_a_gap_in_its_keys_is_spelled_by_position():
+    net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Tanh(), nn.Linear(1, 1, bias=False))
+    del net[0]
+    net.register_module("7", nn.Linear(1, 1, bias=False))
+    found = owners.find({"net": net}).holdings
+    assert {h.path: eval(h.path, {"net": net}) is h.tensor for h in found} == {
+        "net[1].weight": True,
+        "net[2].weight": True,
+    }
+
+
+def test_objects_of_libraries_are_looked_into(x):
+    pi = torch.distributions.Bernoulli(torch.sigmoid(x))
+    pi.log_prob(torch.ones(3))
+    assert {"pi.probs", "pi.logits"} <= set(names({"pi": pi}))
+
+
+def test_what_code_holds_is_found(x):
+    shared = x * 2
+
+    def loss_of():
+        return shared
+
+    def generate():
+        held = x * 3
+        yield held
+
+    def default(h=x * 4):
+        return h
+
+    gen = generate()
+    next(gen)
+    net = nn.Sequential(nn.Linear(3, 3, bias=False))
+    feats = [x * 5]
+    net[0].register_forward_hook(lambda m, i, o: feats.append(o))
+
+    class Runner:
+        def __init__(self):
+            self.h = x * 6
+
+        def step(self):
+            return self.h
+
+    @functools.lru_cache
+    def cached(n):
+        return x * n
+
+    cached(7)
+    found = names(
+        {
+            "loss_of": loss_of,
+            "gen": gen,
+            "default": default,
+            "net": net,
+            "step": Runner().step,
+            "part": functools.partial(print, x * 8, k=x * 9),
+            "cached": cached,
+        }
+    )
+    assert found["loss_of.__closure__[shared]"] == "closure"
+    assert found["gen.gi_frame[held]"] == "generator"
+    assert found["default.__defaults__[0]"] == "element"
+    assert found["step.__self__.h"] == "attribute"
+    assert found["part.args[0]"] == found["part.keywords['k']"] == "element"
+    assert any(p.startswith("net[0]._forward_hooks[") and p.endswith("[feats][0]") for p in found), found
+    assert any(p.startswith("cached -> ") and kind == "other" for p, kind in found.items())
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_a_gradient_with_a_graph_is_held_by_its_leaf(x):
+    x.exp().sum().backward(create_graph=True)
+    assert names({"x": x}) == {"x": "variable", "x.grad": "grad"}
+
+
+def test_a_local_of_a_live_frame_and_the_cells_own_frame():
+    def step():
+        act = torch.ones(2, requires_grad=True) * 2
+        return names({}, frames=[sys._getframe()]), act
+
+    assert step()[0] == {"step:act": "frame"}
+    scope: dict = {"find": owners.find, "sys": sys, "torch": torch}
+    exec("y = torch.ones(1, requires_grad=True)\nfound = find({}, frames=[sys._getframe()])", scope)
+    assert scope["found"].holdings == []
+
+
+def test_the_output_history_comes_after_variables_and_a_number_only_where_out_has_it_not(x):
+    y, z = x * 2, x * 3
+    namespace = {"y": y, "Out": {4: y, 5: [z]}, "_": [z], "__": y, "_4": y, "_6": x * 4}
+    found = names(namespace)
+    assert list(found)[0] == "y"
+    assert {p for p, kind in found.items() if kind == "out"} == {"__", "Out[4]", "Out[5][0]", "_[0]", "_6"}
+
+
+def test_the_last_traceback_holds_the_locals_of_the_frames_in_it(x, monkeypatch):
+    def step():
+        act = x.exp()
+        raise ValueError(act.shape)
+
+    try:
+        step()
+    except ValueError as error:
+        monkeypatch.setattr(sys, "last_traceback", error.__traceback__, raising=False)
+        monkeypatch.setattr(sys, "last_value", error, raising=False)
+    assert names({}) | {"sys.last_traceback: act": "traceback"} == names({})
+    assert names({}, last_error=False) == {}
+
+
+def test_the_last_execution_result_is_named_only_where_nothing_else_is(x):
+    result = types.SimpleNamespace(result=x * 2, error_in_exec=None)
+    shell = types.SimpleNamespace(last_execution_result=result)
+    path = "get_ipython().last_execution_result.result"
+    assert names({}, shell=shell) == {path: "out"}
+    assert names({"box": [[result.result]]}, shell=shell) == {"box[0][0]": "element"}
+
+
+def test_hidden_names_and_names_of_ipython_are_left_out(x):
+    assert names({"y": x * 2, "get_ipython": lambda h=x: h, "In": [x]}, hidden={"y"}) == {}
+
+
+def test_storages_are_named_by_tensors_without_grad_too(x):
+    other = torch.ones(3)
+    search = owners.find({"other": other, "view": [other[1:]], "x": x})
+    key = other.untyped_storage()._cdata
+    assert search.storage_owners({key}) == {key: ("other", "view[0]")}
+    assert ("x",) in search.storage_owners().values()
+
+
+def test_a_tensor_is_found_again_by_its_path_without_evaluating(x):
+    search = owners.find({"a": [x]})
+    assert search.tensor_at("a[0]") is x
+    assert search.tensor_at("__import__('os').abort()") is None
+
+
+# ---------------------------------------------------------------- true for any structure
+
+
+def _structures() -> st.SearchStrategy:
+    leaves = st.sampled_from(["leaf", "node", "plain", 0, "text", None, 1.5])
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4),
+            st.tuples(inner, inner),
+            st.dictionaries(
+                st.one_of(st.text(max_size=3), st.integers(), st.booleans(), st.floats()), inner, max_size=4
+            ),
+            st.builds(lambda v: types.SimpleNamespace(v=v), inner),
+            st.builds(lambda v: collections.deque(v), st.lists(inner, max_size=3)),
+        ),
+        max_leaves=20,
+    )
+
+
+def _fill(shape: object, made: list) -> object:
+    """The structure with its words replaced by tensors; those that require grad are noted in `made`."""
+    if shape in ("leaf", "node") and isinstance(shape, str):
+        leaf = torch.ones(1, requires_grad=True)
+        made.append(leaf if shape == "leaf" else leaf * 2)
+        return made[-1]
+    if isinstance(shape, str) and shape == "plain":
+        return torch.ones(1)
+    if isinstance(shape, dict):
+        return {k: _fill(v, made) for k, v in shape.items()}
+    if isinstance(shape, types.SimpleNamespace):
+        return types.SimpleNamespace(v=_fill(shape.v, made))
+    if isinstance(shape, (list, tuple, collections.deque)):
+        return type(shape)([_fill(v, made) for v in shape])
+    return shape
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9]{0,4}", fullmatch=True), _structures(), max_size=5))
+def test_every_path_evaluates_to_its_tensor_and_every_tensor_has_a_path(shapes):
+    import keyword
+
+    made: list = []
+    namespace = {name: _fill(shape, made) for name, shape in shapes.items() if not keyword.iskeyword(name)}
+    search = owners.find(namespace, out=False, last_error=False, budget_s=5)
+    for holding in search.holdings:
+        assert holding.is_expression
+        assert eval(holding.path, dict(namespace)) is holding.tensor, holding.path
+    assert {id(t) for t in made} == {id(h.tensor) for h in search.holdings}
+    assert search.notes == []
+
+
+# ---------------------------------------------------------------- looking changes nothing
+
+
+def test_no_foreign_code_runs(x):
+    def explode(*args, **kwargs):
+        raise AssertionError("foreign code ran")
+
+    class Meta(type):
+        __instancecheck__ = __subclasscheck__ = __getattribute__ = explode
+
+    class Hostile(metaclass=Meta):
+        __class__ = property(explode)
+        __dict__ = property(explode)
+        __getattr__ = __len__ = __iter__ = __bool__ = __eq__ = __hash__ = __repr__ = __contains__ = explode
+
+    class Stack(list):
+        __iter__ = __len__ = __getitem__ = __bool__ = __getattribute__ = explode
+
+    class Table(dict):
+        __iter__ = __len__ = __getitem__ = items = keys = values = __bool__ = explode
+
+    class Sub(torch.Tensor):
+        requires_grad = grad_fn = grad = is_leaf = property(explode)
+        __torch_function__ = classmethod(explode)
+
+    hostile = object.__new__(Hostile)
+    stack, table = Stack(), Table()
+    list.append(stack, x)
+    dict.__setitem__(table, "k", x)
+    sub = torch.Tensor._make_subclass(Sub, torch.ones(2), True)
+    search = owners.find({"a": hostile, "b": stack, "c": table, "d": sub, "e": Hostile, "f": [hostile]})
+    assert [h.path for h in search.holdings] == ["d", "b[0]", "c['k']"]
+
+
+def test_nothing_warns_and_a_stale_view_keeps_its_history(x):
+    base = x * 1
+    view = base[0:2]
+    base.mul_(2)
+    hooked = base[1:]
+    before = torch._C._autograd._get_sequence_nr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = owners.find({"view": view, "base": base, "hooked": hooked, "y": x * 2})
+    assert {h.path for h in search.holdings} == {"view", "base", "hooked", "y"}
+    assert torch._C._autograd._get_sequence_nr() == before + 1, "only `x * 2` made a node"
+
+
+def test_the_locals_of_a_frame_are_not_kept_alive_by_having_been_read():
+    def step():
+        act = torch.ones(2, requires_grad=True) * 2
+        gone = weakref.ref(act)
+        owners.find({}, frames=[sys._getframe()])
+        del act
+        return gone() is None
+
+    def with_locals():
+        act = torch.ones(2, requires_grad=True) * 2
+        mine = locals()
+        owners.find({}, frames=[sys._getframe()])
+        return mine["act"] is act
+
+    assert step()
+    assert with_locals()
+
+
+def test_a_dropped_search_keeps_nothing(x):
+    y = x * 2
+    gone = weakref.ref(y)
+    namespace = {"y": [y], "Out": {1: y}}
+    search = owners.find(namespace)
+    del search, y
+    namespace.clear()
+    assert gone() is None
+
+
+def test_reading_an_object_leaves_it_without_a_dict_of_its_own():
+    class Plain:
+        def __init__(self):
+            self.a, self.b = 1, "b"
+
+    plain = Plain()
+    before = gc.get_referents(plain)
+    owners.find({"plain": plain})
+    assert gc.get_referents(plain) == before
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_a_container_that_changes_meanwhile_is_said_and_the_rest_is_found(x):
+    table = {i: object() for i in range(200_000)}
+    stop = threading.Event()
+
+    def churn():
+        i = 0
+        while not stop.is_set():
+            table[f"new{i}"] = i
+            i += 1
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        search = owners.find({"table": table, "y": [x * 2]}, budget_s=1.0)
+    finally:
+        stop.set()
+        thread.join()
+    assert [h.path for h in search.holdings] == ["y[0]"]
+
+
+def test_deep_and_cyclic_structures_end_and_are_said(x):
+    loop: list = [x * 2]
+    loop.append(loop)
+    deep: list = [x * 3]
+    for _ in range(100_000):
+        deep = [deep]
+    search = owners.find({"loop": loop, "deep": deep})
+    assert [h.path for h in search.holdings] == ["loop[0]"]
+    assert any("did not look deeper" in note for note in search.notes)
+    while isinstance(deep, list):  # freed step by step: freeing it at once is deep recursion
+        deep = deep[0]
+
+
+def test_large_ordinary_data_does_not_hide_a_tensor_and_ends_in_time(x):
+    class Record:
+        def __init__(self, i):
+            self.i, self.text = i, "r"
+
+    namespace = {
+        "a_numbers": list(range(3_000_000)),
+        "b_records": {i: Record(i) for i in range(100_000)},
+        "c_lists": [[float(i)] for i in range(100_000)],
+        "zzz": {"deep": [types.SimpleNamespace(h=x * 2)]},
+    }
+    start = time.perf_counter()
+    search = owners.find(namespace)
+    took = time.perf_counter() - start
+    assert [h.path for h in search.holdings] == ["zzz['deep'][0].h"]
+    assert took < 0.1, took  # the budget is 10 ms; a busy machine may take more
+    assert any("elements of `a_numbers`" in note for note in search.notes)
+    assert any("of 100,000 elements of `c_lists`" in note for note in search.notes)
+
+
+def test_a_tensor_in_a_long_list_of_numbers_is_found_where_the_sample_meets_it(x):
+    numbers: list = list(range(100_000))
+    numbers[-1] = x * 2
+    search = owners.find({"numbers": numbers}, budget_s=5)
+    assert [h.path for h in search.holdings] == ["numbers[99999]"]
+
+
+def test_a_tensor_with_very_many_names_keeps_a_few(x):
+    search = owners.find({"many": [x] * 1000}, budget_s=5)
+    assert len(search.holdings) == owners.MAX_PATHS
