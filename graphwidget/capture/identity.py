@@ -1,0 +1,159 @@
+"""One number per node from first sight to death, although Python wrappers of nodes come and go.
+
+A node is told by its sequence number and its name: within one thread no number is given twice. An
+AccumulateGrad node has no number of its own and may be made anew for every forward pass; it is told by its
+leaf, and the leaf by the address of the tensor together with a weak reference to its memory. (A weak
+reference to the tensor would make `torch.utils.swap_tensors`, and with it some `module.to()`, refuse.)
+
+Numbers count per thread, so two threads can make nodes of the same number and name. As soon as two such
+are seen in one walk they are told apart by a mark in `node.metadata`, a dict that lives with the node;
+other nodes get no mark, because it costs a dict each.
+
+What remains: if a node has died and another thread then makes a node of the same number and name before
+the next snapshot, the second gets the uid of the first. A leaf whose `.data` was replaced counts as new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from graphwidget.model import Snapshot
+
+from . import torch_internals as ti
+
+__all__ = ["Identity"]
+
+_SHIFT = 20  # a key is the number shifted by this, plus the number of the name
+
+
+class Identity:
+    """Hands out uids. Keep one per tracker; it holds no tensor and no node."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._names: dict[str, int] = {}
+        self._known: dict[int, int] = {}
+        self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
+        self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
+
+    def __len__(self) -> int:
+        return len(self._known) + len(self._leaves)
+
+    def assign(
+        self,
+        nodes: Sequence[Any],
+        numbers: Sequence[int],
+        names: Sequence[str],
+        edges: Sequence[Sequence[tuple[Any, int]]] = (),
+        previous: Snapshot | None = None,
+    ) -> list[int]:
+        """Uids of the nodes of one walk.
+
+        Parameters
+        ----------
+        nodes, numbers, names
+            The nodes with their sequence numbers and names. All must be alive together.
+        edges
+            `next_functions` of each node: decides which of two equal keys is the one known already.
+        previous
+            The last snapshot, for the same purpose.
+        """
+        name_of: dict[str, int] = self._names
+        for name in set(names):
+            name_of.setdefault(name, len(name_of))
+        keys = [number << _SHIFT | name_of[name] for number, name in zip(numbers, names, strict=True)]
+        known = self._known
+        special = [i for i, number in enumerate(numbers) if number == ti.NO_SEQUENCE]
+        uids = self._plain(keys, known, special)
+        for i in special:
+            uids[i] = self._special(nodes[i])
+        if self._shared_keys or len(set(keys)) + max(0, len(special) - 1) < len(keys):
+            self._tell_apart(nodes, keys, uids, set(special), edges, previous)
+        return uids
+
+    def _plain(self, keys: list[int], known: dict[int, int], special: Sequence[int]) -> list[int]:
+        uids = [known.get(key, -1) for key in keys]
+        skip = set(special)
+        if -1 in uids:
+            for i, uid in enumerate(uids):
+                if uid < 0 and i not in skip:
+                    key = keys[i]
+                    found = known.get(key)
+                    if found is None:
+                        found = known[key] = self._next
+                        self._next += 1
+                    uids[i] = found
+        return uids
+
+    def _special(self, node: Any) -> int:
+        """A node without number: a leaf's, or one that always raises."""
+        variable = ti.accumulated_variable(node)
+        return self._marked(node) if variable is None else self.leaf(variable)
+
+    def leaf(self, variable: Any) -> int:
+        """Uid of the AccumulateGrad node of a leaf, whether torch has made that node yet or not."""
+        address = id(variable)
+        entry = self._leaves.get(address)
+        if entry is not None and ti.is_memory_of(entry[1], variable):
+            return entry[0]
+        uid = self._next
+        self._next += 1
+        self._leaves[address] = (uid, ti.weak_memory(variable))
+        return uid
+
+    def _marked(self, node: Any) -> int:
+        mark = ti.memory_of_node(node)
+        uid: int | None = mark.get("uid")
+        if uid is None:
+            uid = mark["uid"] = self._next
+            self._next += 1
+        return uid
+
+    def _tell_apart(
+        self,
+        nodes: Sequence[Any],
+        keys: list[int],
+        uids: list[int],
+        skip: set[int],
+        edges: Sequence[Sequence[tuple[Any, int]]],
+        previous: Snapshot | None,
+    ) -> None:
+        groups: dict[int, list[int]] = {}
+        for i, key in enumerate(keys):
+            if i not in skip:
+                groups.setdefault(key, []).append(i)
+        index = {node: i for i, node in enumerate(nodes)}
+        for key, members in groups.items():
+            if len(members) < 2 and key not in self._shared_keys:
+                continue
+            fresh = [i for i in members if "uid" not in ti.memory_of_node(nodes[i])]
+            if key not in self._shared_keys:
+                self._shared_keys.add(key)
+                old = self._known[key]
+                first = next((i for i in fresh if _same_edges(i, old, index, uids, edges, previous)), fresh[0])
+                ti.memory_of_node(nodes[first])["uid"] = old
+            for i in members:
+                uids[i] = self._marked(nodes[i])
+
+    def forget_missing(self, alive_uids: Collection[int]) -> None:
+        """Drop what is remembered of nodes that are no longer alive."""
+        alive = alive_uids if isinstance(alive_uids, (set, frozenset)) else set(alive_uids)
+        self._known = {key: uid for key, uid in self._known.items() if uid in alive or key in self._shared_keys}
+        self._leaves = {at: entry for at, entry in self._leaves.items() if entry[0] in alive}
+
+
+def _same_edges(
+    i: int,
+    uid: int,
+    index: dict[Any, int],
+    uids: list[int],
+    edges: Sequence[Sequence[tuple[Any, int]]],
+    previous: Snapshot | None,
+) -> bool:
+    """Whether node `i` leads to the same nodes as `uid` did in the previous snapshot: edges never change."""
+    at = None if previous is None else previous.index_of.get(uid)
+    if previous is None or at is None or not edges:
+        return False
+    before = [previous.uid[j] for j in previous.next(at)]
+    return before == [uids[index[node]] for node, _ in edges[i] if node is not None]

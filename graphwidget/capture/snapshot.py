@@ -1,0 +1,390 @@
+"""The autograd graph at one moment, read off live objects into plain columns.
+
+`take` walks `next_functions` from the given tensors, iteratively, and fills one column after the other. The
+Python wrappers of the nodes are held for the walk only: nothing live remains when it returns.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storage, TensorRef
+
+from . import facts as fact_reading
+from . import torch_internals as ti
+from .identity import Identity
+from .slots import SlotColumns, Tables
+
+__all__ = ["take"]
+
+
+def take(
+    roots: Sequence[Any],
+    *,
+    inputs: Sequence[Any] = (),
+    owners: Sequence[Any] = (),
+    identity: Identity | None = None,
+    places: Any = None,
+    slots: bool = True,
+    freed_by: Mapping[int, int] | None = None,
+    previous: Snapshot | None = None,
+    settle: bool = False,
+    watched_from: int = 0,
+    refuses_inputs: bool = False,
+) -> Snapshot:
+    """Read the graph behind `roots` and `owners`. Changes nothing, keeps nothing alive, does not raise.
+
+    Parameters
+    ----------
+    roots
+        Tensors, or `torch.autograd.graph.GradientEdge`s, that a backward was or might be called on. Their history is
+        read even where that makes torch rebuild it (a view modified through its base): the engine does the same.
+    inputs
+        Tensors of `inputs=`; resolved like roots, but no walk starts from them.
+    owners
+        What keeps nodes alive: objects with `path`, `kind` and `tensor` (`capture.owners.Holding`). The graph of each is
+        part of the snapshot. A view whose history looking might rebuild is left out, with a note.
+    identity
+        Who gives out uids; pass the same one every time to have the same uids every time.
+    places
+        Where nodes were made: an object with `lookup(numbers, names) -> (place indices, places, module indices,
+        modules)`, or with `place_of(number, name)` and `module_of(number, name)`.
+    slots
+        False leaves the saved tensors out.
+    freed_by
+        uid -> n of the call that freed it, from somebody who has watched all calls. None: nobody has.
+    previous
+        An earlier snapshot with the same `identity`: what it proved is not asked again.
+    settle
+        Unpack even those saved views whose history that may rebuild. Only right just before the engine does the same.
+    watched_from
+        Sequence number at which the watching of calls began: nodes before it may have been freed by an unknown call.
+    refuses_inputs
+        A call in progress uses `inputs=`, so a re-entrant checkpoint would refuse a call nested in it.
+
+    Returns
+    -------
+    Snapshot
+        Columns in order of discovery: roots first, then owners, breadth first.
+    """
+    reader = _Reader(identity or Identity(), previous, freed_by, settle, watched_from, refuses_inputs)
+    with ti.quiet():
+        reader.seeds(roots, inputs, owners)
+        reader.walk()
+        reader.read_slots(slots)
+        reader.read_leaves()
+        reader.read_facts()
+        return reader.snapshot(places)
+
+
+class _Seed:
+    """A tensor that the graph is looked at from, and where it leads: a node, or a leaf that has none yet."""
+
+    __slots__ = ("node", "number", "paths", "problem", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.node: Any = None
+        self.number = 0
+        self.problem: str | None = None
+        self.paths: tuple[str, ...] = ()
+
+
+class _Reader:
+    """One `take`: everything live that it needs, for as long as it runs."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        previous: Snapshot | None,
+        freed_by: Mapping[int, int] | None,
+        settle: bool,
+        watched_from: int,
+        refuses_inputs: bool,
+    ) -> None:
+        self.identity = identity
+        self.previous = previous
+        self.freed_by = freed_by
+        self.watched_from = watched_from
+        self.refuses_inputs = refuses_inputs
+        self.tables = Tables()
+        self.columns = SlotColumns(self.tables, previous, freed_by or {}, settle)
+        self.roots: list[_Seed] = []
+        self.inputs: list[_Seed] = []
+        self.owned: list[tuple[_Seed, Any]] = []
+        self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive meanwhile
+        self.nodes: list[Any] = []
+        self.index: dict[Any, int] = {}
+        self.edges: list[Any] = []
+        self.numbers: list[int] = []
+        self.names: list[str] = []
+        self.kinds = bytearray()
+        self.edge_start = array("i", [0])
+        self.edge_to: list[int] = []
+        self.edge_nr: list[int] = []
+        self.uids: list[int] = []
+        self.leaves: dict[int, Leaf] = {}
+        self.variables: dict[int, Any] = {}  # node index -> leaf tensor
+        self.facts: dict[int, NodeFacts] = {}
+        self.lone: dict[int, int] = {}  # id(leaf) -> index of a leaf root that torch has made no node for
+        self.notes: list[str] = []
+
+    # ------------------------------------------------------------ where to start
+
+    def seeds(self, roots: Sequence[Any], inputs: Sequence[Any], owners: Iterable[Any]) -> None:
+        for holding in owners:
+            self.paths.setdefault(id(holding.tensor), []).append(holding.path)
+        doubtful = []
+        for holding in owners:
+            seed = self._seed(holding.tensor, asked=False)
+            if seed.problem == "stale_view":
+                doubtful.append(holding.path)
+            self.owned.append((seed, holding))
+        self.roots = [self._seed(root, asked=True) for root in roots]
+        self.inputs = [self._seed(tensor, asked=True) for tensor in inputs]
+        if doubtful:
+            self.notes.append(
+                f"not looked at, because looking could change the order of later backward steps: the history of "
+                f"{', '.join(doubtful[:5])}{' and others' if len(doubtful) > 5 else ''} (views of tensors that were modified in place)"
+            )
+        for seed in [*self.roots, *(seed for seed, _ in self.owned)]:
+            if seed.node is not None and seed.node not in self.index:
+                self.index[seed.node] = len(self.nodes)
+                self.nodes.append(seed.node)
+
+    def _seed(self, tensor: Any, *, asked: bool) -> _Seed:
+        seed = _Seed(tensor)
+        if not ti.is_tensor(tensor):
+            edge = ti.as_edge(tensor)
+            if edge is None:
+                seed.problem = "unreadable"
+            else:
+                seed.node, seed.number = edge
+            return seed
+        seed.paths = tuple(sorted(self.paths.get(id(tensor), ()), key=lambda path: (len(path), path)))
+        try:
+            seed.node, seed.number, seed.problem = ti.history(tensor, asked=asked)
+        except Exception:
+            seed.problem = "unreadable"
+        return seed
+
+    # ------------------------------------------------------------ the walk
+
+    def walk(self) -> None:
+        """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
+        nodes, index = self.nodes, self.index
+        edges, numbers, names, kinds = self.edges, self.numbers, self.names, self.kinds
+        edge_to, edge_nr, ends = self.edge_to, self.edge_nr, self.edge_start
+        types: dict[type, tuple[Any, Any, str | None, int]] = {}
+        for node in nodes:  # grows while it is read
+            cls = type(node)
+            spec = types.get(cls)
+            if spec is None:
+                spec = types[cls] = ti.node_readers(cls)
+            next_of, number_of, name, kind = spec
+            following = next_of(node)
+            edges.append(following)
+            numbers.append(number_of(node))
+            names.append(ti.name_of(node) if name is None else name)
+            kinds.append(kind)
+            for after, nr in following:
+                if after is not None:
+                    at = index.get(after)
+                    if at is None:
+                        at = index[after] = len(nodes)
+                        nodes.append(after)
+                    edge_to.append(at)
+                    edge_nr.append(nr)
+            ends.append(len(edge_to))
+        self.uids = self.identity.assign(nodes, numbers, names, edges, self.previous)
+
+    def read_slots(self, wanted: bool) -> None:
+        if wanted:
+            self.columns.read(self.nodes, self.uids, self.names)
+        else:
+            self.columns.skip(len(self.nodes))
+
+    # ------------------------------------------------------------ leaves
+
+    def read_leaves(self) -> None:
+        by_tensor: dict[int, int] = {}
+        accumulate_kind = int(Kind.ACCUMULATE)
+        for i, kind in enumerate(self.kinds):
+            if kind == accumulate_kind:
+                variable = ti.accumulated_variable(self.nodes[i])
+                if variable is not None:
+                    self.variables[i] = variable
+                    by_tensor[id(variable)] = i
+                    self.leaves[i] = self._leaf(variable)
+        for seed in self.roots:
+            if seed.node is None and seed.problem is None and ti.is_tensor(seed.tensor) and ti.requires_grad(seed.tensor):
+                self._lone_leaf(seed.tensor, by_tensor)
+        self.lone = by_tensor
+
+    def _lone_leaf(self, variable: Any, by_tensor: dict[int, int]) -> None:
+        """A leaf root that no other node leads to: torch makes its AccumulateGrad when the engine asks."""
+        if id(variable) in by_tensor:
+            return
+        at = by_tensor[id(variable)] = len(self.names)
+        self.names.append("AccumulateGrad")
+        self.numbers.append(ti.NO_SEQUENCE)
+        self.kinds.append(int(Kind.ACCUMULATE))
+        self.uids.append(self.identity.leaf(variable))
+        self.edge_start.append(len(self.edge_to))
+        self.columns.skip(1)
+        self.variables[at] = variable
+        self.leaves[at] = self._leaf(variable)
+
+    def _leaf(self, variable: Any) -> Leaf:
+        paths = tuple(sorted(self.paths.get(id(variable), ()), key=lambda path: (len(path), path)))
+        try:
+            is_leaf, gradient = ti.leaf_and_grad(variable)
+            return Leaf(
+                paths=paths,
+                shape=ti.shape_of(variable),
+                dtype=ti.dtype_name(variable),
+                has_grad=gradient is not None,
+                requires_grad=ti.requires_grad(variable),
+                is_leaf=is_leaf,
+                bytes=ti.bytes_of(variable),
+                grad_storage=-1 if gradient is None else self.tables.storage(gradient),
+            )
+        except Exception:
+            return Leaf(paths=paths, shape=(), dtype="", has_grad=False)
+
+    # ------------------------------------------------------------ facts
+
+    def read_facts(self) -> None:
+        reading = fact_reading.Facts(
+            self.tables, self.columns, self.variables, self.freed_by, self.watched_from, self.refuses_inputs
+        )
+        for tensor, at in self._named_nodes():
+            reading.count_hooks(at, tensor)
+        self.facts = reading.read(self.nodes, self.kinds, self.numbers, self.uids, self.edge_start, self.edge_to)
+
+    def _named_nodes(self) -> Iterable[tuple[Any, int]]:
+        seen: set[int] = set()
+        for seed in [*self.roots, *self.inputs, *(seed for seed, _ in self.owned)]:
+            if seed.node is not None and ti.is_tensor(seed.tensor) and id(seed.tensor) not in seen:
+                at = self.index.get(seed.node)
+                if at is not None:
+                    seen.add(id(seed.tensor))
+                    yield seed.tensor, at
+        for at, variable in self.variables.items():
+            yield variable, at
+
+    # ------------------------------------------------------------ the result
+
+    def snapshot(self, places: Any) -> Snapshot:
+        columns, tables = self.columns, self.tables
+        name_table: dict[str, int] = {}
+        name_column = array("i", [name_table.setdefault(name, len(name_table)) for name in self.names])
+        numbers = array("q", [-1 if number == ti.NO_SEQUENCE else number for number in self.numbers])
+        place, place_table, module, module_table = _places(places, numbers, self.names)
+        if columns.in_doubt:
+            self.notes.append(
+                f"{columns.in_doubt} saved tensors are views of tensors that were modified in place at some time; whether before "
+                "or after they were saved cannot be told without changing the graph"
+            )
+        for name, count in columns.unreadable.items():
+            self.notes.append(f"the saved tensors of {count} {name} could not be read")
+        return Snapshot(
+            uid=array("q", self.uids),
+            name=name_column,
+            seq=numbers,
+            kind=self.kinds,
+            place=place,
+            module=module,
+            ghost=bytearray(len(self.names)),
+            edge_start=self.edge_start,
+            edge_to=array("i", self.edge_to),
+            edge_nr=array("i", self.edge_nr),
+            slot_start=columns.start,
+            slot_name=array("i", columns.name),
+            slot_state=columns.state,
+            slot_dtype=array("i", columns.dtype),
+            slot_shape=array("i", columns.shape),
+            slot_bytes=array("q", columns.bytes),
+            slot_storage=array("i", columns.storage),
+            slot_freed_by=array("i", columns.freed),
+            slot_version=array("q", columns.version),
+            names=tuple(name_table),
+            slot_names=tuple(tables.slot_names),
+            dtypes=tuple(str(dtype).removeprefix("torch.") for dtype in tables.dtypes),
+            shapes=tuple(ti.as_integers(shape) for shape in tables.shapes),
+            places=place_table,
+            modules=module_table,
+            storages=self._storages(),
+            leaves=self.leaves,
+            facts=self.facts,
+            roots=tuple(self._reference(seed) for seed in self.roots),
+            inputs=tuple(self._reference(seed) for seed in self.inputs),
+            owners=self._owners(),
+            notes=tuple(self.notes),
+        )
+
+    def _storages(self) -> tuple[Storage, ...]:
+        tables = self.tables
+        owners: dict[int, list[str]] = {}
+        seen: set[int] = set()
+        for _, holding in self.owned:
+            if id(holding.tensor) not in seen:
+                seen.add(id(holding.tensor))
+                found = ti.storage_of(holding.tensor)
+                if found is not None and found[0] in tables.storages:
+                    owners.setdefault(found[0], []).extend(self.paths[id(holding.tensor)])
+        none: tuple[str, ...] = ()
+        return tuple(
+            Storage(key, size, version, tuple(owners[key]) if key in owners else none)
+            for key, size, version in zip(tables.storages, tables.storage_bytes, tables.storage_version, strict=True)
+        )
+
+    def _reference(self, seed: _Seed) -> TensorRef:
+        tensor = seed.tensor
+        at = -1 if seed.node is None else self.index.get(seed.node, -1)
+        if not ti.is_tensor(tensor):
+            return TensorRef(at, seed.number, problem=seed.problem)
+        wants = ti.requires_grad(tensor)
+        leaf = seed.node is None and seed.problem is None
+        if leaf and wants:
+            at = self.lone.get(id(tensor), -1)
+        return TensorRef(
+            node=at,
+            output_nr=seed.number,
+            paths=seed.paths,
+            shape=ti.shape_of(tensor),
+            dtype=ti.dtype_name(tensor),
+            numel=ti.count_of(tensor),
+            requires_grad=wants,
+            is_leaf=leaf,
+            problem=seed.problem,
+        )
+
+    def _owners(self) -> tuple[Owner, ...]:
+        return tuple(
+            Owner(holding.path, self.index[seed.node], seed.number, holding.kind)
+            for seed, holding in self.owned
+            if seed.node is not None
+        )
+
+
+def _places(
+    places: Any, numbers: array[int], names: Sequence[str]
+) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
+    if places is None:
+        nowhere = array("i", [-1]) * len(numbers)
+        return nowhere, (), nowhere[:], ()
+    if hasattr(places, "lookup"):
+        place, place_table, module, module_table = places.lookup(numbers, names)
+        return array("i", place), tuple(place_table), array("i", module), tuple(module_table)
+    found_places: dict[Place, int] = {}
+    found_modules: dict[ModuleCall, int] = {}
+    place_column, module_column = array("i"), array("i")
+    for number, name in zip(numbers, names, strict=True):
+        where = places.place_of(number, name) if number >= 0 else None
+        call = places.module_of(number, name) if number >= 0 else None
+        place_column.append(-1 if where is None else found_places.setdefault(where, len(found_places)))
+        module_column.append(-1 if call is None else found_modules.setdefault(call, len(found_modules)))
+    return place_column, tuple(found_places), module_column, tuple(found_modules)

@@ -1,0 +1,498 @@
+"""Every private name of torch that graphwidget uses, and what each is trusted to do.
+
+Capabilities are probed, versions never. Nothing here runs an unpack hook, recomputes a checkpoint,
+bumps a version counter or keeps an object alive. Tensor properties are read through the descriptors
+of the base class, so that no subclass's property or `__torch_function__` runs; `quiet` switches off
+the modes that would see even those reads.
+
+One read is never pure: a *stale view* (a view whose base, or another view of it, was modified in place
+since) gets new nodes, with new sequence numbers, when its `.grad_fn`, `.is_leaf` or `.retains_grad` is
+read, and when a slot that saved it is unpacked. The version at which the view's history was made is not
+exposed, so `maybe_stale_view` errs on the side of caution: a view of a tensor with history that was ever
+modified.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import torch
+from graphwidget.model import Kind
+from torch.multiprocessing.reductions import StorageWeakRef
+
+__all__ = [
+    "NO_SEQUENCE",
+    "accumulated_variable",
+    "creation_is_no_grad",
+    "engine_wrapper_installed",
+    "grad_mode",
+    "is_custom_function",
+    "is_fake",
+    "is_tensor",
+    "maybe_stale_view",
+    "nested",
+    "quiet",
+    "sequence_nr",
+    "slot_names",
+    "storage_of",
+    "unwrap_engine",
+    "wrap_engine",
+]
+
+NO_SEQUENCE = 2**64 - 1  # what AccumulateGrad and Error nodes report: they run as soon as they are ready
+FunctionBase = torch._C._FunctionBase
+_Base = torch._C.TensorBase
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a tensor, told by its type alone: no foreign `__class__` runs, nothing warns."""
+    return issubclass(type(obj), torch.Tensor)
+
+
+def sequence_nr() -> int:
+    """The number that the next node made by this thread will get. Reading it takes none."""
+    number: int = torch._C._autograd._get_sequence_nr()
+    return number
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """A context in which no `__torch_function__` runs, neither a subclass's nor a mode's."""
+    guard: AbstractContextManager[Any] = torch._C.DisableTorchFunction()
+    return guard
+
+
+# ---------------------------------------------------------------- tensors
+
+# Slot reads of the base class: `requires_grad(t)` is `t.requires_grad` without any code of a subclass.
+requires_grad: Callable[[Any], bool] = _Base.requires_grad.__get__  # type: ignore[attr-defined]
+version: Callable[[Any], int] = _Base._version.__get__  # type: ignore[attr-defined]
+base: Callable[[Any], Any] = _Base._base.__get__  # type: ignore[attr-defined]
+grad_fn: Callable[[Any], Any] = _Base.grad_fn.__get__  # type: ignore[attr-defined]
+is_leaf: Callable[[Any], bool] = _Base.is_leaf.__get__  # type: ignore[attr-defined]
+output_nr: Callable[[Any], int] = _Base.output_nr.__get__  # type: ignore[attr-defined]
+shape: Callable[[Any], Any] = _Base.shape.__get__  # type: ignore[attr-defined]
+dtype: Callable[[Any], Any] = _Base.dtype.__get__  # type: ignore[attr-defined]
+nbytes: Callable[[Any], int] = _Base.nbytes.__get__  # type: ignore[attr-defined]
+grad: Callable[[Any], Any] = _Base.grad.__get__  # type: ignore[attr-defined]
+retains_grad: Callable[[Any], bool] = _Base.retains_grad.__get__  # type: ignore[attr-defined]
+hook_registries: dict[str, Callable[[Any], Any]] = {
+    name: getattr(_Base, name).__get__
+    for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    if hasattr(_Base, name)
+}
+is_view: Callable[[Any], bool] = _Base._is_view
+untyped_storage: Callable[[Any], Any] = _Base.untyped_storage
+numel: Callable[[Any], int] = _Base.numel
+
+
+def maybe_stale_view(tensor: Any) -> bool:
+    """Whether reading the tensor's history could make torch rebuild it. False is certain, True is caution."""
+    if not is_view(tensor):
+        return False
+    try:
+        if version(tensor) == 0:
+            return False
+    except RuntimeError:  # inference tensors count no versions and have no history
+        return False
+    if requires_grad(tensor):
+        return True
+    origin = base(tensor)
+    return origin is not None and requires_grad(origin)
+
+
+def creation_is_no_grad(tensor: Any) -> bool:
+    """Whether the tensor is a view that was made under `no_grad` (and not yet detached from its base)."""
+    read = getattr(torch._C._autograd, "_get_creation_meta", None)
+    if read is None or not is_view(tensor):
+        return False
+    return getattr(read(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
+
+
+def storage_of(tensor: Any) -> tuple[int, int] | None:
+    """(key, bytes) of the memory behind a tensor. The key is an address: it means something only while that lives."""
+    try:
+        storage = untyped_storage(tensor)
+        return storage._cdata, storage.nbytes()
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return None
+
+
+def bytes_of(tensor: Any) -> int:
+    """Bytes of the tensor itself; of its parts if it is sparse; 0 if nothing is known."""
+    try:
+        return int(nbytes(tensor))
+    except (RuntimeError, NotImplementedError, TypeError):
+        pass
+    total = 0
+    for part in ("_values", "_indices", "crow_indices", "col_indices", "ccol_indices", "row_indices", "values"):
+        try:
+            with torch.no_grad():
+                total += int(nbytes(getattr(_Base, part)(tensor)))
+        except (RuntimeError, NotImplementedError, TypeError, AttributeError):
+            continue
+    return total
+
+
+def history(tensor: Any, *, asked: bool) -> tuple[Any, int, str | None]:
+    """(grad_fn, output number, problem) of a tensor; `problem` as in `model.TensorRef`.
+
+    Parameters
+    ----------
+    asked
+        The user asked for this very tensor: read its history even if that makes torch rebuild it.
+    """
+    if not requires_grad(tensor):
+        return None, 0, None
+    if not asked and maybe_stale_view(tensor):
+        return None, 0, "stale_view"
+    try:
+        node = grad_fn(tensor)
+    except RuntimeError:
+        return None, 0, "no_grad_view_modified"
+    if node is not None:
+        return node, output_nr(tensor), None
+    if is_view(tensor):
+        origin = base(tensor)
+        if origin is not None and requires_grad(origin) and creation_is_no_grad(tensor):
+            return None, 0, "no_grad_view"
+    return None, 0, None
+
+
+def as_edge(obj: Any) -> tuple[Any, int] | None:
+    """(node, number) of a `torch.autograd.graph.GradientEdge`, None for anything else."""
+    if isinstance(obj, torch.autograd.graph.GradientEdge):
+        return obj.node, int(obj.output_nr)
+    return None
+
+
+def leaf_and_grad(variable: Any) -> tuple[bool, Any]:
+    """(is it still a leaf, its `.grad`) of the tensor behind an AccumulateGrad node. Warns about nothing."""
+    if is_view(variable) and version_of(variable) > 0:
+        origin = base(variable)
+        if origin is not None and requires_grad(origin):  # reading `is_leaf` could rebuild its history
+            return True, None
+    if not is_leaf(variable):
+        return False, None  # `.grad` of a non-leaf warns
+    return True, grad(variable)
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape; () where it cannot be read, -1 for a length that is not one number (nested tensors)."""
+    try:
+        return as_integers(shape(tensor))
+    except (RuntimeError, TypeError):
+        return ()
+
+
+def as_integers(lengths: Any) -> tuple[int, ...]:
+    """A shape without symbolic numbers."""
+    return tuple(length if type(length) is int else -1 for length in lengths)
+
+
+def dtype_name(tensor: Any) -> str:
+    """The dtype as "float32"."""
+    return str(dtype(tensor)).removeprefix("torch.")
+
+
+def count_of(tensor: Any) -> int:
+    """Number of elements; -1 where it cannot be read."""
+    try:
+        number = numel(tensor)
+        return number if type(number) is int else -1
+    except (RuntimeError, TypeError):
+        return -1
+
+
+def hooks_of(tensor: Any) -> list[Any]:
+    """Python hooks that were registered on a tensor itself. Those on its node cannot be listed."""
+    found: list[Any] = []
+    for read in (_backward_hooks, _post_hooks):
+        hooks = read(tensor)
+        if hooks:
+            found.extend(hooks.values())
+    return found
+
+
+_backward_hooks: Callable[[Any], Any] = _Base._backward_hooks.__get__  # type: ignore[attr-defined]
+_post_hooks: Callable[[Any], Any] = _Base._post_accumulate_grad_hooks.__get__  # type: ignore[attr-defined]
+
+
+def version_of(tensor: Any) -> int:
+    """The tensor's version counter, -1 if it counts none (inference tensors)."""
+    try:
+        return version(tensor)
+    except RuntimeError:
+        return -1
+
+
+# ---------------------------------------------------------------- nodes
+
+next_functions_of_custom: Callable[[Any], Any] = FunctionBase.next_functions.__get__
+saved_by_custom: Callable[[Any], Any] = FunctionBase._raw_saved_tensors.__get__
+""" `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
+_saved_tensors: Callable[[Any], Any] = FunctionBase.saved_tensors.__get__
+
+def is_custom_function(cls: type) -> bool:
+    """Whether nodes of this type run a Python backward."""
+    return issubclass(cls, FunctionBase)
+
+
+@functools.lru_cache(maxsize=None)
+def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
+    """(raw attribute, unpacking attribute, shown name) of each slot, in the order in which the node unpacks them.
+
+    Declaration order is the order in the type's own `__dict__`; `dir` would sort.
+    """
+    prefix = "_raw_saved_"
+    found = [name for name in cls.__dict__ if name.startswith(prefix)]
+    return tuple((name, "_saved_" + name[len(prefix) :], name[len(prefix) :]) for name in found)
+
+
+_MARK = "graphwidget"
+_metadata_of_custom: Callable[[Any], Any] = FunctionBase.metadata.__get__
+
+
+def memory_of_node(node: Any) -> dict[str, Any]:
+    """What we wrote down on a node: one dict under one key of `node.metadata`, made if there is none.
+
+    It lives and dies with the C++ node. Used for the few nodes that need it; it costs a dict.
+    """
+    metadata = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
+    memory: dict[str, Any] = metadata.setdefault(_MARK, {})
+    return memory
+
+
+def weak_memory(tensor: Any) -> Any:
+    """A weak reference to the memory behind a tensor, None if it has none. It keeps no data alive."""
+    try:
+        return StorageWeakRef(untyped_storage(tensor))
+    except Exception:  # sparse, functional: no storage
+        return None
+
+
+def is_memory_of(reference: Any, tensor: Any) -> bool:
+    """Whether a weak reference made by `weak_memory` is to the memory of this tensor, and that has lived since."""
+    found = storage_of(tensor)
+    if reference is None or found is None:
+        return reference is None and found is None
+    return bool(reference.cdata == found[0]) and not reference.expired()
+
+
+def is_output_slot(shown: str) -> bool:
+    """Whether a slot of a generated node holds an output of its own: torch names those after the output."""
+    return shown.startswith(("result", "output", "values", "indices", "log_sumexp", "logsumexp"))
+
+
+def was_never_saved(node: Any, slot: Any, saved: str | None) -> bool:
+    """Whether a slot without data and without hook never held anything (else it was released). Costs 8 us or more if released."""
+    try:
+        if saved is not None:
+            return getattr(node, saved) is None
+        return slot.unpack() is None
+    except RuntimeError:
+        return False
+
+
+def unpack_all(node: Any, shown: str) -> None:
+    """Unpack a list of slots for the error that it raises if one is stale. Only for lists in which no hook packed anything.
+
+    Raises
+    ------
+    RuntimeError
+        As torch raises it.
+    """
+    if is_custom_function(type(node)):
+        if any(slot.unpack_hook is not None for slot in saved_by_custom(node) or ()):
+            raise RuntimeError("packed")
+        _saved_tensors(node)
+    else:
+        getattr(node, "_saved_" + shown.partition("[")[0])
+
+
+def saves_nothing(node: Any) -> bool:
+    """Whether the code of a custom Function never calls `save_for_backward`. False: it does, or it cannot be told."""
+    cls = getattr(type(node), "_forward_cls", None)
+    if cls is None:
+        return False
+    found = [getattr(cls, name, None) for name in ("forward", "setup_context")]
+    codes = [getattr(function, "__code__", None) for function in found if function is not None]
+    named = [name for code in codes if code is not None for name in code.co_names]
+    return None not in codes and "save_for_backward" not in named
+
+
+def node_that_saved_a_view() -> Any:
+    """A small node whose slot is the only holder of a view of a tensor that was modified before."""
+    with torch.enable_grad():
+        leaf = torch.ones(1, 1, dtype=torch.float32, device="cpu", requires_grad=True)
+        with torch.no_grad():
+            leaf.zero_()
+        return leaf.t().sin().grad_fn
+
+
+_RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
+
+
+def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int], str | None, int]:
+    """How to read nodes of one type: next_functions, sequence number, the name if all share it, the `Kind`.
+
+    A custom Function is read through the base class: its author may have set `ctx.name` or the like.
+    """
+    if is_custom_function(cls):
+        kind = Kind.COMPILED if is_compiled(cls) else Kind.CUSTOM
+        return next_functions_of_custom, FunctionBase._sequence_nr, None, int(kind)
+    name = cls.__name__
+    if name == "AccumulateGrad":
+        return cls.next_functions.__get__, cls._sequence_nr, name, int(Kind.ACCUMULATE)  # type: ignore[attr-defined]
+    if name == "CopySlices":
+        kind = Kind.COPY_SLICES
+    elif name in _RUNS_ALWAYS_RAISING:
+        kind = Kind.ERROR
+    else:
+        kind = Kind.FUNCTION
+    shared = None if name in ("CppFunction", "Node") else name
+    return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
+
+
+def name_of(node: Any) -> str:
+    """torch's own name of a node, without the prefix ``torch::autograd::``."""
+    name: str = FunctionBase.name(node) if isinstance(node, FunctionBase) else node.name()
+    return name.removeprefix("torch::autograd::")
+
+
+def is_compiled(cls: type) -> bool:
+    """Whether nodes of this type run a region of `torch.compile`."""
+    forward = getattr(cls, "_forward_cls", None)
+    return getattr(forward, "__module__", "").startswith("torch._functorch") and hasattr(forward, "_compiled_autograd_key")
+
+
+def accumulated_variable(node: Any) -> Any:
+    """The leaf behind an AccumulateGrad node, None for any other node."""
+    return getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+
+
+# ---------------------------------------------------------------- the engine
+
+_MODULES = ("torch.autograd", "torch.autograd.graph")
+_NAME = "_engine_run_backward"
+_installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
+_local = threading.local()
+
+
+def _modules() -> list[Any]:
+    return [torch.autograd, torch.autograd.graph]
+
+
+def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+    """Put `make(original)` in the place of the function through which every backward call starts the engine.
+
+    Both modules that hold the name are wrapped. A second call does nothing until `unwrap_engine`.
+
+    Parameters
+    ----------
+    make
+        Gets the function that is there now, returns the one to put there. It must pass on all arguments.
+
+    Returns
+    -------
+    bool
+        Whether anything was wrapped now.
+    """
+    if _installed:
+        return False
+    for module in _modules():
+        original = getattr(module, _NAME, None)
+        if original is None:
+            continue
+        ours = _Switch(make(original), original)
+        _installed[module.__name__] = (original, ours)
+        setattr(module, _NAME, ours)
+    return bool(_installed)
+
+
+class _Switch:
+    """Our wrapper in a module's namespace. If somebody wrapped on top of it, it cannot be taken out: it is switched off."""
+
+    def __init__(self, ours: Callable[..., Any], original: Callable[..., Any]) -> None:
+        self._ours: Callable[..., Any] | None = ours
+        self._original = original
+        self.__name__ = _NAME
+        self.__wrapped__ = original
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        ours = self._ours
+        return (self._original if ours is None else ours)(*args, **kwargs)
+
+    def off(self) -> None:
+        self._ours = None
+
+
+def unwrap_engine() -> None:
+    """Restore what `wrap_engine` found. Where somebody else wrapped on top since, ours steps aside and theirs stays."""
+    for module in _modules():
+        entry = _installed.pop(module.__name__, None)
+        if entry is None:
+            continue
+        original, ours = entry
+        ours.off()
+        if getattr(module, _NAME, None) is ours:
+            setattr(module, _NAME, original)
+
+
+def engine_wrapper_installed() -> bool:
+    """Whether `wrap_engine` is in force."""
+    return bool(_installed)
+
+
+@contextmanager
+def nested() -> Iterator[bool]:
+    """Mark a backward call in progress on this thread; yields whether it runs inside another one.
+
+    A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own.
+    """
+    depth = getattr(_local, "depth", 0)
+    _local.depth = depth + 1
+    try:
+        yield depth > 0
+    finally:
+        _local.depth = depth
+
+
+def in_backward() -> bool:
+    """Whether the engine is running on this thread: inside a hook, a custom backward or a recomputation."""
+    if getattr(_local, "depth", 0) > 0:
+        return True
+    current = getattr(torch._C, "_current_graph_task_id", None)
+    return current is not None and current() != -1
+
+
+def is_fake(tensors: Sequence[Any]) -> bool:
+    """Whether a call is torch's own tracing or transforming (compile, export, `torch.func`), not the user's."""
+    for tensor in tensors:
+        node = getattr(tensor, "node", None)
+        if node is not None and not is_tensor(tensor):
+            continue
+        if not is_tensor(tensor):
+            continue
+        if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor"):
+            return True
+        if any(test(tensor) for test in _wrapper_tests()):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=1)
+def _wrapper_tests() -> tuple[Callable[[Any], bool], ...]:
+    functorch = getattr(torch._C, "_functorch", None)
+    tests = [getattr(functorch, "is_functorch_wrapped_tensor", None), getattr(torch, "_is_functional_tensor", None)]
+    return tuple(test for test in tests if test is not None)
+
+
+@contextmanager
+def grad_mode(enabled: bool) -> Iterator[None]:
+    """Set the grad mode of this thread for a while, also out of inference mode, and put it back."""
+    with torch.inference_mode(False), torch.set_grad_enabled(enabled):
+        yield
