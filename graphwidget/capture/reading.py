@@ -45,6 +45,7 @@ SKIPPED_PACKAGES = frozenset(
 )
 SKIPPED_MODULES = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._subclasses", "torch.fx")
 READABLE_DUNDERS = frozenset({"__self__", "__func__", "__wrapped__"})
+EMPTY_MAYBE = frozenset({dict, OrderedDict, list, tuple, set})
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 _mro = type.__dict__["__mro__"].__get__
@@ -115,7 +116,7 @@ def plan_for(cls: type) -> Plan:
     if type in mro:
         return Plan(of_class, is_class=True)
     if torch.nn.Module in mro:
-        return Plan(functools.partial(of_module, dict_getter(cls)))
+        return Plan(functools.partial(of_module, dict_getter(cls), static_attribute(cls, "__getitem__")))
     special = SPECIAL.get(cls)
     if special is not None:
         return Plan(special)
@@ -239,18 +240,26 @@ def of_attributes(getter: Callable[[Any], Any] | None, members: dict[str, Any], 
     return readers
 
 
-def of_module(getter: Callable[[Any], Any], o: Any) -> list[Reader]:
-    """Parameters, buffers and submodules by the names a user writes; then what else the module carries."""
+def of_module(getter: Callable[[Any], Any], item: Any, o: Any) -> list[Reader]:
+    """Parameters, buffers and submodules by the names a user writes; then what else the module carries.
+
+    `item`: what the class defines as `__getitem__`, which tells how its children are written.
+    """
     own: dict[str, Any] = getter(o)
     readers = []
     for registry in REGISTRIES:
         entries = own.get(registry)
         if entries is not None and dict in mro_of(type(entries)) and dict.__len__(entries):
-            spell = by_child if registry == "_modules" else functools.partial(by_registry, registry)
-            readers.append(Reader(iter(dict.items(entries)), spell, "attribute", dict.__len__(entries)))
+            if registry == "_modules":
+                children = [((at, key), child) for at, (key, child) in enumerate(dict.items(entries))]
+                readers.append(Reader(iter(children), functools.partial(by_child, item), "attribute"))
+            else:
+                spell = functools.partial(by_registry, registry, item)
+                readers.append(Reader(iter(dict.items(entries)), spell, "attribute"))
     plain, hooks = [], []
     for name, value in own.items():
-        if name in REGISTRIES or type(value) in ATOMS or (type(value) in (dict, OrderedDict) and not value):
+        cls = type(value)
+        if cls in ATOMS or name in REGISTRIES or (cls in EMPTY_MAYBE and not value):
             continue
         (hooks if name.endswith("_hooks") else plain).append((name, value))
     if plain:
@@ -404,29 +413,28 @@ def by_attribute(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
     return f"{prefix}.{key}", True
 
 
-def by_registry(registry: str, prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
+def by_registry(registry: str, item: Any, prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
     """A parameter or buffer: `fc1.weight`, or `weights[0]` in a ParameterList."""
-    item = static_attribute(type(owner), "__getitem__")
-    if item is torch.nn.ParameterList.__getitem__ and type(key) is str and key.isdigit():
-        return f"{prefix}[{key}]", True
-    if item is torch.nn.ParameterDict.__getitem__:
-        return f"{prefix}[{key!r}]", True
+    if item is not None:
+        if item is torch.nn.ParameterList.__getitem__ and type(key) is str and key.isdigit():
+            return f"{prefix}[{key}]", True
+        if item is torch.nn.ParameterDict.__getitem__:
+            return f"{prefix}[{key!r}]", True
     if not is_name(key) or static_attribute(type(owner), key) is not None or key in own_attributes(owner):
         return f"{prefix}.{registry}[{key!r}]", True
     return f"{prefix}.{key}", True
 
 
-def by_child(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
+def by_child(item: Any, prefix: str, at_key: Any, owner: Any) -> tuple[str, bool]:
     """A submodule as users write it: `net[2]`, `blocks['a']`, `model.fc1`."""
-    item = static_attribute(type(owner), "__getitem__")
+    at, key = at_key
     if item is torch.nn.ModuleDict.__getitem__:
         return f"{prefix}[{key!r}]", True
-    if type(key) is str and key.isdigit():
-        if item is torch.nn.Sequential.__getitem__:
-            return f"{prefix}[{list(own_attributes(owner)['_modules']).index(key)}]", True
-        if item is torch.nn.ModuleList.__getitem__ and key == str(int(key)):
-            return f"{prefix}[{key}]", True
-    return by_registry("_modules", prefix, key, owner)
+    if item is torch.nn.Sequential.__getitem__ and not is_name(key):
+        return f"{prefix}[{at}]", True
+    if item is torch.nn.ModuleList.__getitem__ and key == str(at):
+        return f"{prefix}[{at}]", True
+    return by_registry("_modules", None, prefix, key, owner)
 
 
 def by_closure(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
