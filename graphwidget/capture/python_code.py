@@ -1,0 +1,515 @@
+"""What Python code inside the graph would do: read from its source, never run.
+
+A custom Function's backward, a hook, an unpack hook and a checkpointed function are Python; a forecast
+can be definite about a node that runs them only if the code is *plain*: arithmetic on tensors, calls
+of torch and harmless builtins, writes into tensors that it made itself. What it is seen to do otherwise
+is an *effect* ("calls backward itself"); a call of something that cannot be looked into makes it merely
+not plain. Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None.
+
+Caveats: the source must be the one that was compiled (it is compared by the names in it); a tensor
+method is known by its name only; code that raises because of the values it meets counts as plain.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import linecache
+import math
+import types
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+__all__ = ["Reading", "read_backward", "read_function"]
+
+_DEPTH = 4  # helpers called by helpers
+_MAX_LINES = 20_000
+
+_TORCH_ROOTS = ("torch", "math", "operator", "numpy", "contextlib")
+_UNSEEN_TORCH = frozenset({"compile", "checkpoint", "checkpoint_sequential", "vmap", "jit", "script", "trace", "load"})
+_HARMLESS_BUILTINS = frozenset(
+    "abs all any bool callable dict enumerate float getattr hasattr hash id int isinstance issubclass iter len list "
+    "max min next pow print range repr reversed round set slice sorted str sum tuple type zip".split()
+)
+_CONTAINER_METHODS = frozenset(
+    name for cls in (list, dict, set, str, tuple) for name in dir(cls) if not name.startswith("_")
+)
+_TENSOR_METHODS = frozenset(name for name in dir(torch.Tensor) if not name.startswith("__"))
+_EFFECTS = {
+    "backward": "calls backward itself",
+    "register_hook": "registers hooks",
+    "register_post_accumulate_grad_hook": "registers hooks",
+    "retain_grad": "registers hooks",
+    "set_": "replaces the memory of a tensor",
+    "resize_": "replaces the memory of a tensor",
+}
+_WRITES = "writes into a tensor in place"
+_CHANGES_GRAD = "changes a tensor's gradient or data"
+_OWN_RESULT = ("clone", "detach", "contiguous")  # `.detach()` shares memory, but not the history
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read. The defaults are what is known of code that cannot be read.
+
+    Attributes
+    ----------
+    plain
+        Nothing it does can surprise.
+    effect
+        What it was seen to do that nobody can foresee; then it is not plain either.
+    reads_saved
+        Whether it reads `ctx.saved_tensors`: surely, never, or None.
+    returns
+        Per returned value, whether it is a tensor if all arguments are (None: cannot be known); None: not even that.
+    """
+
+    plain: bool = False
+    effect: str = ""
+    reads_saved: bool | None = None
+    returns: tuple[bool | None, ...] | None = None
+    helpers: tuple[tuple[str, types.CodeType], ...] = ()  # what names stood for when it was read
+
+
+_UNREAD = Reading()
+_read: weakref.WeakKeyDictionary[types.FunctionType, Reading] = weakref.WeakKeyDictionary()
+
+
+def read_backward(cls: type) -> Reading:
+    """Read the backward of a custom Function, through `once_differentiable`."""
+    function = getattr(cls, "backward", None)
+    while function is not None and getattr(function, "__module__", "") and _is_torch_wrapper(function):
+        function = function.__wrapped__
+    return read_function(function)
+
+
+def materializes_grads(cls: type) -> bool:
+    """Whether undefined gradients reach the backward as zeros (nothing in the class says otherwise)."""
+    for name in ("forward", "setup_context"):
+        code = getattr(getattr(cls, name, None), "__code__", None)
+        if code is not None and "set_materialize_grads" in code.co_names:
+            return False
+    return True
+
+
+def read_function(function: Any, depth: int = 0) -> Reading:
+    """Read a function, method, lambda or partial. Anything else, and code without source, is unread."""
+    if type(function) is functools.partial:
+        function = function.func
+    function = getattr(function, "__func__", function) if type(function) is types.MethodType else function
+    if type(function) is not types.FunctionType:
+        return _UNREAD
+    known = _read.get(function)
+    if known is not None and all(_code_of(_resolve(function, name)) is code for name, code in known.helpers):
+        return known
+    tree = _tree_of(function.__code__)
+    result = _UNREAD if tree is None else _Visitor(function, tree, depth).reading()
+    _read[function] = result
+    return result
+
+
+def _is_torch_wrapper(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return (
+        hasattr(function, "__wrapped__")
+        and code is not None
+        and "torch/autograd" in code.co_filename.replace("\\", "/")
+    )
+
+
+# ---------------------------------------------------------------- source
+
+_Function = ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef
+
+
+def _tree_of(code: types.CodeType) -> _Function | None:
+    lines = linecache.getlines(code.co_filename)
+    if not lines or len(lines) > _MAX_LINES:
+        return None
+    found = [
+        node
+        for node in _functions(code.co_filename, "".join(lines))
+        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
+    ]
+    matching = [node for node in found if _same_names(node, code)]
+    return matching[0] if len(matching) == 1 else None
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(_filename: str, source: str) -> tuple[_Function, ...]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()  # a cell with a magic in it, for one
+    return tuple(node for node in ast.walk(tree) if isinstance(node, _Function))
+
+
+def _first_line(node: _Function) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def _same_names(node: _Function, code: types.CodeType) -> bool:
+    """Whether the source is that of the code: a file may have changed since it was compiled."""
+    attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    words = attributes | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    words |= {alias.name for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for alias in n.names}
+    words |= {n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module}
+    decorators = {
+        n.attr for d in getattr(node, "decorator_list", []) for n in ast.walk(d) if isinstance(n, ast.Attribute)
+    }
+    compiled = set(_names(code))
+    return compiled <= words and attributes - decorators <= compiled
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _resolve(function: types.FunctionType, name: str) -> Any:
+    """What a free or global name of the function stands for now; `_resolve` itself if nothing."""
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__:
+        try:
+            return function.__closure__[code.co_freevars.index(name)].cell_contents
+        except ValueError:
+            return _resolve
+    return function.__globals__.get(name, getattr(builtins, name, _resolve))
+
+
+def _code_of(value: Any) -> Any:
+    return value.__code__ if type(value) is types.FunctionType else value
+
+
+# ---------------------------------------------------------------- reading
+
+
+@dataclass
+class _Visitor:
+    """One pass over a function. `depth` counts helpers, `maybe` the branches and loops around the current point."""
+
+    function: types.FunctionType
+    tree: _Function
+    depth: int
+    plain: bool = True
+    effect: str = ""
+    reads_saved: bool | None = False
+    maybe: int = 0
+    returned: list[ast.expr | None] = field(default_factory=list)
+    helpers: dict[str, types.CodeType] = field(default_factory=dict)
+    assigned: dict[str, list[ast.expr | None]] = field(default_factory=dict)  # None: from somewhere else
+
+    def reading(self) -> Reading:
+        arguments = self.tree.args
+        self.arguments = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        self.extra = [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+        if isinstance(self.tree, ast.Lambda):
+            self.returned.append(self.tree.body)
+            self.look(self.tree.body)
+        else:
+            self._collect(self.tree.body)
+            for statement in self.tree.body:
+                self.statement(statement)
+            if not isinstance(self.tree.body[-1], (ast.Return, ast.Raise)):
+                self.returned.append(None)
+        plain = self.plain and not self.effect
+        return Reading(plain, self.effect, self.reads_saved, self._returns(), tuple(self.helpers.items()))
+
+    def _collect(self, body: list[ast.stmt]) -> None:
+        """Every assignment to a local name, so that fresh tensors can be told from borrowed ones."""
+        for node in ast.walk(ast.Module(body=body, type_ignores=[])):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._assign(target, node.value)
+            elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+                self._assign(node.target, node.value)
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                self._assign(node.target, None)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._assign(node.optional_vars, None)
+
+    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self.assigned.setdefault(target.id, []).append(value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            whole = value if self._is_grad_call(value) else None
+            for i, element in enumerate(target.elts):
+                self._assign(element, values[i] if len(values) == len(target.elts) else whole)
+
+    # -- statements
+
+    def statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Return):
+            self.returned.append(node.value)
+            self.look(node.value)
+            if self.maybe:
+                self.maybe += 1  # what follows may not be reached
+        elif isinstance(node, (ast.Expr, ast.AnnAssign)):
+            self.look(node.value)
+        elif isinstance(node, ast.Assign):
+            self.look(node.value)
+            for target in node.targets:
+                self._written(target)
+        elif isinstance(node, ast.AugAssign):
+            self.look(node.value)
+            self._written(node.target, in_place=True)
+        elif isinstance(node, ast.If):
+            self.look(node.test)
+            self._branch(node.body, node.orelse)
+        elif isinstance(node, (ast.For, ast.While)):
+            self.look(node.iter if isinstance(node, ast.For) else node.test)
+            self._branch(node.body, node.orelse)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                self.look(item.context_expr)
+            for inner in node.body:
+                self.statement(inner)
+        elif isinstance(node, ast.Raise):
+            if self.maybe:
+                self.plain = False
+            else:
+                self._has("raises")
+        elif isinstance(node, ast.Try):
+            self.plain = False
+            self._branch(node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers))
+        elif isinstance(node, ast.Assert):
+            self.maybe += 1
+            self.look(node.test)
+            self.maybe -= 1
+        elif not isinstance(
+            node,
+            (
+                ast.Pass,
+                ast.Break,
+                ast.Continue,
+                ast.Global,
+                ast.Nonlocal,
+                ast.FunctionDef,
+                ast.Import,
+                ast.ImportFrom,
+                ast.Delete,
+            ),
+        ):
+            self.plain = False
+
+    def _branch(self, *bodies: list[ast.stmt]) -> None:
+        returns = len(self.returned)
+        before = self.maybe
+        for body in bodies:
+            self.maybe = before + 1
+            for inner in body:
+                self.statement(inner)
+        self.maybe = before + (len(self.returned) > returns)
+
+    def _written(self, target: ast.expr, in_place: bool = False) -> None:
+        """A target of an assignment: harmless for names and containers, a write for tensors that are not its own."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self._written(element)
+        elif isinstance(target, ast.Starred):
+            self._written(target.value)
+        elif isinstance(target, ast.Name):
+            if in_place and not self._fresh(target):
+                self._has(_WRITES)
+        elif isinstance(target, ast.Attribute):
+            self.look(target.value)
+            if target.attr in ("grad", "data", "requires_grad") or in_place:
+                self._has(_CHANGES_GRAD)
+        elif isinstance(target, ast.Subscript):
+            self.look(target.value)
+            self.look(target.slice)
+            if not (self._fresh(target.value) or isinstance(self._value(target.value), (dict, list))):
+                self._has(_WRITES)
+
+    # -- expressions
+
+    def look(self, node: ast.expr | None) -> None:
+        if node is None:
+            return
+        if isinstance(node, ast.Call):
+            self._call(node)
+        elif isinstance(node, ast.Attribute):
+            if node.attr in ("saved_tensors", "saved_variables"):
+                self._reads()
+            self.look(node.value)
+        elif isinstance(node, (ast.IfExp, ast.BoolOp)):
+            first, *rest = [node.test, node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+            self.look(first)
+            self._perhaps(rest)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            self.look(node.generators[0].iter)
+            self._perhaps(list(ast.iter_child_nodes(node)))
+        elif isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom)):
+            self.plain = False
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.look(child)
+
+    def _perhaps(self, nodes: list[Any]) -> None:
+        self.maybe += 1
+        for node in nodes:
+            if isinstance(node, ast.comprehension):
+                self._perhaps([node.iter, *node.ifs])
+            elif isinstance(node, ast.expr):
+                self.look(node)
+        self.maybe -= 1
+
+    def _call(self, node: ast.Call) -> None:
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            self.look(argument)
+        callee = self._value(node.func)
+        if isinstance(node.func, ast.Attribute) and callee is _resolve:
+            self.look(node.func.value)
+            self._method(node.func)
+        elif self._is_grad_call(node):
+            if not self._local_grad(node):
+                self._has("calls autograd.grad on another graph")
+        elif callee is _resolve or not self._foreseen(node.func, callee):
+            self.plain = False
+
+    def _method(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if name in _EFFECTS:
+            self._has(_EFFECTS[name])
+        elif name == "requires_grad_" or (name.endswith("_") and not name.endswith("__")):
+            if not self._fresh(node.value):
+                self._has(_WRITES)
+        elif name not in _TENSOR_METHODS and name not in _CONTAINER_METHODS:
+            self.plain = False
+
+    def _foreseen(self, node: ast.expr, callee: Any) -> bool:
+        """Whether a call of something known can surprise; helpers are read as well."""
+        name = getattr(callee, "__name__", "")
+        if type(callee) is types.FunctionType and not _from(callee, _TORCH_ROOTS):
+            return self._helper(node, callee)
+        if callee is torch.autograd.backward:
+            self._has(_EFFECTS["backward"])
+            return True
+        if getattr(builtins, name, None) is callee:
+            return name in _HARMLESS_BUILTINS
+        if name.endswith("_") and not name.endswith("__"):
+            self._has(_WRITES)
+            return True
+        if name in _UNSEEN_TORCH:
+            return False
+        native = isinstance(callee, (types.BuiltinFunctionType, types.MethodDescriptorType))
+        return native or _from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
+
+    def _helper(self, node: ast.expr, callee: types.FunctionType) -> bool:
+        if self.depth >= _DEPTH or callee is self.function:
+            return False
+        if isinstance(node, ast.Name):
+            self.helpers[node.id] = callee.__code__
+        read = read_function(callee, self.depth + 1)
+        if read.effect:
+            self._has(read.effect)
+        if read.reads_saved is not False:
+            self.reads_saved = self.reads_saved or None
+        return read.plain or bool(read.effect)
+
+    # -- what is known about values
+
+    def _value(self, node: ast.expr) -> Any:
+        """What a global name, or an attribute of a module, stands for; `_resolve` if that cannot be told."""
+        if isinstance(node, ast.Name):
+            if node.id in self.assigned or node.id in self.arguments or node.id in self.extra:
+                return _resolve
+            return _resolve(self.function, node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self._value(node.value)
+            if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
+                return getattr(owner, node.attr, _resolve)
+        return _resolve
+
+    def _fresh(self, node: ast.expr, depth: int = 3) -> bool:
+        """Whether the tensor was made here, so that nothing else can have saved it."""
+        if isinstance(node, ast.Name):
+            values = self.assigned.get(node.id)
+            return bool(values) and depth > 0 and all(v is not None and self._fresh(v, depth - 1) for v in values or ())
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.Dict, ast.List, ast.ListComp)):
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr in _OWN_RESULT:
+                return True
+            if node.func.attr.endswith("_"):
+                return self._fresh(node.func.value, depth - 1)
+        callee = self._value(node.func)
+        name = getattr(callee, "__name__", "")
+        return callee is not _resolve and name.startswith(
+            ("zeros", "ones", "empty", "full", "rand", "dict", "list", "new_")
+        )
+
+    def _is_grad_call(self, node: ast.expr | None) -> bool:
+        return isinstance(node, ast.Call) and self._value(node.func) is torch.autograd.grad
+
+    def _local_grad(self, node: ast.Call) -> bool:
+        """`autograd.grad` of leaves detached here runs only nodes made since: it cannot touch the graph."""
+        inputs = (
+            node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "inputs"), None)
+        )
+        listed = inputs.elts if isinstance(inputs, (ast.Tuple, ast.List)) else [inputs]
+        return all(isinstance(one, ast.Name) and self._fresh(one) for one in listed)
+
+    def _reads(self) -> None:
+        self.reads_saved = True if not self.maybe or self.reads_saved else None
+
+    def _has(self, effect: str) -> None:
+        self.effect = self.effect or effect
+
+    # -- what is returned
+
+    def _returns(self) -> tuple[bool | None, ...] | None:
+        rows: list[tuple[bool | None, ...]] = []
+        for value in self.returned:
+            if isinstance(value, (ast.Tuple, ast.List)):
+                rows.append(tuple(self._defined(element) for element in value.elts))
+            else:
+                rows.append((self._defined(value),))
+        if not rows or any(len(row) != len(rows[0]) for row in rows):
+            return None
+        if any(isinstance(v, ast.Starred) for r in self.returned if isinstance(r, ast.Tuple) for v in r.elts):
+            return None
+        return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True))
+
+    def _defined(self, node: ast.expr | None, depth: int = 3) -> bool | None:
+        """Whether an expression is a tensor, None (False), or cannot be told (None)."""
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return False
+        if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+            return True
+        if isinstance(node, ast.IfExp):
+            both = {self._defined(node.body, depth), self._defined(node.orelse, depth)}
+            return both.pop() if len(both) == 1 else None
+        if isinstance(node, ast.Call):
+            method = isinstance(node.func, ast.Attribute) and node.func.attr in _TENSOR_METHODS
+            torch_function = _from(self._value(node.func), ("torch",))
+            return True if method or torch_function or self._is_grad_call(node) else None
+        if isinstance(node, ast.Name) and depth:
+            if node.id in self.arguments[1:]:
+                return True if node.id not in self.assigned else None
+            values = {
+                self._defined(v, depth - 1) if v is not None else None for v in self.assigned.get(node.id, [None])
+            }
+            return values.pop() if len(values) == 1 else None
+        return None
+
+
+def _from(value: Any, roots: tuple[str, ...]) -> bool:
+    """Whether a function or class comes from one of these packages."""
+    module = getattr(value, "__module__", None)
+    if isinstance(module, str):
+        return module.split(".")[0] in roots
+    owner = type(getattr(value, "__self__", None)).__module__
+    return callable(value) and value is not _resolve and owner.split(".")[0] in roots
