@@ -10,10 +10,11 @@ export type Measure = (text: string, classes: string) => number;
 
 /** Arial's advance widths in 1/1000 em for the characters from space (32) to tilde (126). */
 const ARIAL = [
-  278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556, 556,
-  556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
-  667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556,
-  556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+  278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,
+  556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833,
+  722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556,
+  556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
+  260, 334, 584,
 ];
 /** Other fonts that a viewer may have are up to this much wider than Arial. */
 const SLACK = 1.08;
@@ -58,7 +59,7 @@ export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: str
 }
 
 /** `text` cut to `room` px, with an ellipsis where something was cut. */
-export function fit(text: string, room: number, classes: string, measure: Measure): string {
+export function shorten(text: string, room: number, classes: string, measure: Measure): string {
   if (measure(text, classes) <= room) return text;
   let keep = 0;
   let top = text.length;

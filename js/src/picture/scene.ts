@@ -8,10 +8,18 @@
  *     const scene = buildScene(plan, placed);                       // what is drawn
  */
 
-import type { Box, Folded } from "./fold/index.ts";
+import type { Folded } from "./fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "./layout/index.ts";
 import type { Measure } from "./measure.ts";
-import type { Graph, Root } from "./model.ts";
+import type { Graph } from "./model.ts";
+import { type Border, drawBorder, findBorder, HULL_TOP, hullItems, sharedBoxes, unite } from "./scene/areas.ts";
+import { type Card, leafRoom, makeCard } from "./scene/cards.ts";
+import { type Context, makeContext, type RootView } from "./scene/context.ts";
+import { cardItem, leafItems } from "./scene/items.ts";
+import { RAIL_WIDTH, railFits, railItems } from "./scene/rail.ts";
+import { drawFlag, type Flag, makeFlag } from "./scene/roots.ts";
+import { Free, octagonItems, orderNote, placeTag, type TagText, tagText } from "./scene/tags.ts";
+import { type Edge, type Rect, wireCourses, wireItem } from "./scene/wires.ts";
 
 /** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
 export type Mark =
@@ -92,6 +100,9 @@ export interface Item {
 }
 
 export interface Scene {
+  /** Top left corner; 0, 0 unless the layout was held at earlier places. */
+  left: number;
+  top: number;
   width: number;
   height: number;
   /** In drawing order. */
@@ -143,11 +154,224 @@ export interface Plan {
   keys: string[];
   width: Float32Array;
   height: Float32Array;
+  /** For `buildScene` alone. */
+  inside: Inside;
 }
 
-export declare function planScene(graph: Graph, folded: Folded, options: SceneOptions): Plan;
-/** `previous`: centres by key, from `positions`, so that nothing jumps. */
-export declare function layoutInput(plan: Plan, previous?: ReadonlyMap<string, readonly [number, number]>): LayoutInput;
-export declare function positions(plan: Plan, placed: LayoutOutput): Map<string, readonly [number, number]>;
-export declare function buildScene(plan: Plan, placed: LayoutOutput): Scene;
-export type { Box, Root };
+interface Inside {
+  context: Context;
+  cards: Card[];
+  flags: Flag[];
+  tags: (TagText | null)[];
+  /** Height above each card within its box. */
+  top: Float32Array;
+  edges: Edge[];
+  border: Border | null;
+  rail: boolean;
+}
+
+const NODE_GAP = 12;
+const ROW_GAP = 16;
+const MARGIN = 12;
+/** Room that a tag needs below its card, beyond the row gap; and that the border needs with its words. */
+const TAG_ROOM = 14;
+const BORDER_ROOM = 42;
+/** More roots than this, and lanes are left to the layout. */
+const MAX_LANES = 6;
+
+export function planScene(graph: Graph, folded: Folded, options: SceneOptions): Plan {
+  const context = makeContext(graph, folded, options);
+  const rail = railFits(context);
+  const cards = folded.boxes.map((_box, b) => makeCard(context, b, !rail));
+  const tags = folded.boxes.map((_box, b) => tagText(context, b));
+  const flags = context.roots.map((view) => makeFlag(context, view));
+  const border = findBorder(context);
+  const n = cards.length + flags.length;
+  const plan: Plan = {
+    graph,
+    folded,
+    options,
+    keys: [...folded.boxes.map((box) => box.key), ...flags.map((flag) => `root${flag.view.root.id}`)],
+    width: new Float32Array(n),
+    height: new Float32Array(n),
+    inside: { context, cards, flags, tags, top: new Float32Array(n), edges: edgesOf(context), border, rail },
+  };
+  cards.forEach((card, b) => {
+    const leaves = leafRoom(card);
+    const tag = tags[b];
+    const carries = tag?.carrier && border?.old.includes(b);
+    const bottom = carries ? BORDER_ROOM : tag && context.below[b]!.length + (tag.carrier ? 1 : 0) > 0 ? TAG_ROOM : 0;
+    plan.inside.top[b] = leaves.top;
+    plan.width[b] = card.w + 2 * leaves.side;
+    plan.height[b] = leaves.top + card.h + bottom;
+  });
+  flags.forEach((flag, f) => {
+    plan.width[cards.length + f] = flag.w;
+    plan.height[cards.length + f] = flag.h;
+  });
+  return plan;
+}
+
+function edgesOf(context: Context): Edge[] {
+  const { folded, roots } = context;
+  const edges: Edge[] = [];
+  for (let e = 0; e + 1 < folded.edges.length; e += 2) {
+    edges.push({ from: folded.edges[e]!, to: folded.edges[e + 1]!, flag: null });
+  }
+  roots.forEach((view, f) => {
+    const box = folded.boxOf[view.root.node]!;
+    if (box >= 0) edges.push({ from: folded.boxes.length + f, to: box, flag: view });
+  });
+  return edges;
+}
+
+/** `previous`: centres by key, from `positions` of the last layout, so that nothing jumps. */
+export function layoutInput(plan: Plan, previous?: ReadonlyMap<string, readonly [number, number]>): LayoutInput {
+  const { context, edges, flags } = plan.inside;
+  const n = plan.keys.length;
+  const lane = new Int32Array(n).fill(-1);
+  if (flags.length <= MAX_LANES) {
+    const laneOf = new Map(laneOrder(context).map((view, position) => [view.bit, position]));
+    context.reach.forEach((mask, b) => {
+      lane[b] = laneOf.get(mask) ?? -1;
+    });
+    flags.forEach(({ view }, f) => {
+      lane[context.reach.length + f] = laneOf.get(view.bit) ?? -1;
+    });
+  }
+  const input: LayoutInput = {
+    n,
+    width: plan.width,
+    height: plan.height,
+    edges: Int32Array.from(edges.flatMap(({ from, to }) => [from, to])),
+    lane,
+    ranksep: ROW_GAP,
+    nodesep: NODE_GAP,
+  };
+  if (previous) {
+    const at = (i: number) => Float32Array.from(plan.keys, (key) => previous.get(key)?.[i] ?? Number.NaN);
+    input.previous = { x: at(0), y: at(1) };
+  }
+  return input;
+}
+
+/** Older generations left, newer ones right; otherwise in the order of the roots. */
+function laneOrder(context: Context): RootView[] {
+  return [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
+}
+
+export function positions(plan: Plan, placed: LayoutOutput): Map<string, readonly [number, number]> {
+  return new Map(plan.keys.map((key, i) => [key, [placed.x[i]!, placed.y[i]!] as const]));
+}
+
+export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
+  const { context, cards, flags, tags, edges, rail } = plan.inside;
+  const hulled = sharedBoxes(context).length > 0;
+  const shift = [rail ? RAIL_WIDTH : MARGIN, MARGIN + (hulled ? HULL_TOP : 0)] as const;
+  const rects = visibleRects(plan, placed, shift);
+  const cardRects = rects.slice(0, cards.length);
+  const areas = cards.map((card, b) => withLeaves(card, rects[b]!));
+  const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
+  const border = plan.inside.border && drawBorder(context, plan.inside.border, cardRects, borderArea(whole, context));
+  const courses = wireCourses(context, edges, rects, placed, shift);
+
+  const free = new Free();
+  for (const area of areas) free.add(area);
+  flags.forEach((flag, f) => {
+    free.add({ ...rects[cards.length + f]!, h: flag.h });
+  });
+  const items: Item[] = [...hullItems(context, areas)];
+  if (border) items.push(border.item);
+  courses.forEach((course) => {
+    items.push(wireItem(context, course, `w${plan.keys[course.edge.from]}>${plan.keys[course.edge.to]}`));
+  });
+  const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
+  if (rail)
+    items.push(...railItems(context, cardRects, flagRects).map((item) => ({ ...item, x: item.x + placed.left })));
+  cards.forEach((card, b) => {
+    items.push(...leafItems(context, card, cardRects[b]!));
+  });
+  cards.forEach((card, b) => {
+    items.push(cardItem(context, card, b, cardRects[b]!));
+  });
+  flags.forEach((flag, f) => {
+    const at = rects[cards.length + f]!;
+    items.push(...drawFlag(context, flag, at.x + at.w / 2, at.y));
+  });
+  tags.forEach((tag, b) => {
+    if (!tag || (context.level < 3 && !tag.carrier)) return;
+    const arriving = courses.filter(({ edge }) => edge.to === b && !edge.flag);
+    if (arriving.length > 0 || !flags.some(({ view }) => context.folded.boxOf[view.root.node] === b) || tag.carrier) {
+      items.push(placeTag(context, tag, cardRects[b]!, arriving, border, free));
+    }
+  });
+  items.push(...signs(context, cardRects, free));
+  return extent(items, whole, rail ? placed.left : whole.x - MARGIN);
+}
+
+/** The card or pill of each laid-out box, in the scene's coordinates. */
+function visibleRects(plan: Plan, placed: LayoutOutput, shift: readonly [number, number]): Rect[] {
+  const { cards, flags, top } = plan.inside;
+  return plan.keys.map((_key, i) => {
+    const card = cards[i];
+    const w = card ? card.w : flags[i - cards.length]!.pill;
+    const h = card ? card.h : 22;
+    return {
+      x: placed.x[i]! + shift[0] - w / 2,
+      y: placed.y[i]! + shift[1] - plan.height[i]! / 2 + top[i]!,
+      w,
+      h,
+    };
+  });
+}
+
+function withLeaves(card: Card, at: Rect): Rect {
+  return unite([at, ...card.leaves.map((part) => ({ x: at.x + part.x, y: at.y + part.y, w: part.w, h: 18 }))]);
+}
+
+function borderArea(whole: Rect, context: Context): Rect {
+  const notes = context.engineOrder.size > 0 ? 28 : 0;
+  return { x: whole.x, y: whole.y, w: whole.w + notes, h: whole.h };
+}
+
+/** Octagons and order notes: last, over everything. */
+function signs(context: Context, cardRects: readonly Rect[], free: Free): Item[] {
+  const items: Item[] = [];
+  context.folded.boxes.forEach((box, b) => {
+    for (const node of box.nodes) {
+      const uid = context.graph.uid[node]!;
+      const note = box.kind === "node" ? orderNote(context, uid, cardRects[b]!, free) : null;
+      if (note) items.push(note);
+    }
+  });
+  context.folded.boxes.forEach((box, b) => {
+    for (const node of box.nodes) items.push(...octagonItems(context, context.graph.uid[node]!, cardRects[b]!, free));
+  });
+  return items;
+}
+
+function extent(items: Item[], whole: Rect, left: number): Scene {
+  let right = whole.x + whole.w;
+  let bottom = whole.y + whole.h;
+  let top = whole.y;
+  for (const item of items) {
+    right = Math.max(right, item.x + item.w);
+    bottom = Math.max(bottom, item.y + item.h);
+    top = Math.min(top, item.y);
+  }
+  top = Math.min(0, top - MARGIN);
+  return { left, top, width: Math.ceil(right + MARGIN - left), height: Math.ceil(bottom + MARGIN - top), items };
+}
+
+/** uids that a fold should leave visible: failing node, border, findings, roots. */
+export function importantUids(graph: Graph): number[] {
+  const uids = new Set<number>();
+  for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
+  for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
+  for (const finding of graph.findings) {
+    if (finding.severity === "info") continue;
+    if (finding.uid !== null) uids.add(finding.uid);
+  }
+  for (const root of graph.roots) if (root.node >= 0) uids.add(graph.uid[root.node]!);
+  return [...uids];
+}

@@ -246,13 +246,15 @@ function declarations(style: Style): string {
   return out.join(";");
 }
 
-/** CSS of all mark classes under `scope` (a selector, e.g. ".graphwidget"); needs the `--g-*` variables. */
-export function sheet(scope: string): string {
-  const rules = Object.entries(STYLES).map(([name, style]) => `${scope} .g-${name}{${declarations(style)}}`);
-  return rules.join("\n");
+/** CSS of mark classes under `scope` (a selector, e.g. ".graphwidget"), of all or of `only` some; needs the `--g-*` variables. */
+export function sheet(scope: string, only?: ReadonlySet<string>): string {
+  return Object.entries(STYLES)
+    .filter(([name]) => !only || only.has(name))
+    .map(([name, style]) => `${scope} .g-${name}{${declarations(style)}}`)
+    .join("\n");
 }
 
-/** The `--g-*` variables of one theme, as CSS declarations; `only` keeps those of the classes in use. */
+/** The `--g-*` variables of one theme, as CSS declarations. */
 export function variables(theme: Theme): string {
   return (Object.keys(TOKENS) as Token[]).map((token) => `--g-${token}:${tokenValue(token, theme)}`).join(";");
 }

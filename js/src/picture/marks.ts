@@ -1,0 +1,194 @@
+/** The marks: pure functions from a place and a state to shapes. Each is drawn here once, for page, canvas and static file. */
+
+import type { Mark } from "./scene.ts";
+
+export const SLOT_W = 14;
+export const SLOT_H = 11;
+
+export type SlotLook = "held" | "freed" | "stale" | "packed" | "none" | "unknown" | "will";
+/** By `SLOT` value. */
+export const SLOT_LOOKS: readonly SlotLook[] = ["held", "freed", "stale", "packed", "none", "unknown"];
+
+const round = (value: number) => Math.round(value * 10) / 10;
+
+export function rect(x: number, y: number, w: number, h: number, c: string, r = 6): Mark {
+  return { t: "rect", x: round(x), y: round(y), w: round(w), h: round(h), r, c };
+}
+
+export function circle(x: number, y: number, r: number, c: string): Mark {
+  return { t: "circle", x: round(x), y: round(y), r, c };
+}
+
+/** Numbers in path data are rounded to a tenth of a px. */
+export function path(parts: TemplateStringsArray, ...values: number[]): string {
+  return parts.reduce((text, part, i) => text + part + (i < values.length ? String(round(values[i]!)) : ""), "");
+}
+
+export function shape(d: string, c: string): Mark {
+  return { t: "path", d, c };
+}
+
+export function text(x: number, y: number, s: string, c: string, anchor: "start" | "middle" | "end" = "start"): Mark {
+  return { t: "text", x: round(x), y: round(y), s, c, anchor };
+}
+
+// ---- Saved tensors --------------------------------------------------------------------------------------------
+
+/** One saved tensor, 14 x 11, top left at x, y. Presence is ink: solid is held, hollow is freed. */
+export function slot(x: number, y: number, look: SlotLook): Mark[] {
+  const w = SLOT_W;
+  const h = SLOT_H;
+  const outline = (c: string) => rect(x + 0.6, y + 0.6, w - 1.2, h - 1.2, c, 2);
+  switch (look) {
+    case "held":
+      return [rect(x, y, w, h, "held", 2)];
+    case "freed":
+      return [outline("freed"), shape(path`M${x + 3} ${y + h - 2.6}L${x + w - 3} ${y + 2.6}`, "slash")];
+    case "stale": {
+      const bars = path`M${x + 3.2} ${y + 4.1}H${x + w - 3.2}M${x + 3.2} ${y + 7.1}H${x + w - 3.2}`;
+      return [rect(x, y, w, h, "stale", 2), shape(bars + path`M${x + 5} ${y + 9.4}L${x + w - 5} ${y + 1.6}`, "cut")];
+    }
+    case "packed":
+      return [outline("packed"), rect(x + 4, y + 3.2, w - 8, h - 6.4, "held", 1)];
+    case "none":
+      return [shape(path`M${x + 3} ${y + h / 2}H${x + w - 3}`, "none")];
+    case "unknown":
+      return [outline("unknown"), text(x + w / 2, y + 9, "?", "tiny", "middle")];
+    case "will": {
+      const half = path`M${x + 1.2} ${y + 2.2}Q${x + 1.2} ${y + 1.2} ${x + 2.2} ${y + 1.2}H${x + w - 2}L${x + 1.2} ${y + h - 2}Z`;
+      return [outline("will"), shape(half, "held")];
+    }
+  }
+}
+
+// ---- Calls, errors, warnings ------------------------------------------------------------------------------------
+
+/** The number of a call in a circle of its root's hue; `solid` where the call itself stands. */
+export function callNumberMark(x: number, y: number, number: number, hue: string, solid = false, r = 7): Mark[] {
+  const label = String(number);
+  const look = solid ? "call callsolid" : "call";
+  const body =
+    label.length > 2
+      ? rect(x - r - 3 * (label.length - 2), y - r, 2 * r + 6 * (label.length - 2), 2 * r, `${look} ${hue}`, r)
+      : circle(x, y, r, `${look} ${hue}`);
+  return [body, text(x, y + 3.6, label, `${solid ? "callno callnosolid" : "callno"} ${hue}`, "middle")];
+}
+
+function octagonPath(x: number, y: number, r: number): string {
+  const k = r * 0.414;
+  const corners = [
+    [k, -r],
+    [r, -k],
+    [r, k],
+    [k, r],
+    [-k, r],
+    [-r, k],
+    [-r, -k],
+    [-k, -r],
+  ] as const;
+  return `M${corners.map(([dx, dy]) => path`${x + dx} ${y + dy}`).join("L")}Z`;
+}
+
+function cross(x: number, y: number, q: number): string {
+  return path`M${x - q} ${y - q}L${x + q} ${y + q}M${x + q} ${y - q}L${x - q} ${y + q}`;
+}
+
+/** Raised here: solid. */
+export function octagon(x: number, y: number, r = 9): Mark[] {
+  return [shape(octagonPath(x, y, r), "octagon"), shape(cross(x, y, r * 0.38), "octagonx")];
+}
+
+/** Would raise here: dashed and hollow. */
+export function octagonOpen(x: number, y: number, r = 9): Mark[] {
+  return [shape(octagonPath(x, y, r), "octagonopen"), shape(cross(x, y, r * 0.36), "octagonopenx")];
+}
+
+export function warning(x: number, y: number, r = 9): Mark[] {
+  return [
+    shape(path`M${x} ${y - r}L${x + r} ${y + r * 0.8}H${x - r}Z`, "warning"),
+    shape(path`M${x} ${y - r * 0.32}V${y + r * 0.22}M${x} ${y + r * 0.5}V${y + r * 0.5 + 0.1}`, "warningbar"),
+  ];
+}
+
+/** An in-place write; 10 x 10, top left at x, y. */
+export function pencil(x: number, y: number): Mark[] {
+  const body = path`M${x} ${y + 9}L${x + 0.9} ${y + 5.6}L${x + 7.2} ${y - 0.7}L${x + 9.7} ${y + 1.8}L${x + 3.4} ${y + 8.1}Z`;
+  return [shape(body, "pencil")];
+}
+
+// ---- Tags, leaves, dots -----------------------------------------------------------------------------------------
+
+export const TAG_H = 19;
+
+export function tagWidth(nameWidth: number): number {
+  return nameWidth + 21;
+}
+
+/** A variable: a luggage tag with its hole towards the node. x: the hole's end; the tag hangs to its right, or left. */
+export function tag(
+  x: number,
+  y: number,
+  name: string,
+  width: number,
+  look: "" | "carrier" | "gone",
+  left = false,
+): Mark[] {
+  const side = left ? -1 : 1;
+  const notch = x + side * 7;
+  const end = x + side * width;
+  const h = TAG_H;
+  const body =
+    path`M${x} ${y + h / 2}L${notch} ${y}H${end - side * 3}Q${end} ${y} ${end} ${y + 3}` +
+    path`V${y + h - 3}Q${end} ${y + h} ${end - side * 3} ${y + h}H${notch}Z`;
+  const more = look === "carrier" ? " carrier" : look === "gone" ? " taggone" : "";
+  const hole = circle(x + side * 8.5, y + h / 2, 1.9, look === "carrier" ? "taghole carrierhole" : "taghole");
+  const at = left ? x - width + 7 : x + 14;
+  return [shape(body, `tag${more}`), hole, text(at, y + 13.4, name, look === "gone" ? "tagname gonename" : "tagname")];
+}
+
+export const LEAF_H = 18;
+
+export function leafWidth(nameWidth: number): number {
+  return nameWidth + 28;
+}
+
+/** An AccumulateGrad: a stadium with a bowl, filled where `.grad` is there. */
+export function leaf(x: number, y: number, name: string, width: number, hasGrad: boolean, gone = false): Mark[] {
+  const bowl = path`M${x + 6} ${y + 8}A5 5 0 0 0 ${x + 16} ${y + 8}Z`;
+  return [
+    rect(x, y, width, LEAF_H, gone ? "leafghost" : "leaf", 9),
+    shape(bowl, hasGrad ? "bowl" : "bowlempty"),
+    text(x + 21, y + 12.8, name, gone ? "leafname gonename" : "leafname"),
+  ];
+}
+
+/** The sign of a root style: disc, ring, square, diamond. */
+export function rootDot(x: number, y: number, style: number, hue: string): Mark[] {
+  if (style === 3) return [rect(x - 3.8, y - 3.8, 7.6, 7.6, `dot ${hue}`, 1)];
+  if (style === 4) return [shape(path`M${x} ${y - 5}L${x + 5} ${y}L${x} ${y + 5}L${x - 5} ${y}Z`, `dot ${hue}`)];
+  const disc = circle(x, y, 4.2, `dot ${hue}`);
+  return style === 2 ? [disc, circle(x, y, 1.9, "dotin")] : [disc];
+}
+
+// ---- Lines ------------------------------------------------------------------------------------------------------
+
+/** A wire of one root along path data; hollow for style 2. */
+export function wire(d: string, style: number, hue: string, look: "" | "gone" | "dim" = "", thin = false): Mark[] {
+  const more = `${look ? ` wire${look}` : ""}${thin ? " thin" : ""}`;
+  const marks = [shape(d, `wire wire${style} ${hue}${more}`.replace("wire1 ", ""))];
+  if (style === 2 && !more) marks.push(shape(d, "wirein"));
+  return marks;
+}
+
+export function arrowhead(x: number, y: number, hue: string, dim = false): Mark {
+  return shape(path`M${x - 3.6} ${y + 6}L${x} ${y}L${x + 3.6} ${y + 6}Z`, `arrow ${hue}${dim ? " arrowdim" : ""}`);
+}
+
+/** A root's stripe at the left of a card. */
+export function stripe(x: number, y0: number, y1: number, style: number, hue: string, gone = false): Mark[] {
+  const d = path`M${x} ${y0}V${y1}`;
+  const look = gone ? " stripegone" : style > 1 ? ` stripe${style}` : "";
+  const marks = [shape(d, `stripe${look} ${hue}`)];
+  if (style === 2 && !gone) marks.push(shape(d, "stripein"));
+  return marks;
+}

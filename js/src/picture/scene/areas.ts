@@ -1,0 +1,202 @@
+/** What lies behind and between the cards: the hull of the shared part, the border between old and new. */
+
+import { path, rect, shape, text } from "../marks.ts";
+import type { Item, Mark } from "../scene.ts";
+import { listText } from "../words.ts";
+import type { Context } from "./context.ts";
+import { rootsOf } from "./context.ts";
+import type { Rect } from "./wires.ts";
+
+const PAD = 13;
+
+export function unite(rects: readonly Rect[]): Rect {
+  const x = Math.min(...rects.map((r) => r.x));
+  const y = Math.min(...rects.map((r) => r.y));
+  return {
+    x,
+    y,
+    w: Math.max(...rects.map((r) => r.x + r.w)) - x,
+    h: Math.max(...rects.map((r) => r.y + r.h)) - y,
+  };
+}
+
+export const overlaps = (a: Rect, b: Rect) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
+// ---- Hull ---------------------------------------------------------------------------------------------------------
+
+export const HULL_TOP = 20;
+
+/** Boxes that two or more roots reach; empty where that is everything. */
+export function sharedBoxes(context: Context): number[] {
+  const shared: number[] = [];
+  context.reach.forEach((mask, b) => {
+    if (rootsOf(context, mask).length > 1) shared.push(b);
+  });
+  return shared.length < context.reach.length ? shared : [];
+}
+
+/** One hull for each connected shared part. `areas`: what each box takes, its leaves included. */
+export function hullItems(context: Context, areas: readonly Rect[]): Item[] {
+  const shared = new Set(sharedBoxes(context));
+  const items: Item[] = [];
+  for (const part of components(context, shared)) {
+    const whole = unite(part.map((b) => areas[b]!));
+    const tight = areas.some((area, b) => !shared.has(b) && overlaps(area, whole));
+    const groups = tight ? part.map((b) => [b]) : [part];
+    groups.forEach((group, i) => {
+      items.push(hull(context, group, areas, i === 0 ? sharedWords(context, part) : "", tight));
+    });
+  }
+  return items;
+}
+
+function components(context: Context, shared: ReadonlySet<number>): number[][] {
+  const seen = new Set<number>();
+  const parts: number[][] = [];
+  for (const start of shared) {
+    if (seen.has(start)) continue;
+    const part: number[] = [];
+    const stack = [start];
+    seen.add(start);
+    while (stack.length) {
+      const b = stack.pop()!;
+      part.push(b);
+      for (const next of [...context.above[b]!, ...context.below[b]!]) {
+        if (!shared.has(next) || seen.has(next)) continue;
+        seen.add(next);
+        stack.push(next);
+      }
+    }
+    parts.push(part);
+  }
+  return parts;
+}
+
+/** `shared by loss1 and loss2`; `shared by 2 graphs` where the roots have one name. */
+function sharedWords(context: Context, part: readonly number[]): string {
+  let mask = 0;
+  for (const b of part) mask |= context.reach[b]!;
+  const names = rootsOf(context, mask).map((view) => view.root.path);
+  const different = new Set(names);
+  if (different.size < names.length || different.has("")) return `shared by ${names.length} graphs`;
+  return `shared by ${listText(names, 3)}`;
+}
+
+function hull(context: Context, group: readonly number[], areas: readonly Rect[], words: string, tight: boolean): Item {
+  const area = unite(group.map((b) => areas[b]!));
+  const top = words ? HULL_TOP : PAD - 4;
+  const pad = tight ? 6 : PAD;
+  const near = context.level === 3;
+  const width = near ? context.options.measure(words, "hullname") + 20 : 0;
+  const w = Math.max(area.w + 2 * pad, words ? width : 0);
+  const x = area.x + area.w / 2 - w / 2;
+  const h = area.h + top + PAD - 2;
+  const marks: Mark[] = [rect(0, 0, w, h, "hull", 10)];
+  if (words && near) marks.push(text(w - 10, 14, words, "hullname", "end"));
+  const key = `hull${context.folded.boxes[group[0]!]!.key}`;
+  return { key, role: "hull", x, y: area.y - top, w, h, marks, label: words };
+}
+
+// ---- Border between old and new ---------------------------------------------------------------------------------------
+
+export interface Border {
+  old: number[];
+  fresh: number[];
+  /** What stands on its two sides. */
+  oldWords: string;
+  newWords: string;
+}
+
+/** The old part that the failing call ran into, and the new part that it came through. */
+export function findBorder(context: Context): Border | null {
+  const { graph, folded } = context;
+  const meets = graph.boundary
+    .map(({ oldUid, newUid }) => [graph.indexOf.get(oldUid), graph.indexOf.get(newUid)] as const)
+    .filter((pair): pair is readonly [number, number] => pair[0] !== undefined && pair[1] !== undefined);
+  if (meets.length === 0) return null;
+  const old = closure(
+    context.above,
+    meets.map(([node]) => folded.boxOf[node]!),
+  );
+  const fresh = closure(
+    context.below,
+    meets.map(([, node]) => folded.boxOf[node]!),
+  ).filter((b) => !old.includes(b));
+  if (old.length === 0 || fresh.length === 0) return null;
+  const [before, after] = meets[0]!;
+  return { old, fresh, ...borderWords(context, before, after) };
+}
+
+function closure(next: readonly number[][], starts: readonly number[]): number[] {
+  const seen = new Set<number>();
+  const stack = starts.filter((b) => b >= 0);
+  while (stack.length) {
+    const b = stack.pop()!;
+    if (seen.has(b)) continue;
+    seen.add(b);
+    stack.push(...next[b]!);
+  }
+  return [...seen];
+}
+
+function borderWords(context: Context, before: number, after: number): { oldWords: string; newWords: string } {
+  const { graph } = context;
+  const old = graph.places[graph.place[before]!];
+  const fresh = graph.places[graph.place[after]!];
+  const when = (place: typeof old) =>
+    !place
+      ? ""
+      : place.iteration !== null
+        ? `iteration ${place.iteration}`
+        : place.cell !== null
+          ? `In[${place.cell}]`
+          : "";
+  return {
+    oldWords: when(old) ? `kept since ${when(old)}` : "kept from before",
+    newWords: when(fresh) ? `new in ${when(fresh)}` : "new",
+  };
+}
+
+export interface DrawnBorder {
+  item: Item;
+  horizontal: boolean;
+  /** y of a horizontal line, x of a vertical one. */
+  at: number;
+}
+
+/** A dashed line across the picture, or up and down where old and new stand side by side; nothing where they mingle. */
+export function drawBorder(context: Context, border: Border, cards: readonly Rect[], whole: Rect): DrawnBorder | null {
+  const { measure } = context.options;
+  const old = unite(border.old.map((b) => cards[b]!));
+  const fresh = unite(border.fresh.map((b) => cards[b]!));
+  const near = context.level === 3;
+  const label = `${border.oldWords}, ${border.newWords}`;
+  if (old.y + old.h < fresh.y) {
+    const at = Math.round((old.y + old.h + 12 + fresh.y) / 2);
+    const marks: Mark[] = [shape(path`M0 20H${whole.w}`, "boundary")];
+    if (near) {
+      marks.push(
+        text(whole.w, 14, border.oldWords, "carry", "end"),
+        text(whole.w, 34, border.newWords, "carry", "end"),
+      );
+    }
+    const item: Item = { key: "boundary", role: "boundary", x: whole.x, y: at - 20, w: whole.w, h: 40, marks, label };
+    return { item, horizontal: true, at };
+  }
+  if (old.x + old.w < fresh.x) {
+    const at = Math.round((old.x + old.w + fresh.x) / 2);
+    const h = whole.h + 22;
+    const marks: Mark[] = [shape(path`M60 0V${h}`, "boundary")];
+    if (near) {
+      const short = (words: string) => words.replace(/^(kept since|new in) /, "");
+      marks.push(
+        text(52, h - 4, short(border.oldWords), "carry", "end"),
+        text(68, h - 4, short(border.newWords), "carry"),
+      );
+    }
+    const left = Math.max(60, measure(border.oldWords, "carry"));
+    const item: Item = { key: "boundary", role: "boundary", x: at - 60, y: whole.y, w: 60 + left, h, marks, label };
+    return { item, horizontal: false, at };
+  }
+  return null;
+}

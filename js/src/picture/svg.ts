@@ -1,0 +1,92 @@
+/** A scene as SVG text: complete in itself, light or dark as the viewer wants, no script, no font of its own. */
+
+import type { Item, Mark, Scene } from "./scene.ts";
+import { classAttribute, FONTS, STYLES, sheet, type Theme, variables } from "./tokens.ts";
+
+const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** Text for markup; what XML cannot hold is replaced. */
+export function escapeText(text: string): string {
+  return text
+    .replace(/[&<>"]/g, (character) => ESCAPES[character]!)
+    .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
+}
+
+/** One mark as SVG. */
+export function markText(mark: Mark): string {
+  const c = `class="${classAttribute(mark.c)}"`;
+  switch (mark.t) {
+    case "rect":
+      return `<rect x="${mark.x}" y="${mark.y}" width="${mark.w}" height="${mark.h}"${mark.r ? ` rx="${mark.r}"` : ""} ${c}/>`;
+    case "circle":
+      return `<circle cx="${mark.x}" cy="${mark.y}" r="${mark.r}" ${c}/>`;
+    case "path":
+      return `<path d="${mark.d}" ${c}/>`;
+    case "text": {
+      const anchor = mark.anchor && mark.anchor !== "start" ? ` text-anchor="${mark.anchor}"` : "";
+      const turned = mark.turned ? ` transform="rotate(-90 ${mark.x} ${mark.y})"` : "";
+      const body = mark.runs
+        ? mark.runs
+            .map((run) => `<tspan${run.c ? ` class="${classAttribute(run.c)}"` : ""}>${escapeText(run.s)}</tspan>`)
+            .join("")
+        : escapeText(mark.s);
+      return `<text x="${mark.x}" y="${mark.y}"${anchor}${turned} ${c}>${body}</text>`;
+    }
+  }
+}
+
+function itemText(item: Item): string {
+  const place = `transform="translate(${tenth(item.x)} ${tenth(item.y)})"`;
+  const data = Object.entries(item.data ?? {})
+    .map(([key, value]) => ` data-${key}="${escapeText(value)}"`)
+    .join("");
+  const title =
+    item.label && (item.role === "node" || item.role === "group" || item.role === "leaf" || item.role === "root")
+      ? `<title>${escapeText(item.label)}</title>`
+      : "";
+  return `<g ${place}${data}>${title}${item.marks.map(markText).join("")}</g>`;
+}
+
+const tenth = (value: number) => Math.round(value * 10) / 10;
+
+export interface SvgOptions {
+  /** "auto" follows the viewer's setting. */
+  theme?: Theme | "auto";
+  title?: string;
+  description?: string;
+  /** False: let what is behind shine through. */
+  background?: boolean;
+}
+
+/** The whole file. `more`: items below the scene (the finding's sentences). */
+export function renderSvg(scene: Scene, options: SvgOptions = {}): string {
+  const { left, top, width, height } = scene;
+  const theme = options.theme ?? "auto";
+  const style =
+    `.graphwidget-picture{${variables(theme === "dark" ? "dark" : "light")};--g-font-ui:${FONTS.ui};--g-font-mono:${FONTS.mono}}` +
+    (theme === "auto" ? `@media(prefers-color-scheme:dark){.graphwidget-picture{${variables("dark")}}}` : "") +
+    sheet(".graphwidget-picture", usedClasses(scene)) +
+    ".graphwidget-picture text{white-space:pre}.g-background{fill:var(--g-bg)}";
+  const background =
+    options.background === false
+      ? ""
+      : `<rect x="${left}" y="${top}" width="${width}" height="${height}" class="g-background"/>`;
+  const box = `viewBox="${left} ${top} ${width} ${height}" width="${width}" height="${height}"`;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" class="graphwidget-picture" ${box} role="img">` +
+    `<title>${escapeText(options.title ?? "Autograd graph")}</title>` +
+    (options.description ? `<desc>${escapeText(options.description)}</desc>` : "") +
+    `<style>${style}</style>${background}${scene.items.map(itemText).join("")}</svg>`
+  );
+}
+
+function usedClasses(scene: Scene): Set<string> {
+  const used = new Set<string>();
+  for (const item of scene.items) {
+    for (const mark of item.marks) {
+      for (const name of mark.c.split(" ")) used.add(name);
+      if (mark.t === "text") for (const run of mark.runs ?? []) for (const name of run.c.split(" ")) used.add(name);
+    }
+  }
+  return new Set([...used].filter((name) => name in STYLES));
+}

@@ -1,0 +1,156 @@
+/** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
+
+import type { Call, Graph, Place } from "./model.ts";
+import { KIND, SLOT } from "./model.ts";
+
+/** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
+export function bytesText(count: number): string {
+  if (count < 1000) return `${Math.round(count)} B`;
+  let size = count;
+  for (const unit of ["kB", "MB", "GB"]) {
+    size /= 1000;
+    if (size < 999.5 || unit === "GB")
+      return `${size < 99.95 ? size.toFixed(1).replace(/\.0$/, "") : size.toFixed(0)} ${unit}`;
+  }
+  return "";
+}
+
+/** `1 node`, `2 nodes`. */
+export function countText(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** `1st`, `2nd`, `11th`. */
+export function ordinal(count: number): string {
+  const tail = count % 100;
+  const suffix = tail >= 11 && tail <= 13 ? "th" : (["th", "st", "nd", "rd"][count % 10] ?? "th");
+  return `${count}${suffix}`;
+}
+
+/** People count calls from 1; `n` counts from 0. */
+export function callNumber(n: number): number {
+  return n + 1;
+}
+
+/** `In[2]:4`; "" where nothing is known. */
+export function placeText(place: Pick<Place, "cell" | "line"> | null | undefined): string {
+  if (!place) return "";
+  const { cell, line } = place;
+  if (cell === null) return line === null ? "" : `line ${line}`;
+  return line === null ? `In[${cell}]` : `In[${cell}]:${line}`;
+}
+
+/** `In[2] line 4`, for reading aloud. */
+export function placeAloud(place: Pick<Place, "cell" | "line"> | null | undefined): string {
+  if (!place) return "";
+  const { cell, line } = place;
+  return [cell === null ? "" : `In[${cell}]`, line === null ? "" : `line ${line}`].filter(Boolean).join(" ");
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function listText(parts: readonly string[], most = 4): string {
+  if (parts.length <= 1) return parts[0] ?? "";
+  const shown =
+    parts.length > most ? [...parts.slice(0, most - 1), countText(parts.length - most + 1, "other")] : parts;
+  return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
+}
+
+/** Words of slot states as they are shown; indices are `SLOT` values. */
+export const STATE_WORDS = ["held", "freed", "stale", "packed", "none needed", "unknown"] as const;
+
+/** How many slots are in each state; indices are `SLOT` values. */
+export function slotCounts(graph: Graph, nodes: ArrayLike<number>): number[] {
+  const counts = [0, 0, 0, 0, 0, 0];
+  for (let i = 0; i < nodes.length; i++) {
+    const node = nodes[i]!;
+    for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++)
+      counts[graph.slotState[slot]!]!++;
+  }
+  return counts;
+}
+
+export type NodeState = "held" | "freed" | "mixed" | "stale" | "packed" | "none" | "unknown";
+
+/** One word for a node's saved tensors: stale where any is, mixed where they differ, none where nothing was saved. */
+export function nodeState(counts: readonly number[]): NodeState {
+  if (counts[SLOT.stale]) return "stale";
+  const present = [SLOT.held, SLOT.freed, SLOT.packed, SLOT.unknown].filter((state) => counts[state]);
+  if (present.length === 0) return "none";
+  if (present.length > 1) return "mixed";
+  return STATE_WORDS[present[0]!] as NodeState;
+}
+
+/** `2 saved tensors freed by call 1`, `1 saved tensor held` ... for one or several nodes. */
+export function slotSentences(graph: Graph, nodes: ArrayLike<number>): string[] {
+  const counts = slotCounts(graph, nodes);
+  const out: string[] = [];
+  for (const state of [SLOT.held, SLOT.stale, SLOT.packed, SLOT.unknown]) {
+    if (counts[state]) out.push(`${countText(counts[state]!, "saved tensor")} ${STATE_WORDS[state]}`);
+  }
+  if (counts[SLOT.freed]) {
+    const by = freedBy(graph, nodes).map((n) => `call ${callNumber(n)}`);
+    const who = by.length ? ` by ${listText(by)}` : ", by which call is unknown";
+    out.push(`${countText(counts[SLOT.freed]!, "saved tensor")} freed${who}`);
+  }
+  if (out.length === 0) out.push("no saved tensor needed");
+  return out;
+}
+
+/** n of the calls that freed slots of these nodes, ascending. */
+export function freedBy(graph: Graph, nodes: ArrayLike<number>): number[] {
+  const calls = new Set<number>();
+  for (let i = 0; i < nodes.length; i++) {
+    const node = nodes[i]!;
+    for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) {
+      if (graph.slotState[slot] === SLOT.freed && graph.slotFreedBy[slot]! >= 0) calls.add(graph.slotFreedBy[slot]!);
+    }
+  }
+  return [...calls].sort((a, b) => a - b);
+}
+
+/** Under a root's flag: what the call did. The call's number is drawn in front. */
+export function callLine(call: Call): string {
+  if (call.result === "running") return "is running";
+  if (call.result === "raised") {
+    const at = call.failedUid === null ? "" : ` at its ${ordinal(call.executedCount + 1)} node`;
+    return `raised${at}`;
+  }
+  if (call.retain && call.freedSlots === 0) return call.create ? "ran, create_graph=True" : "ran, retain_graph=True";
+  return call.freedSlots === 0 ? "ran, freed nothing" : `freed ${countText(call.freedSlots, "saved tensor")}`;
+}
+
+export interface NodeSayings {
+  /** Names of the tensors whose grad_fn it is. */
+  names: readonly string[];
+  /** Names of the roots that reach it. */
+  roots: readonly string[];
+  raised: boolean;
+  wouldRaise: boolean;
+}
+
+/** Accessible name of a node: op, label, cell and line, sharing, saved tensors, errors. */
+export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string {
+  const of = say.names.length ? ` of ${listText(say.names, 3)}` : "";
+  const parts = [`${graph.names[graph.name[node]!]}${of}`];
+  const place = graph.places[graph.place[node]!];
+  if (place) {
+    const where = placeAloud(place);
+    if (where) parts.push(where);
+    if (place.iteration !== null) parts.push(`iteration ${place.iteration}`);
+  }
+  const module = graph.modules[graph.module[node]!];
+  if (module?.path) parts.push(`module ${module.path}`);
+  if (graph.ghost[node]) parts.push("gone");
+  if (say.roots.length > 1) parts.push(`shared by ${listText(say.roots)}`);
+  parts.push(...slotSentences(graph, [node]));
+  if (graph.kind[node] === KIND.copySlices) parts.push("in-place write into a view");
+  if (say.raised) parts.push("raised here");
+  if (say.wouldRaise) parts.push("would raise here");
+  return parts.join(", ");
+}
+
+/** Accessible name of a leaf: `weight, leaf, float32[3,4], .grad is set`. */
+export function leafLabel(names: readonly string[], type: string, hasGrad: boolean): string {
+  const name = names.length ? listText(names, 6) : "a tensor without a name";
+  return `${name}, ${names.length > 1 ? "leaves" : "leaf"}${type ? `, ${type}` : ""}, .grad is ${hasGrad ? "set" : "None"}`;
+}
