@@ -1,35 +1,129 @@
-/** Folding: from the graph to the boxes of the picture. */
+/**
+ * Folding: from the graph to the boxes of the picture. Pure; nothing is remembered from call to call.
+ *
+ *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
+ */
 import type { Graph } from "../model.ts";
-import { findBadges } from "./badges.ts";
+import { type Badges, findBadges } from "./badges.ts";
 import { boxEdges, Counter } from "./boxes.ts";
-import type { Box, Folded, FoldState } from "./types.ts";
+import { focusMask, usersOf } from "./focus.ts";
+import { makeHashes, makeLevels } from "./levels.ts";
+import { nameGroup } from "./names.ts";
+import { MAX_BOXES, openDefault, visibleGroups } from "./open.ts";
+import { forwardOrder } from "./sequence.ts";
+import { type Group, type Line, makeGroup } from "./tree.ts";
+import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
 
+export { focusMask } from "./focus.ts";
+export { shortOp } from "./names.ts";
+export { search } from "./search.ts";
+export { seedPositions } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
+
+/** Graphs up to this many boxes are shown as they are. */
+export const SMALL_GRAPH = 40;
 
 export function fold(graph: Graph, state: FoldState = {}): Folded {
   const badges = findBadges(graph, new Set(state.visible ?? []));
-  const counter = new Counter(graph, badges);
+  const drawn = drawnNodes(graph, badges, state);
+  const order = forwardOrder(graph, drawn);
   const boxOf = new Int32Array(graph.n).fill(-1);
-  const boxes: Box[] = [];
+  if (!order.length) return { boxes: [], ...boxEdges(graph, [], boxOf), boxOf, open: [], total: 0 };
+
+  const maxBoxes = state.maxBoxes ?? MAX_BOXES;
+  const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
+  const line = makeLine(graph, order, drawn, !small);
+  const root = makeGroup({ kind: "group", a: 0, b: order.length, level: 0, key: "g", parent: null });
+  if (!small && !state.expandAll) openDefault(line, root, wantedPositions(graph, order, state), maxBoxes);
+  if (root.state === "closed") root.state = "open";
+  const { shown, open } = visibleGroups(line, root, state, small);
+
+  const counter = new Counter(graph, badges);
+  const boxes: Box[] = new Array(shown.length);
   let total = 0;
-  for (let v = 0; v < graph.n; v++) {
-    if (badges.isBadge[v]) continue;
-    boxOf[v] = boxes.length;
-    const nodes = Int32Array.of(v);
-    const contents = counter.contents(nodes);
-    total += contents.count;
-    boxes.push({
-      key: `n${graph.uid[v]}`,
-      seat: "",
-      kind: "node",
-      nodes,
-      title: graph.names[graph.name[v]] ?? "",
-      subtitle: "",
-      open: false,
-      parent: null,
-      times: 1,
-      ...contents,
-    });
+  for (let i = 0; i < shown.length; i++) {
+    boxes[i] = makeBox(line, counter, shown[i], root);
+    total += boxes[i].count;
+    for (const v of boxes[i].nodes) boxOf[v] = i;
   }
-  return { boxes, ...boxEdges(graph, boxes, boxOf), boxOf, open: [], total };
+  const hulls = open.map((group) => openGroup(line, group, root));
+  return { boxes, ...boxEdges(graph, boxes, boxOf), boxOf, open: hulls, total };
+}
+
+/** What stands on the line: everything in focus that is not a badge. */
+function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array {
+  const mask = state.focus ? focusMask(graph, state.focus) : null;
+  const drawn = new Uint8Array(graph.n);
+  for (let v = 0; v < graph.n; v++) drawn[v] = badges.isBadge[v] || (mask && !mask[v]) ? 0 : 1;
+  return drawn;
+}
+
+function makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: boolean): Line {
+  const onlyTarget = new Int32Array(order.length).fill(-1);
+  const onlyUser = new Int32Array(order.length).fill(-1);
+  if (reduce) {
+    const position = new Int32Array(graph.n).fill(-1);
+    for (let i = 0; i < order.length; i++) position[order[i]] = i;
+    const users = usersOf(graph);
+    for (let i = 0; i < order.length; i++) {
+      const v = order[i];
+      onlyTarget[i] = onlyOne(graph.edgeTo, graph.edgeStart[v], graph.edgeStart[v + 1], drawn, position);
+      onlyUser[i] = onlyOne(users.item, users.start[v], users.start[v + 1], drawn, position);
+    }
+  }
+  return { graph, order, levels: makeLevels(graph), hash: makeHashes(graph, order), onlyTarget, onlyUser, reduce };
+}
+
+function onlyOne(items: Int32Array, from: number, to: number, drawn: Uint8Array, position: Int32Array): number {
+  let only = -1;
+  for (let k = from; k < to; k++) {
+    if (!drawn[items[k]]) continue;
+    if (only >= 0) return -1;
+    only = position[items[k]];
+  }
+  return only;
+}
+
+/** Positions on the line of the uids that must be seen; a badge stands for nothing. */
+function wantedPositions(graph: Graph, order: Int32Array, state: FoldState): number[] {
+  if (!state.visible?.length) return [];
+  const position = new Map<number, number>();
+  for (let i = 0; i < order.length; i++) position.set(order[i], i);
+  const wanted = new Set<number>();
+  for (const uid of state.visible) {
+    const at = position.get(graph.indexOf.get(uid) ?? -1);
+    if (at !== undefined) wanted.add(at);
+  }
+  return [...wanted];
+}
+
+function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
+  const { graph, order } = line;
+  const nodes = order.subarray(group.a, group.b);
+  const single = nodes.length === 1;
+  const v = nodes[0];
+  const contents = counter.contents(nodes);
+  const name = single
+    ? { title: graph.names[graph.name[v]] ?? "", subtitle: "" }
+    : nameGroup(line, group, group.parent, contents.count);
+  return {
+    key: single ? `n${graph.uid[v]}` : group.key,
+    seat: group.key,
+    kind: single ? "node" : group.kind,
+    nodes,
+    title: name.title,
+    subtitle: name.subtitle,
+    open: false,
+    parent: parentKey(group, root),
+    times: single ? 1 : group.times,
+    ...contents,
+  };
+}
+
+function openGroup(line: Line, group: Group, root: Group): OpenGroup {
+  return { key: group.key, ...nameGroup(line, group, group.parent, group.b - group.a), parent: parentKey(group, root) };
+}
+
+function parentKey(group: Group, root: Group): string | null {
+  return group.parent && group.parent !== root ? group.parent.key : null;
 }

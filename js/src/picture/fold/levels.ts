@@ -1,0 +1,154 @@
+/** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
+import { type Graph, type Place, SLOT } from "../model.ts";
+
+/** Level at which every node stands alone. */
+export interface Levels {
+  single: number;
+  /** Equal for neighbours on the line that stay together at `level`; -1: nothing known. */
+  key(level: number, node: number): number;
+  /** Short text for the key at a level, part of group keys; the same when a cell runs again. */
+  tag(level: number, node: number): string;
+  /** Number that is the same for keys that differ only in what counts up: `h.3` and `h.4`, iterations, calls. */
+  shape(level: number, node: number): number;
+  /** Module prefixes of a node's module, outermost first, and their texts. */
+  prefixes(node: number): readonly number[];
+  prefixText(prefix: number): string;
+}
+
+const NO_PREFIXES: readonly number[] = [];
+
+export function makeLevels(graph: Graph): Levels {
+  const { places, modules, place, module } = graph;
+  const cell = intern(places, (p) => `${p.outerCell ?? p.cell ?? ""}|${p.run ?? ""}|${p.cellId ?? ""}`, unknownCell);
+  const line = intern(
+    places,
+    (p) => `${p.cell ?? ""}|${p.line ?? ""}|${p.cellId ?? ""}`,
+    (p) => p.line === null,
+  );
+  const outerLine = intern(
+    places,
+    (p) => `${p.outerCell ?? p.cell ?? ""}|${p.outerLine ?? p.line ?? ""}`,
+    (p) => p.outerLine === null && p.line === null,
+  );
+  const { prefixes, texts, generic } = modulePrefixes(modules.map((m) => m.path));
+  let depth = 0;
+  for (const list of prefixes) depth = Math.max(depth, list.length);
+  const callLevel = 2 + depth;
+
+  const key = (level: number, node: number): number => {
+    const p = place[node];
+    if (level === 0) return p < 0 ? -1 : cell[p];
+    if (level === 1) return p < 0 ? -1 : (places[p].iteration ?? -1);
+    const m = module[node];
+    if (level < callLevel) return m < 0 ? -1 : (prefixes[m][level - 2] ?? -1);
+    if (level === callLevel) return m < 0 ? -1 : modules[m].call;
+    if (p < 0) return -1;
+    return level === callLevel + 1 ? outerLine[p] : line[p];
+  };
+  const tag = (level: number, node: number): string => {
+    const value = key(level, node);
+    if (value < 0) return "";
+    const p = places[place[node]];
+    if (level === 0) return p.cellId ? `c${p.cellId}` : `c${p.outerCell ?? p.cell ?? ""}`;
+    if (level === 1) return `i${value}`;
+    if (level < callLevel) return lastPart(texts[value]);
+    if (level === callLevel) return `k${value}`;
+    return level === callLevel + 1 ? `L${p.outerLine ?? p.line}` : `l${p.line}`;
+  };
+  const shape = (level: number, node: number): number => {
+    if (level <= 1 || level === callLevel) return level;
+    const value = key(level, node);
+    return level < callLevel && value >= 0 ? generic[value] : value;
+  };
+  return {
+    single: callLevel + 3,
+    key,
+    tag,
+    shape,
+    prefixes: (node) => (module[node] < 0 ? NO_PREFIXES : prefixes[module[node]]),
+    prefixText: (prefix) => texts[prefix],
+  };
+}
+
+function unknownCell(p: Place): boolean {
+  return p.cell === null && p.outerCell === null && p.cellId === null;
+}
+
+/** Numbers places by a text; -1 where nothing is known. */
+function intern(places: readonly Place[], text: (p: Place) => string, unknown: (p: Place) => boolean): Int32Array {
+  const known = new Map<string, number>();
+  const ids = new Int32Array(places.length).fill(-1);
+  for (let i = 0; i < places.length; i++) {
+    if (unknown(places[i])) continue;
+    const name = text(places[i]);
+    let id = known.get(name);
+    if (id === undefined) known.set(name, (id = known.size));
+    ids[i] = id;
+  }
+  return ids;
+}
+
+/** `h.5.attn` has the prefixes `h`, `h.5` and `h.5.attn`. Texts with other digits share a generic number. */
+function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts: string[]; generic: number[] } {
+  const known = new Map<string, number>();
+  const genericOf = new Map<string, number>();
+  const lists = new Map<string, number[]>();
+  const texts: string[] = [];
+  const generic: number[] = [];
+  const prefixes: number[][] = [];
+  for (const path of paths) {
+    let list = lists.get(path);
+    if (!list) {
+      list = [];
+      lists.set(path, list);
+      for (let end = path.indexOf("."); path; end = path.indexOf(".", end + 1)) {
+        const text = end < 0 ? path : path.slice(0, end);
+        let id = known.get(text);
+        if (id === undefined) {
+          known.set(text, (id = texts.length));
+          texts.push(text);
+          const star = text.replace(/\d+/g, "*");
+          let shared = genericOf.get(star);
+          if (shared === undefined) genericOf.set(star, (shared = genericOf.size));
+          generic.push(shared);
+        }
+        list.push(id);
+        if (end < 0) break;
+      }
+    }
+    prefixes.push(list);
+  }
+  return { prefixes, texts, generic };
+}
+
+function lastPart(path: string): string {
+  return path.slice(path.lastIndexOf(".") + 1);
+}
+
+/** Hashes of intervals of the line by operation and state, so that equal runs can be found. */
+export function makeHashes(graph: Graph, order: Int32Array): (a: number, b: number) => number {
+  const { slotStart, slotState, name, ghost } = graph;
+  const n = order.length;
+  const h1 = new Int32Array(n + 1);
+  const h2 = new Int32Array(n + 1);
+  const p1 = new Int32Array(n + 1).fill(1);
+  const p2 = new Int32Array(n + 1).fill(1);
+  for (let i = 0; i < n; i++) {
+    const v = order[i];
+    let state = ghost[v];
+    for (let s = slotStart[v]; s < slotStart[v + 1]; s++) {
+      if (slotState[s] === SLOT.freed) state |= 2;
+      else if (slotState[s] === SLOT.stale) state |= 4;
+    }
+    const word = Math.imul((name[v] + 1) * 8 + state, 0x9e3779b1) ^ 0x5bd1e995;
+    h1[i + 1] = Math.imul(h1[i], 0x01000193) + word;
+    h2[i + 1] = Math.imul(h2[i], 0x0001ab67) + (word >>> 7) + word;
+    p1[i + 1] = Math.imul(p1[i], 0x01000193);
+    p2[i + 1] = Math.imul(p2[i], 0x0001ab67);
+  }
+  return (a, b) => {
+    const x = (h1[b] - Math.imul(h1[a], p1[b - a])) | 0;
+    const y = (h2[b] - Math.imul(h2[a], p2[b - a])) | 0;
+    return (x >>> 0) * 0x100000 + (y >>> 12);
+  };
+}

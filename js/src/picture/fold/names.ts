@@ -1,0 +1,168 @@
+/** What a group is called: as a person would, from what all its nodes have in common. */
+import { placeText } from "../words.ts";
+import type { Common, Group, Line } from "./tree.ts";
+
+export interface Name {
+  title: string;
+  subtitle: string;
+}
+
+/** `within`: the open group around it, whose name need not be said again; `nodes`: how many there are, all told. */
+export function nameGroup(line: Line, group: Group, within: Group | null, nodes: number): Name {
+  const common = commonOf(line, group);
+  // A repeat is named after its unit, also inside a group of that name.
+  const repeatRange = group.kind === "repeat" && within ? moduleRange(line, group, commonOf(line, within).prefix) : "";
+  const outer = within && (group.kind !== "repeat" || repeatRange) ? commonOf(line, within) : null;
+  const count = `${nodes} nodes`;
+  const place = common.place;
+  const where = common.sameLine && place ? placeText(place) : lineRange(line, group, common);
+  const nth = group.unit && group.parent ? `${group.unit} of ${group.parent.times}` : "";
+  const join = (...parts: string[]) => [nth, ...parts].filter(Boolean).join(" · ");
+  if (common.prefix >= 0 && common.prefix !== outer?.prefix) {
+    return {
+      title: line.levels.prefixText(common.prefix),
+      subtitle: join(className(line, group, common.prefix), where),
+    };
+  }
+  if (place && common.sameLine && !(outer?.sameLine ?? false)) {
+    return place.source
+      ? { title: place.source.trim(), subtitle: join(placeText(place), count) }
+      : { title: opsText(line, group, nodes), subtitle: join(placeText(place), count) };
+  }
+  const modules = moduleRange(line, group, outer?.prefix ?? -1);
+  if (modules) return { title: modules, subtitle: join(where, count) };
+  if (place && common.sameOuterLine && !(outer?.sameOuterLine ?? false) && place.outerSource) {
+    return {
+      title: place.outerSource.trim(),
+      subtitle: join(placeText({ cell: place.outerCell, line: place.outerLine }), count),
+    };
+  }
+  if (place && common.sameIteration && place.iteration !== null && !(outer?.sameIteration ?? false)) {
+    return { title: `iteration ${place.iteration}`, subtitle: join(where, count) };
+  }
+  if (place && common.sameCell && !(outer?.sameCell ?? false)) {
+    const cell = place.outerCell ?? place.cell;
+    return { title: cell === null ? "one cell" : `In[${cell}]`, subtitle: join(where, count) };
+  }
+  const parts = partsText(line, group, outer?.prefix ?? -1);
+  return parts
+    ? { title: parts, subtitle: join(where, count) }
+    : { title: opsText(line, group, nodes), subtitle: join(where) };
+}
+
+const MOST_PARTS = 2;
+
+/** What the first unit is made of: modules, and lines outside modules. "" where that is unknown, or all one line. */
+function partsText(line: Line, group: Group, outer: number): string {
+  const { graph, order, levels } = line;
+  const end = group.kind === "repeat" ? group.a + Math.ceil((group.b - group.a) / group.times) : group.b;
+  const parts = new Set<string>();
+  for (let i = group.a; i < end && parts.size <= MOST_PARTS; i++) {
+    const v = order[i];
+    const prefixes = levels.prefixes(v);
+    const below = prefixes[prefixes.indexOf(outer) + 1];
+    const place = graph.place[v] < 0 ? null : graph.places[graph.place[v]];
+    const text = below === undefined ? place?.source.trim() || placeText(place) : levels.prefixText(below);
+    if (!text) return "";
+    parts.add(text);
+  }
+  if (parts.size < 2) return "";
+  const named = [...parts].slice(0, MOST_PARTS).join(", ");
+  return parts.size > MOST_PARTS ? `${named} …` : named;
+}
+
+/** `57 nodes: Mul…Add`. */
+function opsText(line: Line, group: Group, nodes: number): string {
+  const { graph, order } = line;
+  const op = (position: number) => shortOp(graph.names[graph.name[order[position]]] ?? "?");
+  return `${nodes} nodes: ${op(group.a)}…${op(group.b - 1)}`;
+}
+
+/** `Mul` for `MulBackward0`. */
+export function shortOp(name: string): string {
+  return name.replace(/Backward\d*$/, "") || name;
+}
+
+function commonOf(line: Line, group: Group): Common {
+  if (group.common) return group.common;
+  const { graph, order, levels } = line;
+  const first = order[group.a];
+  const placeAt = (v: number) => (graph.place[v] < 0 ? null : graph.places[graph.place[v]]);
+  let prefixes = levels.prefixes(first);
+  let depth = prefixes.length;
+  const place = placeAt(first);
+  const known = place !== null;
+  const common: Common = {
+    prefix: -1,
+    place,
+    sameLine: known && place.line !== null,
+    sameOuterLine: known && place.outerLine !== null,
+    sameIteration: known,
+    sameCell: known,
+  };
+  let lastPlace = graph.place[first];
+  let lastModule = graph.module[first];
+  for (let i = group.a + 1; i < group.b; i++) {
+    const v = order[i];
+    if (graph.module[v] !== lastModule) {
+      lastModule = graph.module[v];
+      const other = levels.prefixes(v);
+      let same = 0;
+      while (same < depth && same < other.length && prefixes[same] === other[same]) same++;
+      depth = same;
+      if (other.length < prefixes.length) prefixes = other;
+    }
+    if (graph.place[v] === lastPlace) continue;
+    lastPlace = graph.place[v];
+    const p = placeAt(v);
+    common.sameLine &&= p !== null && p.cell === place?.cell && p.line === place?.line;
+    common.sameOuterLine &&= p !== null && p.outerCell === place?.outerCell && p.outerLine === place?.outerLine;
+    common.sameIteration &&= p !== null && p.iteration === place?.iteration;
+    common.sameCell &&= p !== null && (p.outerCell ?? p.cell) === (place?.outerCell ?? place?.cell);
+  }
+  common.prefix = depth ? prefixes[depth - 1] : -1;
+  group.common = common;
+  return common;
+}
+
+/** Class of the module with this very path, if a node in the group was made by it. */
+function className(line: Line, group: Group, prefix: number): string {
+  const { graph, order } = line;
+  const path = line.levels.prefixText(prefix);
+  for (let i = group.a; i < group.b; i++) {
+    const m = graph.module[order[i]];
+    if (m >= 0 && graph.modules[m].path === path) return graph.modules[m].className;
+  }
+  return "";
+}
+
+/** `h.0 … h.9` for a stretch of modules beside one another; "" if it is not one. */
+function moduleRange(line: Line, group: Group, outer: number): string {
+  const { order, levels } = line;
+  const below = (v: number) => {
+    const prefixes = levels.prefixes(v);
+    return prefixes[prefixes.indexOf(outer) + 1] ?? -1;
+  };
+  const first = below(order[group.a]);
+  const last = below(order[group.b - 1]);
+  if (first < 0 || last < 0 || first === last) return "";
+  return `${levels.prefixText(first)} … ${levels.prefixText(last)}`;
+}
+
+/** `In[2]:3-7`, where the nodes come from one cell. */
+function lineRange(line: Line, group: Group, common: Common): string {
+  if (!common.sameCell || !common.place) return "";
+  const { graph, order } = line;
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let i = group.a; i < group.b; i++) {
+    const p = graph.places[graph.place[order[i]]];
+    const at = p.outerLine ?? p.line;
+    if (at === null) return "";
+    if (at < least) least = at;
+    if (at > most) most = at;
+  }
+  const cell = common.place.outerCell ?? common.place.cell;
+  const range = least === most ? `${least}` : `${least}-${most}`;
+  return cell === null ? `lines ${range}` : `In[${cell}]:${range}`;
+}

@@ -1,0 +1,58 @@
+/** Equal runs in a list: `a b c b c b c d` holds the unit `b c` three times. */
+
+export interface Repeat {
+  /** First item, items in a unit, number of units. */
+  at: number;
+  period: number;
+  times: number;
+}
+
+const LEAST_TIMES = 3;
+const GRAM = 4;
+const MOST_CANDIDATES = 4;
+
+/** Non-overlapping repeats of at least three units, from left to right. Near linear: candidates come from equal short runs. */
+export function findRepeats(items: ArrayLike<number>): Repeat[] {
+  const count = items.length;
+  const found: Repeat[] = [];
+  if (count < LEAST_TIMES) return found;
+  const nextOne = nextEqual(items, 1);
+  const nextGram = nextEqual(items, GRAM);
+  let i = 0;
+  while (i < count) {
+    let best: Repeat | null = null;
+    for (const next of [nextOne, nextGram]) {
+      let at = next[i];
+      for (let c = 0; c < MOST_CANDIDATES && at >= 0; c++, at = next[at]) {
+        const period = at - i;
+        if (i + LEAST_TIMES * period > count) break;
+        const times = timesAt(items, i, period);
+        if (times < LEAST_TIMES) continue;
+        // The longest stretch, and the shortest unit that gives it.
+        if (!best || times * period > best.times * best.period) best = { at: i, period, times };
+      }
+    }
+    if (best) found.push(best);
+    i += best ? best.times * best.period : 1;
+  }
+  return found;
+}
+
+function timesAt(items: ArrayLike<number>, at: number, period: number): number {
+  let end = at + period;
+  while (end < items.length && items[end] === items[end - period]) end++;
+  return Math.floor((end - at) / period);
+}
+
+/** For each position the next one at which the same `gram` items start, -1: none. */
+function nextEqual(items: ArrayLike<number>, gram: number): Int32Array {
+  const next = new Int32Array(items.length).fill(-1);
+  const last = new Map<number, number>();
+  for (let i = items.length - gram; i >= 0; i--) {
+    let hash = 0;
+    for (let k = 0; k < gram; k++) hash = (hash * 1000003 + (items[i + k] % 0x7fffffff)) % 0x1fffffffffff;
+    next[i] = last.get(hash) ?? -1;
+    last.set(hash, i);
+  }
+  return next;
+}
