@@ -69,7 +69,7 @@ def take(
     Snapshot
         Columns in order of discovery: roots first, then owners, breadth first.
     """
-    reader = _Reader(identity or Identity(), previous, freed_by, settle, watched_from, refuses_inputs)
+    reader = _Reader(Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs)
     with ti.quiet():
         reader.seeds(roots, inputs, owners)
         reader.walk()
