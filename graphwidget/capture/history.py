@@ -1,0 +1,136 @@
+"""Events and calls, kept within a bound of bytes: the oldest detail goes first."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+
+from graphwidget.model import BackwardCall, Event, Snapshot
+
+__all__ = ["History", "size_of"]
+
+_CALL, _EVENT, _OBJECT = 1200, 300, 120  # rough bytes of a record, an event, a small object
+
+
+def size_of(snapshot: Snapshot) -> int:
+    """Roughly how many bytes a snapshot takes."""
+    columns = sum(
+        len(column) * column.itemsize
+        for column in vars(snapshot).values()
+        if isinstance(column, array)
+    )
+    tables = len(snapshot.places) + len(snapshot.storages) + len(snapshot.owners) + len(snapshot.modules)
+    return columns + len(snapshot.kind) * 2 + len(snapshot.slot_state) + _OBJECT * (tables + len(snapshot.leaves) * 2)
+
+
+class History:
+    """What happened, oldest first.
+
+    Parameters
+    ----------
+    limit
+        Bytes. Beyond it the snapshots of old events are dropped, then the graphs of old calls, then calls that
+        were like an earlier one, then the oldest calls and events. What the newest call refers to stays.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.calls: dict[int, BackwardCall] = {}
+        self.events: list[Event] = []
+        self.next_event = 0
+        self.merged_calls = 0
+        self._after: dict[int, Snapshot] = {}  # n -> the graph as the call left it
+        self._graph_bytes: dict[int, int] = {}  # n -> bytes of its two graphs
+        self._event_bytes: dict[int, int] = {}  # id -> bytes of its snapshot
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """Estimated bytes."""
+        return self._size
+
+    def add_call(self, call: BackwardCall) -> None:
+        """Remember a call."""
+        self.calls[call.n] = call
+        self._size += _CALL + 8 * len(call.executed)
+
+    def add_event(self, event: Event) -> Event:
+        """Remember an event, and make room."""
+        self.next_event = max(self.next_event, event.id + 1)
+        self.events.append(event)
+        self._size += _EVENT
+        call = self.calls.get(event.call) if event.call is not None else None
+        if call is not None and event.snapshot is not None:
+            self._after[call.n] = event.snapshot
+            # The two share all columns but the states.
+            grown = (size_of(call.graph) if call.graph is not None else 0) + 5 * len(event.snapshot.slot_state)
+            self._graph_bytes[call.n] = grown
+            self._size += grown
+        elif event.snapshot is not None:
+            self._event_bytes[event.id] = size_of(event.snapshot)
+            self._size += self._event_bytes[event.id]
+        if self._size > self.limit:
+            self._make_room()
+        return event
+
+    def graph_after(self, call: BackwardCall) -> Snapshot | None:
+        """The graph as a call left it, if it is still remembered."""
+        return self._after.get(call.n)
+
+    def _make_room(self) -> None:
+        # Down to three quarters, so that not every event has to do this.
+        target = self.limit * 3 // 4
+        for event in self.events[:-1]:
+            if self._size <= target:
+                return
+            if event.id in self._event_bytes:
+                self._drop_snapshot(event)
+        wanted = self._referred_to()
+        for n in list(self._graph_bytes):
+            if self._size <= target:
+                return
+            if n not in wanted:
+                self._drop_graph(n)
+        for alike in (True, False):
+            for n in list(self.calls):
+                if self._size <= target:
+                    return
+                if n not in wanted and (self.calls[n].same_as is not None) == alike:
+                    self._drop_call(n)
+        while self._size > target and len(self.events) > 1:
+            self.events.pop(0)
+            self._size -= _EVENT
+
+    def _referred_to(self) -> set[int]:
+        """The newest call, the newest that failed, and what they refer to."""
+        wanted: set[int] = set()
+        newest = next(reversed(self.calls.values()), None)
+        failed = next((call for call in reversed(self.calls.values()) if call.result == "raised"), None)
+        for call in (newest, failed):
+            if call is not None:
+                wanted.update(n for n in (call.n, call.freed_by, call.same_as) if n is not None)
+        return wanted
+
+    def _drop_snapshot(self, event: Event) -> None:
+        self._size -= self._event_bytes.pop(event.id)
+        at = next(i for i, one in enumerate(self.events) if one.id == event.id)
+        self.events[at] = replace(event, snapshot=None)
+
+    def _drop_graph(self, n: int) -> None:
+        self._size -= self._graph_bytes.pop(n)
+        self._after.pop(n, None)
+        if n in self.calls:
+            self.calls[n] = replace(self.calls[n], graph=None)
+        for at, event in enumerate(self.events):
+            if event.call == n:
+                self.events[at] = replace(event, snapshot=None)
+
+    def _drop_call(self, n: int) -> None:
+        if n in self._graph_bytes:
+            self._drop_graph(n)
+        call = self.calls.pop(n)
+        self._size -= _CALL + 8 * len(call.executed)
+        before = len(self.events)
+        self.events = [event for event in self.events if event.call != n]
+        self._size -= _EVENT * (before - len(self.events))
+        self.merged_calls += 1

@@ -1,0 +1,201 @@
+"""Which `nn.Module` was running while a node was made: global forward hooks that read a counter.
+
+The module itself is never held: it is known by `id` and a weak reference, and its dotted path from the
+user's name is looked up when somebody asks.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+
+from graphwidget.capture.ranges import Ranges
+from graphwidget.model import ModuleCall
+
+__all__ = ["ModuleTracer"]
+
+MAX_FORGOTTEN = 10_000  # dead modules of which the name is still known
+
+
+class _Known:
+    """What is known of one module."""
+
+    __slots__ = ("calls", "children", "class_name", "key", "path", "ref", "size")
+
+    def __init__(self, module: torch.nn.Module, key: int) -> None:
+        self.key = key
+        self.class_name = type(module).__name__
+        self.calls = 0
+        self.path: str | None = None  # from the user's name, once it has been found
+        self.children: dict[int, str] | None = None  # id -> path below this module, when it was called from outside
+        self.ref = weakref.ref(module)
+
+
+class _ThreadState:
+    __slots__ = ("last", "ranges", "stack")
+
+    def __init__(self, now: int) -> None:
+        self.last = now
+        self.ranges = Ranges()
+        self.stack: list[tuple[_Known, int]] = []
+
+    def close(self, now: int) -> None:
+        if self.stack:
+            inner, call = self.stack[-1]
+            self.ranges.add(self.last, now, inner.key, self.stack[0][0].key, call)
+        self.last = now
+
+
+class ModuleTracer:
+    """Records for each stretch of sequence numbers the innermost module call.
+
+    Parameters
+    ----------
+    count
+        Returns the next sequence number of the calling thread.
+    problem
+        Called with an exception of our own; the user's forward goes on.
+    """
+
+    def __init__(self, count: Callable[[], int], problem: Callable[[BaseException], None]) -> None:
+        self.count, self.problem = count, problem
+        self.threads: list[_ThreadState] = []
+        self._by_id: dict[int, _Known] = {}
+        self._by_key: list[tuple[str, str | None]] = []  # key -> (class name, path if the module has died)
+        self._alive: dict[int, _Known] = {}  # key -> module
+        self._local = threading.local()
+        self._handles: list[Any] = []
+        self.called = 0
+
+    def start(self) -> None:
+        if not self._handles:
+            self._handles = [
+                hooks.register_module_forward_pre_hook(self._before),
+                hooks.register_module_forward_hook(self._after, always_call=True),
+            ]
+
+    def stop(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _state(self) -> _ThreadState:
+        try:
+            return self._local.state  # type: ignore[no-any-return]
+        except AttributeError:
+            state = self._local.state = _ThreadState(self.count())
+            self.threads.append(state)
+            return state
+
+    def _before(self, module: torch.nn.Module, args: object) -> None:
+        if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
+            return
+        try:
+            state = self._state()
+            now = self.count()
+            if now != state.last:
+                state.close(now)
+            known = self._by_id.get(id(module))
+            if known is None or known.ref() is not module:
+                known = self._meet(module)
+            if not state.stack:
+                self.called += 1
+            state.stack.append((known, known.calls))
+            known.calls += 1
+        except Exception as error:
+            self.problem(error)
+
+    def _after(self, module: torch.nn.Module, args: object, output: object) -> None:
+        if torch.compiler.is_compiling():
+            return
+        try:
+            state = self._state()
+            now = self.count()
+            if now != state.last:
+                state.close(now)
+            # An exception may have skipped the end of inner calls.
+            stack = state.stack
+            while stack:
+                known, _ = stack.pop()
+                if known.ref() is module:
+                    break
+        except Exception as error:
+            self.problem(error)
+
+    def _meet(self, module: torch.nn.Module) -> _Known:
+        key = len(self._by_key)
+        known = _Known(module, key)
+        self._by_key.append((known.class_name, None))
+        number = id(module)
+        self._by_id[number] = self._alive[key] = known
+        by_id, alive, by_key = self._by_id, self._alive, self._by_key
+
+        def forget(_: object) -> None:
+            alive.pop(key, None)
+            by_key[key] = (known.class_name, known.path)
+            if by_id.get(number) is known:
+                del by_id[number]
+
+        known.ref = weakref.ref(module, forget)
+        return known
+
+    def name(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
+        """Find the user's names for the modules that were called: one walk over the modules of the namespaces."""
+        wanted = {id(m): k for k in list(self._alive.values()) if k.path is None and (m := k.ref()) is not None}
+        if not wanted:
+            return
+        for namespace in namespaces:
+            for variable, value in list(namespace.items()):
+                if isinstance(variable, str) and not variable.startswith("_") and issubclass(type(value), torch.nn.Module):
+                    self._name_below(variable, value, wanted)
+
+    def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _Known]) -> None:
+        for path, module in root.named_modules():
+            known = wanted.get(id(module))
+            full = f"{variable}.{path}" if path else variable
+            if known is not None and (known.path is None or len(full) < len(known.path)):
+                known.path = full
+
+    def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
+        """A stretch's three integers in words. A module without a name is called by its class."""
+        class_name, path = self._described(inner)
+        if path is None and inner != outer:
+            outer_class, outer_path = self._described(outer)
+            below = self._below(outer, inner)
+            path = f"{outer_path or outer_class}.{below}" if below else None
+        return ModuleCall(path or class_name, class_name, call)
+
+    def _described(self, key: int) -> tuple[str, str | None]:
+        known = self._alive.get(key)
+        return (known.class_name, known.path) if known is not None else self._by_key[key]
+
+    def _below(self, outer: int, inner: int) -> str | None:
+        above, below = self._alive.get(outer), self._alive.get(inner)
+        module = above.ref() if above is not None else None
+        if module is None or above is None or below is None:
+            return None
+        if above.children is None:
+            above.children = {id(child): path for path, child in module.named_modules()}
+        return above.children.get(id(below.ref()))
+
+    def find(self, seq: int) -> tuple[int, int, int] | None:
+        """Of a sequence number: keys of the innermost and the outermost module, and the call's number."""
+        found = None
+        for state in self.threads:
+            hit = state.ranges.find(seq)
+            if hit is not None:
+                if found is not None:
+                    return None
+                found = hit
+        return found
+
+    def make_room(self, live: Callable[[], Sequence[int]]) -> None:
+        """Forget stretches without a living node where a thread has too many."""
+        for state in self.threads:
+            if state.ranges.full:
+                state.ranges.keep(live(), state.ranges.limit // 2)

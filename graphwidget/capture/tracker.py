@@ -1,0 +1,488 @@
+"""The tracker: cells and backward calls in, immutable snapshots out.
+
+It ties together who records: `provenance` (where nodes were made), `calls` (what backward calls did), `owners`
+(who keeps what alive), `snapshot` (the graph now). What it keeps is plain data, in bounded memory: of the
+oldest events the snapshots go first, then the calls' graphs, then the calls themselves.
+
+Nothing of ours raises into the user's code: exceptions end up in `Tracker.problems`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import torch
+
+from graphwidget.capture import owners
+from graphwidget.capture import torch_internals as ti
+from graphwidget.capture.calls import CallLog, Forecaster
+from graphwidget.capture.ghosts import merged
+from graphwidget.capture.history import History
+from graphwidget.capture.identity import Identity
+from graphwidget.capture.provenance import Provenance
+from graphwidget.capture.snapshot import take
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Drawing,
+    Event,
+    Finding,
+    Kind,
+    Place,
+    Record,
+    Snapshot,
+    TensorRef,
+    Write,
+)
+
+__all__ = ["HISTORY_BYTES", "Tracker", "track"]
+
+HISTORY_BYTES = 32 * 2**20
+MAX_RUNS = 5_000  # cell runs of which the source is kept
+SEARCH_SECONDS = 0.02
+
+_NOTEBOOK_KINDS = ("out", "traceback")
+
+
+class Tracker:
+    """Watches cells and backward calls from `start` to `stop`.
+
+    Parameters
+    ----------
+    namespace
+        Returns the user's variables. Default: those of ``__main__``.
+    forecaster, diagnose
+        ``analysis.engine.forecast`` and ``analysis.diagnosis.diagnose``: capture does not import analysis.
+    hidden
+        Names that are not the user's own.
+    shell
+        IPython's shell, for what it keeps.
+    code_names
+        For cells that ran before the start; see `cells.Book`.
+    history_bytes
+        Bound of what is remembered.
+    """
+
+    def __init__(
+        self,
+        namespace: Callable[[], dict[str, Any]] | None = None,
+        *,
+        forecaster: Forecaster | None = None,
+        diagnose: Callable[[Record], Sequence[Finding]] | None = None,
+        hidden: Callable[[], Any] = frozenset,
+        shell: Any = None,
+        code_names: Mapping[str, object] | Callable[[str], object] | None = None,
+        history_bytes: int = HISTORY_BYTES,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.problems: deque[str] = deque(maxlen=100)
+        self.busy: str | None = None
+        self.running = False
+        self.writes: Callable[[], tuple[Write, ...]] = tuple
+        self.runs: dict[int, CellRun] = {}
+        self._namespace = namespace or (lambda: sys.modules["__main__"].__dict__)
+        self._hidden, self._shell, self._diagnose = hidden, shell, diagnose
+        self.identity = Identity()
+        self.provenance = Provenance(ti.sequence_nr, code_names=code_names, problem=self.problem)
+        self.log = CallLog(
+            self.identity,
+            self.provenance,
+            forecaster=forecaster,
+            search=self._search,
+            finished=self._call_finished,
+            problem=self.problem,
+            lock=self.lock,
+        )
+        self.history = History(history_bytes)
+        self.log.recent = self.history.calls
+        self._subscribers: list[Callable[[Event], None]] = []
+        self._open: list[int] = []  # runs of the cells that are running, innermost last
+        self._run = 0
+        self._cached: Snapshot | None = None
+        self._findings: tuple[Finding, ...] | None = None
+        self._orders: dict[str, int] = {}
+        self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
+        self._called: deque[int] = deque(maxlen=64)  # uids of the roots of recent calls
+
+    def problem(self, error: BaseException) -> None:
+        """Note an exception of our own. Only its text is kept: its frames hold the user's variables."""
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = f" ({at.tb_frame.f_code.co_filename.rpartition('/')[2]}:{at.tb_lineno})" if at is not None else ""
+        self.problems.append(f"{type(error).__name__}: {error}{where}")
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            with self.lock:
+                yield
+        except Exception as error:
+            self.problem(error)
+
+    # ------------------------------------------------------------ on and off
+
+    def start(self) -> None:
+        """Begin to watch. Starting twice does nothing."""
+        with self._guarded():
+            if not self.running:
+                self.running = True
+                self.log.install()
+                self.provenance.start()
+
+    def stop(self) -> None:
+        """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
+        with self._guarded():
+            if self.running:
+                self.running = False
+                self.log.uninstall()
+                self.provenance.stop()
+                self._open.clear()
+                self.busy = None
+
+    # ------------------------------------------------------------ cells
+
+    def begin_cell(
+        self,
+        number: int | None,
+        source: str,
+        *,
+        cell_id: str | None = None,
+        filename: str | None = None,
+        code: str | None = None,
+        frame: FrameType | None = None,
+    ) -> None:
+        """A cell is about to run in this thread. Cells nest.
+
+        Parameters
+        ----------
+        number
+            Execution count.
+        source, code
+            The cell as the user sees it, and as it is compiled where magics changed it.
+        filename
+            The name under which its code will be compiled.
+        frame
+            A frame of it that is running already.
+        """
+        with self._guarded():
+            if not self.running:
+                return
+            cell = self.provenance.begin_cell(
+                number, source, cell_id=cell_id, run=self._run, filename=filename, code=code, frame=frame
+            )
+            run = self._run if cell.run is None else cell.run
+            if run == self._run:
+                self._run += 1
+            if run not in self.runs:
+                self.runs[run] = CellRun(run, number, source, cell_id)
+                if len(self.runs) > MAX_RUNS:
+                    del self.runs[next(iter(self.runs))]
+            self._open.append(run)
+            self.busy = f"In[{number}] is running" if number is not None else "a cell is running"
+            self.log.begin_cell()
+            self._changed()
+
+    def end_cell(self, error: BaseException | None = None) -> None:
+        """The innermost running cell has ended; `error` is what it raised. Only words of it are kept."""
+        event = None
+        with self._guarded():
+            if not self.running or not self._open:
+                return
+            run = self._open.pop()
+            if error is not None and run in self.runs:
+                self._note_error(run, error)
+            self.provenance.end_cell()
+            if not self._open:
+                self.busy = None
+            self._changed()
+            event = self._cell_event(run, error is None)
+        if event is not None:
+            self._tell(event)
+
+    def _note_error(self, run: int, error: BaseException) -> None:
+        place, at = None, error.__traceback__
+        while at is not None:
+            scope = self.provenance.book.scope(at.tb_frame.f_code)
+            if scope is not None:
+                key = scope.base + (at.tb_lineno or 0)
+                place = self.provenance.book.place(key, key, -1)
+                break
+            at = at.tb_next
+        text = BaseException.__str__(error)
+        self.runs[run] = replace(self.runs[run], error_type=type(error).__name__, error=text, error_place=place)
+
+    def _cell_event(self, run: int, ok: bool) -> Event:
+        snapshot = self.snapshot()
+        self._remember_names(snapshot)
+        alive = set(snapshot.uid)
+        self.log.forget_missing(alive)
+        cell = self.runs[run].cell if run in self.runs else None
+        self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
+        return self.history.add_event(
+            Event(
+                self.history.next_event,
+                "cell",
+                cell,
+                label=f"In[{cell}]" if cell is not None else "cell",
+                ok=ok,
+                held_bytes=snapshot.held_bytes(),
+                nodes=len(snapshot),
+                snapshot=snapshot,
+            )
+        )
+
+    # ------------------------------------------------------------ calls
+
+    def _call_finished(self, call: BackwardCall, after: Snapshot | None) -> None:
+        self._changed()
+        self.history.add_call(call)
+        self._called.extend(after.uid[r.node] for r in call.roots if r.node >= 0 and after is not None)
+        place = call.place
+        event = self.history.add_event(
+            Event(
+                self.history.next_event,
+                "call",
+                place.outer_cell if place.outer_cell is not None else place.cell,
+                call=call.n,
+                iteration=place.iteration,
+                label=place.source,
+                ok=call.result == "ok",
+                held_bytes=after.held_bytes() if after is not None else 0,
+                nodes=len(after) if after is not None else call.executed_count,
+                snapshot=after,
+            )
+        )
+        if self.provenance.full:
+            self.provenance.make_room(self._live_numbers)
+        self._tell(event)
+
+    def _live_numbers(self) -> list[int]:
+        return sorted(seq for seq in self.snapshot().seq if seq >= 0)
+
+    @property
+    def calls(self) -> tuple[BackwardCall, ...]:
+        """The calls that are remembered, oldest first."""
+        with self.lock:
+            return tuple(self.history.calls.values())
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events that are remembered, oldest first."""
+        with self.lock:
+            return tuple(self.history.events)
+
+    # ------------------------------------------------------------ the graph now
+
+    def _changed(self) -> None:
+        self._cached = self._findings = None
+
+    def _search(self, frames: Sequence[FrameType] = (), budget_s: float = SEARCH_SECONDS) -> owners.Search:
+        return owners.find(
+            self._namespace(),
+            frames=frames,
+            shell=self._shell,
+            hidden=frozenset(self._hidden()),
+            budget_s=budget_s,
+        )
+
+    def snapshot(self) -> Snapshot:
+        """The graph of everything that can be named, now. Safe from any thread; cached until something changed."""
+        with self.lock:
+            if self._cached is not None and not self._open:
+                return self._cached
+            frames = self.log.cell_frames(sys._getframe(1)) if self._open else []
+            self.provenance.name_modules([self._namespace()])
+            search = self._search(frames)
+            notes = tuple(search.notes)
+            snapshot = take(
+                (),
+                owners=search.holdings,
+                identity=self.identity,
+                places=self.provenance,
+                freed_by=self.log.freed,
+                previous=self._cached,
+                watched_from=self.log.watched_from,
+            )
+            snapshot = replace(
+                snapshot, roots=_roots(snapshot, search, set(self._called)), notes=(*snapshot.notes, *notes)
+            )
+            del search
+            self._cached = snapshot
+            return snapshot
+
+    def record(self) -> Record:
+        """What a diagnosis reads."""
+        with self.lock:
+            snapshot = self.snapshot()
+            outlived = {
+                snapshot.uid[index]: name
+                for index, kinds in _owner_kinds(snapshot).items()
+                if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
+            }
+            return Record(snapshot, self.calls, self.writes(), dict(self.runs), outlived)
+
+    def _remember_names(self, snapshot: Snapshot) -> None:
+        """Who owned what at this event: later it may be that only `Out` does."""
+        names = {}
+        for owner in snapshot.owners:
+            uid = snapshot.uid[owner.node]
+            if owner.kind not in _NOTEBOOK_KINDS:
+                names.setdefault(uid, owner.path)
+            elif uid in self._names:
+                names.setdefault(uid, self._names[uid])
+        self._names = names
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is worth telling now."""
+        with self._guarded():
+            if self._findings is None and self._diagnose is not None:
+                self._findings = tuple(self._diagnose(self.record()))
+        return self._findings or ()
+
+    def drawing(self) -> Drawing:
+        """What a picture of now shows: the live graph, with the dead nodes of the calls that matter as ghosts."""
+        with self.lock:
+            live = self.snapshot()
+            events = self.events
+            return Drawing(
+                merged(live, self._graphs_that_matter(live)),
+                self.calls,
+                events,
+                self.findings(),
+                events[-1].id if events else -1,
+                torch.__version__,
+                self.busy,
+            )
+
+    def _graphs_that_matter(self, live: Snapshot) -> list[Snapshot]:
+        """Graphs of the last call that failed and of the call that freed what it needed; or of the last call, if it has died."""
+        calls = self.history.calls
+        last = next(reversed(calls.values()), None)
+        if last is None:
+            return []
+        wanted = [last] if last.result == "raised" else []
+        if wanted and last.freed_by is not None and last.freed_by in calls:
+            wanted.insert(0, calls[last.freed_by])
+        if not wanted and last.graph is not None and not any(uid in live.index_of for uid in last.graph.uid):
+            wanted = [last]
+        return [graph for call in wanted if (graph := self.history.graph_after(call)) is not None]
+
+    # ------------------------------------------------------------ roots
+
+    def order_of(self, root: TensorRef) -> int:
+        """Which hue and stroke a root has: a small number that stays while a root of this name lives."""
+        with self.lock:
+            name = root.path or f"#{root.node}"
+            if name not in self._orders:
+                alive = {ref.path for ref in self.snapshot().roots}
+                self._orders = {path: order for path, order in self._orders.items() if path in alive}
+                taken = set(self._orders.values())
+                self._orders[name] = next(i for i in range(len(taken) + 1) if i not in taken)
+            return self._orders[name]
+
+    def cells_of(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:
+        """Runs whose cells made the graph of a root, in order; None: not all of it is known. See `runs`."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        stack = [root.node] if root.node >= 0 else []
+        while stack:
+            index = stack.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            if snapshot.kind[index] == Kind.ACCUMULATE:
+                continue
+            place = snapshot.place_of(index)
+            if place is None or place.run is None or place.run not in self.runs:
+                return None
+            found.add(place.run)
+            stack.extend(snapshot.next(index))
+        return tuple(sorted(found)) if found else None
+
+    # ------------------------------------------------------------ who listens
+
+    def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
+        """Call `callback` with every event, in the thread in which it happens. Returns a function that ends it."""
+        self._subscribers.append(callback)
+
+        def unsubscribe() -> None:
+            if callback in self._subscribers:
+                self._subscribers.remove(callback)
+
+        return unsubscribe
+
+    def _tell(self, event: Event) -> None:
+        for callback in list(self._subscribers):
+            try:
+                callback(event)
+            except Exception as error:
+                self.problem(error)
+
+
+def _owner_kinds(snapshot: Snapshot) -> dict[int, set[str]]:
+    kinds: dict[int, set[str]] = {}
+    for owner in snapshot.owners:
+        kinds.setdefault(owner.node, set()).add(owner.kind)
+    return kinds
+
+
+def _roots(snapshot: Snapshot, search: owners.Search, called: set[int]) -> tuple[TensorRef, ...]:
+    """Tensors on which no other named one builds, and those that a call was made on."""
+    built_on = set(snapshot.edge_to)
+    tensors = {holding.path: holding.tensor for holding in search.holdings}
+    found: dict[tuple[int, int], list[str]] = {}
+    for owner in snapshot.owners:
+        if owner.node not in built_on or snapshot.uid[owner.node] in called:
+            found.setdefault((owner.node, owner.output_nr), []).append(owner.path)
+    roots = []
+    for (node, number), paths in found.items():
+        tensor = tensors.get(paths[0])
+        if tensor is not None and snapshot.kind[node] != Kind.ACCUMULATE:
+            roots.append(
+                TensorRef(
+                    node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor)
+                )
+            )
+    return tuple(roots)
+
+
+@contextmanager
+def track(
+    *,
+    forecaster: Forecaster | None = None,
+    diagnose: Callable[[Record], Sequence[Finding]] | None = None,
+    history_bytes: int = HISTORY_BYTES,
+    depth: int = 2,
+) -> Iterator[Tracker]:
+    """Track a stretch of a script: the file of the caller is the cell, its lines are the cell's lines.
+
+    Parameters
+    ----------
+    depth
+        How many frames up the caller is; for functions that wrap this one.
+    """
+    import linecache
+
+    frame: FrameType | None = sys._getframe(depth)
+    assert frame is not None
+    filename = frame.f_code.co_filename
+    variables = frame.f_globals
+    tracker = Tracker(lambda: variables, forecaster=forecaster, diagnose=diagnose, history_bytes=history_bytes)
+    tracker.start()
+    tracker.begin_cell(None, "".join(linecache.getlines(filename)), filename=filename, frame=frame)
+    del frame
+    try:
+        yield tracker
+    finally:
+        tracker.end_cell(sys.exc_info()[1])
+        tracker.stop()
+
+
