@@ -19,7 +19,7 @@ export interface Group {
   prefix: string;
   parent: Group | null;
   times: number;
-  /** Counted from 1 for one unit of a repeat, else 0. */
+  /** Counted from 1 for a unit of several pieces in a repeat, else 0. */
   unit: number;
   /** Equal for groups that look alike. */
   alike: number;
@@ -195,7 +195,7 @@ function foldRepeats(line: Line, group: Group, children: Group[]): Group[] {
       const pieces = children.slice(first + unit * period, first + (unit + 1) * period);
       repeat.children.push(period === 1 ? pieces[0] : together(line, repeat, pieces, "group", "+"));
       repeat.children[unit].parent = repeat;
-      repeat.children[unit].unit = unit + 1;
+      if (period > 1) repeat.children[unit].unit = unit + 1;
     }
     folded.push(repeat);
     at = first + period * times;
