@@ -46,6 +46,11 @@ export function s<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
+/** Children as `replaceChildren` wants them. */
+export function flat(children: Child[]): (Node | string)[] {
+  return children.flatMap((child) => (Array.isArray(child) ? flat(child) : child ? [child] : []));
+}
+
 /** Sets or removes an attribute, and touches the DOM only if that changes something. */
 export function attr(element: Element, name: string, value: string | number | boolean | null | undefined): void {
   if (value === null || value === undefined || value === false) {
@@ -80,7 +85,10 @@ const ICONS = {
   search: ["M6 2a4 4 0 1 1 0 8a4 4 0 1 1 0-8M9 9l3.4 3.4", ""],
   fit: ["M1.5 5V1.5H5M9 1.5h3.5V5M12.5 9v3.5H9M5 12.5H1.5V9", ""],
   legend: ["M1.5 8.5h4v3.4h-4zM8 4h5M8 10.2h5", "M1 2h5v4H1z"],
-  more: ["", "M1.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M5.8 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M10.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0"],
+  more: [
+    "",
+    "M1.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M5.8 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M10.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0",
+  ],
   prev: ["", "M9.5 2.5L4.5 7l5 4.5z"],
   next: ["", "M4.5 2.5L9.5 7l-5 4.5z"],
   first: ["", "M11 2.5L6 7l5 4.5zM3 2.5h1.8v9H3z"],

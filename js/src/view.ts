@@ -1,9 +1,524 @@
-/** The live view. */
-import { h } from "./dom.ts";
-import type { Model } from "./kernel.ts";
+/**
+ * The live view: one root element, one state, parts that are told when it changed.
+ *
+ * A change of the kernel's picture goes: traits -> decode -> fold, layout (in slices) -> scene -> canvas.
+ * Changes are coalesced to one drawing a frame, and an older picture never replaces a newer one.
+ */
+import { kernelActions, problem } from "./actions.ts";
+import { Canvas } from "./canvas.ts";
+import { attr, h } from "./dom.ts";
+import { emptyPart } from "./empty.ts";
+import { saveSvg, saveText } from "./export.ts";
+import { findingsPart } from "./findings.ts";
+import { forecastPart } from "./forecast.ts";
+import { grip } from "./grip.ts";
+import { headerPart } from "./header.ts";
+import { inspectorPart, type Subject } from "./inspector.ts";
+import { Kernel, type Model } from "./kernel.ts";
+import { listenToKeys, type Neighbours, neighbours } from "./keyboard.ts";
+import { makeDialogs } from "./legend.ts";
+import { messagesPart } from "./messages.ts";
+import { type FoldState, search as searchNodes } from "./picture/fold/index.ts";
+import { type Measure, measureByFont, measureByTable } from "./picture/measure.ts";
+import type { Graph } from "./picture/model.ts";
+import { type Item, importantUids, type SceneOptions } from "./picture/scene.ts";
+import { applyDelta, decode } from "./picture/wire.ts";
+import { type Drawing, Pipeline } from "./pipeline.ts";
+import { RootBars } from "./rootbar.ts";
+import { searchPart } from "./search.ts";
+import { type Context, firstState, type Part, type Show, type State, shown } from "./state.ts";
+import { tablePart } from "./table.ts";
+import { followTheme, markRules, prefersCalm } from "./theme.ts";
+import { timelinePart } from "./timeline.ts";
+
+const NARROW = 760;
+const COMPACT = 560;
+const SLOT_MS = 60;
+const MOST_MS = 900;
+
+type Need = "parts" | "look" | "graph";
 
 export class View {
-  constructor(_model: Model, el: HTMLElement, _signal: AbortSignal) {
-    el.append(h("div", { class: "graphwidget", "data-lm-suppress-shortcuts": "true" }));
+  private readonly model: Model;
+  private readonly root: HTMLElement;
+  private readonly signal: AbortSignal;
+  private readonly context: Context;
+  private readonly canvas: Canvas;
+  private readonly bars: RootBars;
+  private readonly pipeline = new Pipeline();
+  private readonly parts: Part[];
+  private readonly dialogs;
+  private readonly kernelSide;
+  private drawing: Drawing | null = null;
+  private along: Neighbours | null = null;
+  private base: { wire: string; graph: Graph } | null = null;
+  private measure: Measure = measureByTable;
+  private level = 3;
+  private need: Need | null = null;
+  private frame = 0;
+  private announced: number | null = null;
+  /** Key to bring into view after the next drawing. */
+  private wanted: string[] = [];
+
+  constructor(model: Model, el: HTMLElement, signal: AbortSignal) {
+    this.model = model;
+    this.signal = signal;
+    this.root = h("div", { class: "graphwidget", "data-lm-suppress-shortcuts": "true", "data-theme": "light" });
+    const state = firstState();
+    const kernel = new Kernel(model, signal, (link) => this.set({ link }));
+    this.context = {
+      root: this.root,
+      signal,
+      kernel,
+      state,
+      set: (patch) => this.set(patch),
+      act: null as unknown as Context["act"],
+    };
+    this.dialogs = makeDialogs(signal);
+    this.kernelSide = kernelActions(this.context, {
+      ask: (content) => this.dialogs.open("ask", content),
+      closeDialog: () => this.dialogs.close(),
+      failed: (uid) => this.reveal([uid], false),
+    });
+    Object.assign(this.context, { act: this.actions() });
+    this.canvas = new Canvas(this.root, signal, {
+      press: (item, again) => this.press(item, again),
+      open: (item) => this.open(item.key),
+      background: () => this.set({ selected: null, spot: null }),
+      focused: () => {},
+      moved: () => this.moved(),
+    });
+    this.bars = new RootBars(this.context, this.canvas);
+    const search = searchPart(this.context);
+    const panel = [
+      messagesPart(this.context),
+      forecastPart(this.context),
+      findingsPart(this.context),
+      inspectorPart(this.context, () => this.subject()),
+    ];
+    const header = headerPart(this.context, () => this.drawing?.folded.boxes.length ?? 0, search.el);
+    const empty = emptyPart(this.context);
+    const table = tablePart(this.context);
+    const timeline = timelinePart(this.context);
+    this.parts = [search, header, ...panel, empty, table, timeline];
+    const aside = h(
+      "aside",
+      { class: "gw-panel", "aria-label": "Details" },
+      panel.map((part) => part.el),
+      this.runOptions(),
+    );
+    const stage = h("div", { class: "gw-stage" }, this.canvas.el, empty.el, table.el);
+    this.root.append(
+      h("style", {}, markRules()),
+      header.el,
+      h("div", { class: "gw-body" }, stage, aside),
+      timeline.el,
+      grip(this.root, model, signal),
+      this.dialogs.el,
+    );
+    el.append(this.root);
+    this.connect();
+    void kernel.ping();
+  }
+
+  private connect(): void {
+    const { model, signal } = this;
+    const receive = () => this.receive();
+    const busy = () => this.set({ busy: String(model.get("busy") ?? "") });
+    const listeners: [string, () => void][] = [
+      ["change:wire", receive],
+      ["change:delta", receive],
+      ["change:busy", busy],
+    ];
+    for (const [name, callback] of listeners) model.on(name, callback);
+    listenToKeys(this.context, {
+      canvas: this.canvas,
+      along: () => this.neighbours(),
+      failing: () => this.failing(),
+      highlight: (position) => this.highlight(position),
+      cell: (by) => this.kernelSide.cell(by),
+      escape: () => this.escape(),
+    });
+    followTheme(this.root, signal, () => this.canvas.repaint());
+    const resize = new ResizeObserver(() => this.resized());
+    resize.observe(this.root);
+    signal.addEventListener("abort", () => {
+      for (const [name, callback] of listeners) model.off(name, callback);
+      resize.disconnect();
+      cancelAnimationFrame(this.frame);
+      this.root.remove();
+    });
+    busy();
+    this.receive();
+  }
+
+  private runOptions(): HTMLElement {
+    const box = h("input", { type: "checkbox" });
+    box.addEventListener("change", () => this.set({ keepGrad: box.checked }), { signal: this.signal });
+    const note = "The call runs for real; afterwards every .grad is put back.";
+    return h(
+      "label",
+      { class: "gw-keep", title: note },
+      box,
+      h("span", {}, "keep ", h("code", {}, ".grad"), " as it was"),
+    );
+  }
+
+  // ---- State -> drawing ---------------------------------------------------------------------------------------
+
+  private set(patch: Partial<State>): void {
+    const { state } = this.context;
+    const before = shown(state);
+    const changes = (name: keyof State) => name in patch && patch[name] !== state[name];
+    const structure = (["opened", "closed", "show", "spot"] as const).some(changes);
+    const look = (["preview", "highlight", "search", "selected"] as const).some(changes);
+    Object.assign(state, patch);
+    if (shown(state) !== before && state.now === patch.now) state.kept = new Map();
+    this.schedule(structure || shown(state) !== before ? "graph" : look ? "look" : "parts");
+  }
+
+  private schedule(need: Need): void {
+    const rank = { parts: 0, look: 1, graph: 2 };
+    if (this.need === null || rank[need] > rank[this.need]) this.need = need;
+    if (this.frame || this.signal.aborted) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const what = this.need ?? "parts";
+      this.need = null;
+      void this.update(what).catch((error) => this.failed(error));
+    });
+  }
+
+  private failed(error: unknown): void {
+    console.error("graphwidget:", error);
+    this.context.state.answer = problem(error);
+    for (const part of this.parts) part.update();
+  }
+
+  private async update(what: Need): Promise<void> {
+    const graph = shown(this.context.state);
+    if (graph && what === "graph") {
+      const before = this.drawing;
+      const drawing = await this.pipeline.run(graph, this.foldState(graph), this.options());
+      if (!drawing || this.signal.aborted) return; // a newer picture is on its way
+      this.drawing = drawing;
+      this.show(this.delays(before?.graph ?? null, graph));
+    } else if (this.drawing && what === "look") {
+      this.drawing = this.pipeline.again(this.drawing, this.options());
+      this.show(null);
+    }
+    this.dress();
+    for (const part of this.parts) part.update();
+    this.bars.update();
+  }
+
+  private show(delays: Map<number, number> | null): void {
+    const { scene } = this.drawing!;
+    this.along = null;
+    this.canvas.draw(scene, delays, prefersCalm());
+    const { state } = this.context;
+    if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
+    this.canvas.select(state.selected);
+    const wanted = this.wanted.flatMap((key) => this.canvas.byKey.get(key) ?? []);
+    this.wanted = [];
+    if (wanted.length) {
+      const x = Math.min(...wanted.map((item) => item.x));
+      const y = Math.min(...wanted.map((item) => item.y));
+      const w = Math.max(...wanted.map((item) => item.x + item.w)) - x;
+      const height = Math.max(...wanted.map((item) => item.y + item.h)) - y;
+      this.canvas.viewport.show({ x, y, w, h: height });
+    }
+  }
+
+  /** Attributes of the root and the tree that tests and screen readers wait for. */
+  private dress(): void {
+    const { state } = this.context;
+    const graph = shown(state);
+    attr(this.root, "data-serial", state.now?.serial);
+    attr(this.root, "data-event", state.pastEvent ?? graph?.event);
+    attr(this.root, "data-link", state.link);
+    attr(this.root, "data-past", state.pastEvent === null ? null : "true");
+    attr(this.root, "data-running", state.running ? state.running.what : null);
+    if (!graph) return;
+    const findings = graph.findings.length;
+    const nodes = graph.n - graph.leaves.size;
+    this.canvas.label(`Autograd graph, ${nodes} nodes, ${findings} finding${findings === 1 ? "" : "s"}`);
+  }
+
+  private foldState(graph: Graph): FoldState {
+    const { opened, closed, show, spot } = this.context.state;
+    const visible = [...(spot ?? []), ...importantUids(graph)];
+    const from = show.from;
+    const state: FoldState = { opened, closed, visible };
+    if (show.what === "all") state.expandAll = true;
+    else if (show.what === "freed") state.focus = { kind: "freed" };
+    else if (show.what === "around" && from !== null) state.focus = { kind: "around", uid: from, levels: 2 };
+    else if (show.what === "root" && from !== null) state.focus = { kind: "root", uid: from };
+    return state;
+  }
+
+  private options(): SceneOptions {
+    const { preview, highlight, search, spot, past } = this.context.state;
+    const width = this.canvas.viewport.width;
+    const forecast = preview?.forecasts?.[preview.mode];
+    const hits = search?.hits.length ? search.hits : spot;
+    return {
+      measure: this.measure,
+      scale: [0.2, 0.4, 0.6, 1][this.level],
+      compact: this.root.dataset.width === "compact",
+      buttons: past === null,
+      rail: width >= 420 ? undefined : false,
+      forecast: forecast
+        ? {
+            executes: forecast.executes,
+            frees: preview!.mode === "retain" ? [] : forecast.frees,
+            failsAt: forecast.failsAt,
+            root: preview!.root.id,
+          }
+        : null,
+      hits: hits ? new Set(hits) : null,
+      hit: search?.hits[search.at] ?? null,
+      onlyRoot: highlight,
+    };
+  }
+
+  /** Slots empty in the engine's order: uid -> milliseconds, for calls that the last picture did not know. */
+  private delays(before: Graph | null, graph: Graph): Map<number, number> | null {
+    const call = graph.calls[graph.calls.length - 1];
+    if (
+      !before ||
+      !call?.executed?.length ||
+      before.calls.some((known) => known.n === call.n && known.result === call.result)
+    )
+      return null;
+    const pace = Math.min(SLOT_MS, MOST_MS / call.executed.length);
+    return new Map(call.executed.map((uid, i) => [uid, i * pace]));
+  }
+
+  // ---- Kernel -> state ----------------------------------------------------------------------------------------
+
+  private receive(): void {
+    const wire = String(this.model.get("wire") ?? "");
+    const delta = String(this.model.get("delta") ?? "");
+    if (!wire) {
+      this.schedule("parts");
+      return;
+    }
+    try {
+      if (this.base?.wire !== wire) this.base = { wire, graph: decode(wire) };
+      const graph = delta ? applyDelta(this.base.graph, delta) : this.base.graph;
+      const { now } = this.context.state;
+      if (
+        now &&
+        graph.serial < now.serial &&
+        this.context.state.link !== "gone" &&
+        graph.torch === now.torch &&
+        now.serial - graph.serial < 5
+      )
+        return;
+      if (graph === now) return;
+      this.set({ now: graph });
+      this.announce(graph);
+    } catch (error) {
+      // Traits of one change may arrive one by one: a delta then waits for its picture.
+      if (delta && this.context.state.now) return;
+      this.failed(error);
+    }
+  }
+
+  /** A new failure is brought into view once. */
+  private announce(graph: Graph): void {
+    const last = graph.calls[graph.calls.length - 1];
+    if (last?.failedUid == null || last.n === this.announced) return;
+    this.announced = last.n;
+    this.wanted = [`n${last.failedUid}`];
+  }
+
+  private resized(): void {
+    const width = this.root.clientWidth;
+    if (width <= 0) return;
+    const kind = width < COMPACT ? "compact" : width < NARROW ? "narrow" : "wide";
+    const changed = this.root.dataset.width !== kind;
+    this.root.dataset.width = kind;
+    if (this.measure === measureByTable && this.fonts()) this.schedule("graph");
+    else if (changed) this.schedule("graph");
+  }
+
+  /** Widths by a canvas, once the style sheet says which fonts there are. */
+  private fonts(): boolean {
+    const context = document.createElement("canvas").getContext?.("2d");
+    const style = getComputedStyle(this.root);
+    const mono = h("code", { class: "gw-probe" });
+    this.root.append(mono);
+    const fonts = { ui: style.fontFamily || "sans-serif", mono: getComputedStyle(mono).fontFamily || "monospace" };
+    mono.remove();
+    if (!context) return false;
+    this.measure = measureByFont((words, font) => {
+      context.font = font;
+      return context.measureText(words).width;
+    }, fonts);
+    return true;
+  }
+
+  private moved(): void {
+    this.bars.place();
+    const scale = this.canvas.viewport.scale;
+    const level = scale >= 0.79 ? 3 : scale >= 0.55 ? 2 : scale >= 0.3 ? 1 : 0;
+    if (level !== this.level) {
+      this.level = level;
+      this.schedule("look");
+    }
+  }
+
+  // ---- What the user does -------------------------------------------------------------------------------------
+
+  private subject(): Subject {
+    const { selected } = this.context.state;
+    const item = selected === null ? undefined : this.canvas.byKey.get(selected);
+    const graph = this.drawing?.graph;
+    if (!item || !graph) return null;
+    const root = item.role === "root" ? graph.roots.find((each) => each.id === item.root) : undefined;
+    if (root) return root.node >= 0 ? { node: root.node } : null;
+    const box = this.drawing!.folded.boxes.find((each) => each.key === item.key);
+    if (box && box.kind !== "node")
+      return {
+        title: [box.title, box.times > 1 ? `×${box.times}` : ""].join(" ").trim(),
+        nodes: box.nodes,
+        key: box.key,
+      };
+    return item.index === undefined ? null : { node: item.index };
+  }
+
+  private press(item: Item, again: boolean): void {
+    if (item.role === "root") {
+      const { highlight } = this.context.state;
+      this.set({ highlight: highlight === item.root ? null : (item.root ?? null) });
+    }
+    if (again && item.role === "group") {
+      this.open(item.key);
+      return;
+    }
+    this.canvas.focus(item.key);
+    this.select(item.key);
+  }
+
+  private select(key: string | null): void {
+    this.set({ selected: key });
+    const about = this.subject();
+    const graph = this.drawing?.graph;
+    if (about && "node" in about && graph && !graph.ghost[about.node]) this.kernelSide.inspect(graph.uid[about.node]!);
+  }
+
+  /** Opens a closed group, closes an open one. */
+  private open(key: string): void {
+    const { state } = this.context;
+    const opened = new Set(state.opened);
+    const closed = new Set(state.closed);
+    const isOpen = this.drawing?.folded.open.some((group) => group.key === key) ?? false;
+    if (!isOpen && !this.drawing?.folded.boxes.some((box) => box.key === key && box.kind !== "node")) return;
+    if (isOpen) opened.delete(key), closed.add(key);
+    else closed.delete(key), opened.add(key);
+    this.wanted = [key];
+    this.set({ opened, closed, selected: state.selected === key ? null : state.selected });
+  }
+
+  private neighbours(): Neighbours {
+    const { graph, folded, scene } = this.drawing!;
+    this.along ??= neighbours(graph, folded, scene.items);
+    return this.along;
+  }
+
+  private reveal(uids: readonly number[], mark = true): void {
+    if (!uids.length) return;
+    this.wanted = uids.map((uid) => `n${uid}`);
+    this.set({ spot: mark && uids.length > 1 ? uids : [uids[0]!] });
+    if (uids.length === 1)
+      requestAnimationFrame(() => this.canvas.byKey.has(`n${uids[0]}`) && this.canvas.focus(`n${uids[0]}`));
+  }
+
+  private failing(): void {
+    const graph = shown(this.context.state);
+    if (!graph) return;
+    const { finding } = this.context.state;
+    const uids = graph.findings.map((each) => each.uid ?? each.uids[0]).filter((uid) => uid != null) as number[];
+    if (!uids.length) return;
+    const next = finding === null ? 0 : (finding + 1) % uids.length;
+    this.set({ finding: next, selected: null });
+    this.reveal([uids[next]!]);
+  }
+
+  private highlight(position: number | null): void {
+    const roots = shown(this.context.state)?.roots.filter((root) => root.alive) ?? [];
+    this.set({ highlight: position === null ? null : (roots[position]?.id ?? null) });
+  }
+
+  private escape(): boolean {
+    const { state } = this.context;
+    if (state.search) this.set({ search: null });
+    else if (state.preview) this.set({ preview: null });
+    else if (state.selected !== null || state.spot !== null || state.highlight !== null)
+      this.set({ selected: null, spot: null, highlight: null });
+    else if (state.table) this.set({ table: false });
+    else if (state.past) this.context.act.travel(null);
+    else {
+      // Leave the graph: the host's own keys work again.
+      ((this.root.getRootNode() as Document).activeElement as HTMLElement | null)?.blur();
+    }
+    return true;
+  }
+
+  private search(words: string | null): void {
+    const graph = shown(this.context.state);
+    if (words === null || !graph) {
+      this.set({ search: null });
+      if (this.canvas.focusKey) this.canvas.focus(this.canvas.focusKey);
+      return;
+    }
+    this.set({ search: { text: words, hits: [...searchNodes(graph, words)].map((node) => graph.uid[node]!), at: 0 } });
+  }
+
+  private nextHit(by: number): void {
+    const { search } = this.context.state;
+    if (!search?.hits.length) return;
+    const at = (search.at + by + search.hits.length) % search.hits.length;
+    this.wanted = [`n${search.hits[at]}`];
+    const hidden = !this.canvas.byKey.has(`n${search.hits[at]}`);
+    this.set({ search: { ...search, at }, ...(hidden ? { spot: [search.hits[at]!] } : {}) });
+  }
+
+  private showOnly(what: Show["what"]): void {
+    const { selected, now } = this.context.state;
+    const item = this.canvas.byKey.get(selected ?? this.canvas.focusKey ?? "");
+    const root = now?.roots.find((each) => each.id === item?.root) ?? now?.roots.find((each) => each.alive);
+    const from = what === "root" ? (root ? (now?.uid[root.node] ?? null) : null) : (item?.uid ?? null);
+    this.pipeline.forget();
+    this.canvas.viewport.taken = false;
+    this.set({ show: { what, from } });
+  }
+
+  private actions(): Context["act"] {
+    return {
+      ...this.kernelSide,
+      select: (key) => this.select(key),
+      focus: (key) => this.canvas.focus(key),
+      open: (key) => this.open(key),
+      reveal: (uids) => this.reveal(uids),
+      show: (what) => this.showOnly(what),
+      fit: () => this.canvas.fit(),
+      tidy: () => {
+        this.pipeline.forget();
+        this.canvas.viewport.taken = false;
+        this.schedule("graph");
+      },
+      export: (what) => {
+        if (!this.drawing) return;
+        const done = what === "svg" ? saveSvg(this.drawing) : saveText(this.drawing.graph);
+        void done.then((words) => this.set({ answer: { kind: "status", text: words, next: "" } }));
+      },
+      search: (words) => this.search(words),
+      nextHit: (by) => this.nextHit(by),
+      legend: () => this.dialogs.open("legend"),
+      help: () => this.dialogs.open("help"),
+    };
   }
 }

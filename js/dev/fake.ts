@@ -1,0 +1,435 @@
+/**
+ * A model and a kernel for the dev page and the tests: no Jupyter, no Python, no torch.
+ *
+ * `FakeModel` behaves as anywidget's model does: traits with change events, `send`, custom messages.
+ * `FakeKernel` answers its messages as the Python side does, on a small graph that it really frees:
+ * the rules of autograd that matter here are in `run` (engine order, freed slots, the second backward).
+ */
+import type { Model } from "../src/kernel.ts";
+
+type Listener = (...args: unknown[]) => void;
+
+export class FakeModel implements Model {
+  readonly sent: Record<string, unknown>[] = [];
+  /** Called with every message of the page; a kernel connects itself here. */
+  receive: (message: Record<string, unknown>) => void = () => {};
+  private readonly traits: Record<string, unknown>;
+  private readonly listeners = new Map<string, Set<Listener>>();
+
+  constructor(traits: Record<string, unknown> = {}) {
+    this.traits = { wire: "", delta: "", height: 520, busy: "", ...traits };
+  }
+
+  get(name: string): unknown {
+    return this.traits[name];
+  }
+
+  /** As from the kernel: sets traits, then tells of each. */
+  set(name: string, value: unknown): void {
+    this.update({ [name]: value });
+  }
+
+  update(values: Record<string, unknown>): void {
+    Object.assign(this.traits, values);
+    for (const name of Object.keys(values)) this.emit(`change:${name}`);
+  }
+
+  save_changes(): void {}
+
+  send(content: unknown): void {
+    const message = content as Record<string, unknown>;
+    this.sent.push(message);
+    this.receive(message);
+  }
+
+  on(name: string, callback: (...args: never[]) => void): void {
+    const all = this.listeners.get(name) ?? new Set();
+    this.listeners.set(name, all.add(callback as Listener));
+  }
+
+  off(name: string, callback: (...args: never[]) => void): void {
+    this.listeners.get(name)?.delete(callback as Listener);
+  }
+
+  emit(name: string, ...args: unknown[]): void {
+    for (const listener of [...(this.listeners.get(name) ?? [])]) listener(...args);
+  }
+
+  /** How many listeners are left: a closed view leaves none. */
+  get listening(): number {
+    return [...this.listeners.values()].reduce((n, all) => n + all.size, 0);
+  }
+}
+
+export interface FakeSlot {
+  name: string;
+  bytes: number;
+  type?: string;
+  /** A digit of `SLOT`; held when left out. */
+  state?: number;
+  freedBy?: number;
+}
+
+export interface FakeNode {
+  uid: number;
+  name: string;
+  seq: number;
+  next: number[];
+  slots?: FakeSlot[];
+  ghost?: boolean;
+  /** cell, line, source, iteration */
+  place?: [number, number, string, number | null];
+  module?: [string, string];
+  /** Of a leaf. */
+  leaf?: { path: string; type: string; bytes: number; grad?: boolean };
+}
+
+export interface FakeRoot {
+  id: number;
+  path: string;
+  uid: number;
+  order: number;
+  alive?: boolean;
+  cells?: number[] | null;
+}
+
+export interface Story {
+  nodes: FakeNode[];
+  roots: FakeRoot[];
+  /** path, uid, kind */
+  owners: [string, number, string][];
+  calls: Record<string, unknown>[];
+  events: Record<string, unknown>[];
+  findings: Record<string, unknown>[];
+  boundary: [number, number, string][];
+  status: { text: string; state: string; cell: number | null };
+}
+
+const deltas = (values: number[]) => values.map((value, i) => (i ? value - values[i - 1]! : value));
+
+/** The wire text of a story, as the kernel's encoder writes it. */
+export function encode(story: Story, serial: number): string {
+  const strings: string[] = [];
+  const at = new Map<string, number>();
+  const S = (text: string | null | undefined): number => {
+    if (text === null || text === undefined) return -1;
+    if (!at.has(text)) at.set(text, strings.push(text) - 1);
+    return at.get(text)!;
+  };
+  const { nodes } = story;
+  const index = new Map(nodes.map((node, i) => [node.uid, i]));
+  const places: unknown[] = [];
+  const modules: unknown[] = [];
+  const table = (all: unknown[], row: unknown) => {
+    const found = all.findIndex((each) => JSON.stringify(each) === JSON.stringify(row));
+    return found >= 0 ? found : all.push(row) - 1;
+  };
+  const slots = nodes.flatMap((node) => node.slots ?? []);
+  const json = {
+    schema: 1,
+    serial,
+    strings,
+    n: nodes.length,
+    uid: deltas(nodes.map((node) => node.uid)),
+    name: nodes.map((node) => S(node.name)),
+    seq: deltas(nodes.map((node) => (node.leaf ? -1 : node.seq))),
+    kind: nodes.map((node) => (node.leaf ? 1 : 0)).join(""),
+    ghost: nodes.some((node) => node.ghost) ? nodes.map((node) => (node.ghost ? 1 : 0)).join("") : "",
+    place: nodes.map((node) =>
+      node.place
+        ? table(places, [
+            node.place[0],
+            node.place[1],
+            S(node.place[2]),
+            node.place[0],
+            node.place[1],
+            S(node.place[2]),
+            node.place[3],
+            -1,
+            null,
+          ])
+        : -1,
+    ),
+    places,
+    module: nodes.map((node) => (node.module ? table(modules, [S(node.module[0]), S(node.module[1]), 0]) : -1)),
+    modules,
+    edgeCount: nodes.map((node) => node.next.length),
+    edgeTo: nodes.flatMap((node, i) => node.next.map((uid) => index.get(uid)! - i)),
+    edgeNr: [],
+    slotCount: nodes.map((node) => node.slots?.length ?? 0),
+    slotName: slots.map((slot) => S(slot.name)),
+    slotState: slots.map((slot) => slot.state ?? 0).join(""),
+    slotType: slots.map((slot) => S(slot.type)),
+    slotBytes: slots.map((slot) => slot.bytes),
+    slotStorage: slots.map((_, i) => i),
+    slotFreedBy: slots.flatMap((slot, i) => (slot.freedBy === undefined ? [] : [[i, slot.freedBy]])),
+    storages: slots.map((slot) => [slot.bytes, []]),
+    leaves: nodes.flatMap((node, i) =>
+      node.leaf ? [[i, [S(node.leaf.path)], S(node.leaf.type), node.leaf.grad ? 1 : 0, node.leaf.bytes]] : [],
+    ),
+    owners: story.owners.map(([path, uid, kind]) => [index.get(uid), 0, S(path), S(kind)]),
+    roots: story.roots.map((root) => ({
+      id: root.id,
+      path: S(root.path),
+      node: index.get(root.uid) ?? -1,
+      nr: 0,
+      type: S("float32[]"),
+      scalar: true,
+      alive: root.alive ?? true,
+      order: root.order,
+      cells: root.cells ?? null,
+    })),
+    calls: story.calls.map((call) => ({
+      ...call,
+      source: S(call.source as string),
+      roots: (call.roots as string[]).map(S),
+      error: S((call.error as string) ?? ""),
+      carriers: ((call.carriers as string[]) ?? []).map(S),
+      forecast: S("ok"),
+    })),
+    boundary: story.boundary.map(([old, fresh, path]) => [old, fresh, S(path)]),
+    events: story.events.map((event) => ({ ...event, label: S((event.label as string) ?? "") })),
+    event: (story.events[story.events.length - 1]?.id as number) ?? 0,
+    findings: story.findings.map((finding) => ({
+      ...finding,
+      headline: S(finding.headline as string),
+      text: S(finding.text as string),
+      node: S(finding.node as string),
+      carriers: (finding.carriers as string[]).map(S),
+      path: (finding.path as string[]).map(S),
+      fixes: (finding.fixes as Record<string, unknown>[]).map((fix) => ({
+        ...fix,
+        id: S(fix.id as string),
+        text: S(fix.text as string),
+        price: S(fix.price as string),
+        edit: (fix.edit as string[]).map(S),
+      })),
+    })),
+    held: held(story),
+    nodes: nodes.filter((node) => !node.ghost).length,
+    status: { ...story.status, text: S(story.status.text) },
+    notes: [],
+    torch: S("2.13.0"),
+  };
+  return JSON.stringify(json);
+}
+
+function held(story: Story): number {
+  return story.nodes
+    .flatMap((node) => node.slots ?? [])
+    .reduce((sum, slot) => sum + ((slot.state ?? 0) === 0 ? slot.bytes : 0), 0);
+}
+
+interface Run {
+  order: FakeNode[];
+  fails: FakeNode | null;
+}
+
+export class FakeKernel {
+  readonly model: FakeModel;
+  story: Story;
+  serial = 0;
+  /** Set to a cell's name to answer "queued" first, until `release` is called. */
+  behind: string | null = null;
+  /** Milliseconds before an answer; 0: at once. */
+  delay = 0;
+  private waiting: (() => void)[] = [];
+  private readonly history = new Map<number, string>();
+
+  constructor(model: FakeModel, story: Story) {
+    this.model = model;
+    this.story = story;
+    model.receive = (message) => this.hear(message);
+    this.publish();
+  }
+
+  /** Sends the picture as it is now. */
+  publish(): void {
+    this.serial += 1;
+    const wire = encode(this.story, this.serial);
+    const last = this.story.events[this.story.events.length - 1];
+    if (last) this.history.set(last.id as number, wire);
+    this.model.update({ wire, delta: "" });
+  }
+
+  /** Lets queued requests run. */
+  release(): void {
+    this.behind = null;
+    for (const run of this.waiting.splice(0)) run();
+  }
+
+  private hear(message: Record<string, unknown>): void {
+    const { id, verb } = message;
+    const answer = () => {
+      try {
+        this.model.emit("msg:custom", { id, ok: true, result: this.answer(String(verb), message) });
+      } catch (error) {
+        this.model.emit("msg:custom", {
+          id,
+          ok: false,
+          error: { message: (error as Error).message, next: "Look at the newest picture." },
+        });
+      }
+    };
+    const later = () => (this.delay ? setTimeout(answer, this.delay) : queueMicrotask(answer));
+    if (this.behind && verb === "backward") {
+      this.model.emit("msg:custom", { id, queued: { behind: this.behind, seconds: 12 } });
+      this.waiting.push(later);
+    } else later();
+  }
+
+  private answer(verb: string, message: Record<string, unknown>): unknown {
+    const root = this.story.roots.find((each) => each.id === message.root);
+    if ("root" in message && !root) throw new Error("This picture is out of date: that tensor is gone.");
+    switch (verb) {
+      case "ping":
+        return {};
+      case "forecast":
+        return { backward: this.forecast(root!, false), retain: this.forecast(root!, true) };
+      case "backward":
+        return this.backward(root!, Boolean(message.retain_graph));
+      case "inspect": {
+        const owners = this.story.owners.filter(([, uid]) => uid === message.uid);
+        return { keptBy: owners.map(([path, , kind]) => ({ path, kind, nodes: 1, bytes: 24 })), storages: [] };
+      }
+      case "snapshot":
+        if (!this.history.has(Number(message.event))) throw new Error("The picture of this step is no longer stored.");
+        return { wire: this.history.get(Number(message.event)) };
+      case "rebuild":
+        for (const slot of this.story.nodes.flatMap((node) => node.slots ?? []))
+          Object.assign(slot, { state: 0, freedBy: undefined });
+        this.publish();
+        return { cells: root!.cells, error: null };
+      case "cancel":
+        this.waiting = [];
+        return {};
+    }
+    throw new Error(`"${verb}" is no verb.`);
+  }
+
+  /** Engine order: the highest sequence number first among the ready ones; stops at a freed slot. */
+  private run(root: FakeRoot): Run {
+    const byUid = new Map(this.story.nodes.map((node) => [node.uid, node]));
+    const seen = new Set<FakeNode>();
+    const stack = [byUid.get(root.uid)!];
+    while (stack.length) {
+      const node = stack.pop()!;
+      if (seen.has(node)) continue;
+      seen.add(node);
+      stack.push(...node.next.map((uid) => byUid.get(uid)!));
+    }
+    const all = [...seen].sort((a, b) => Number(Boolean(a.leaf)) - Number(Boolean(b.leaf)) || b.seq - a.seq);
+    const at = all.findIndex((node) => node.slots?.some((slot) => slot.state === 1));
+    return at < 0 ? { order: all, fails: null } : { order: all.slice(0, at), fails: all[at]! };
+  }
+
+  private forecast(root: FakeRoot, retain: boolean): unknown {
+    const { order, fails } = this.run(root);
+    const frees = retain ? [] : order.flatMap((node) => (node.slots ?? []).map((_, i) => [node.uid, i]));
+    const freed = order
+      .flatMap((node) => (retain ? [] : (node.slots ?? [])))
+      .reduce((sum, slot) => sum + slot.bytes, 0);
+    const ran = new Set(order.map((node) => node.uid));
+    const afterwards = this.story.roots
+      .filter((other) => other.alive !== false)
+      .map((other) => {
+        const met = retain ? undefined : this.run(other).order.find((node) => ran.has(node.uid) && node.slots?.length);
+        return { root: other.path, backward: met ? "freed" : "ok", at: met?.name ?? null };
+      });
+    return {
+      ok: fails === null,
+      word: fails ? "freed" : "ok",
+      why: fails ? `${fails.name} needs saved tensors that an earlier call freed.` : "",
+      failsAt: fails?.uid ?? null,
+      executes: order.map((node) => node.uid),
+      frees,
+      freedBytes: freed,
+      returnedBytes: Math.round(freed / 2),
+      reaches: order.flatMap((node) => (node.leaf ? [node.leaf.path] : [])),
+      assumes: [],
+      afterwards,
+    };
+  }
+
+  private backward(root: FakeRoot, retain: boolean): unknown {
+    const { order, fails } = this.run(root);
+    const n = this.story.calls.length;
+    let slots = 0;
+    let bytes = 0;
+    for (const node of order) {
+      if (node.leaf) node.leaf.grad = true;
+      for (const slot of retain ? [] : (node.slots ?? [])) {
+        Object.assign(slot, { state: 1, freedBy: n });
+        slots += 1;
+        bytes += slot.bytes;
+      }
+    }
+    const message =
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).";
+    this.story.calls.push(
+      call(n, {
+        roots: [root.path],
+        rootUids: [root.uid],
+        retain,
+        result: fails ? "raised" : "ok",
+        error: fails ? message : "",
+        failedUid: fails?.uid ?? null,
+        executed: order.map((node) => node.uid),
+        executedCount: order.length,
+        freedSlots: slots,
+        freedBytes: bytes,
+      }),
+    );
+    const id = this.story.events.length;
+    this.story.events.push({
+      id,
+      kind: "call",
+      cell: null,
+      call: n,
+      iteration: null,
+      label: "from the view",
+      ok: !fails,
+      held: held(this.story),
+      nodes: this.story.nodes.length,
+      kept: true,
+    });
+    this.story.status = fails
+      ? { text: `${root.path}.backward() raised`, state: "raised", cell: null }
+      : { text: `after ${root.path}.backward()`, state: "idle", cell: null };
+    this.publish();
+    return {
+      raised: fails ? { type: "RuntimeError", message, uid: fails.uid } : null,
+      call: n,
+      freedSlots: slots,
+      freedBytes: bytes,
+    };
+  }
+}
+
+export function call(n: number, more: Record<string, unknown>): Record<string, unknown> {
+  return {
+    n,
+    cell: null,
+    line: null,
+    outerCell: null,
+    outerLine: null,
+    iteration: null,
+    source: "",
+    api: "backward",
+    retain: false,
+    create: false,
+    roots: [],
+    rootUids: [],
+    result: "ok",
+    error: "",
+    failedUid: null,
+    freedBy: null,
+    executed: [],
+    executedCount: 0,
+    freedSlots: 0,
+    freedBytes: 0,
+    carriers: [],
+    sameAs: null,
+    ...more,
+  };
+}

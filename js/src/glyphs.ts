@@ -1,0 +1,69 @@
+/** Marks of the picture inside running text and tables: the same shapes, small. */
+import { s } from "./dom.ts";
+import { drawMarks } from "./draw.ts";
+import {
+  callNumberMark,
+  rootDot as dotMark,
+  octagon,
+  octagonOpen,
+  SLOT_LOOKS,
+  type SlotLook,
+  slot,
+  warning,
+} from "./picture/marks.ts";
+import type { Mark } from "./picture/scene.ts";
+import { callNumber } from "./picture/words.ts";
+
+/** Hue class and stroke style of a root's order, as the picture gives them. */
+export function rootLook(order: number): { hue: string; style: number } {
+  if (order >= 8) return { hue: "r0", style: 1 };
+  return { hue: `r${(order % 4) + 1}`, style: ((order + (order >> 2)) % 4) + 1 };
+}
+
+function glyph(marks: Mark[], width: number, height: number): SVGSVGElement {
+  return s(
+    "svg",
+    { class: "gw-glyph", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
+    ...drawMarks(marks),
+  );
+}
+
+/** `state`: a `SLOT` value, or a look that no slot has ("will": a forecast would free it). */
+export function slotGlyph(state: number | SlotLook): SVGSVGElement {
+  return glyph(slot(0, 0, typeof state === "number" ? SLOT_LOOKS[state]! : state), 14, 11);
+}
+
+/** Marks of call n's number; `order` of the root whose hue it has, -1: none. */
+export function callMarks(n: number, order: number, solid: boolean): Mark[] {
+  return callNumberMark(0, 0, callNumber(n), order < 0 ? "r0" : rootLook(order).hue, solid);
+}
+
+export function callGlyph(n: number, order: number, solid: boolean): SVGSVGElement {
+  const element = s("svg", {
+    class: "gw-glyph gw-callglyph",
+    width: 15,
+    height: 15,
+    viewBox: "-7.5 -7.5 15 15",
+    role: "img",
+    "aria-label": `call ${callNumber(n)}`,
+  });
+  element.append(...drawMarks(callMarks(n, order, solid)));
+  return element;
+}
+
+export function octagonGlyph(forecast: boolean): SVGSVGElement {
+  return glyph(forecast ? octagonOpen(8, 8, 6.5) : octagon(8, 8, 7), 16, 16);
+}
+
+export function warningGlyph(): SVGSVGElement {
+  return glyph(warning(8, 8, 7), 16, 16);
+}
+
+export function rootDot(order: number): SVGSVGElement {
+  const { hue, style } = rootLook(order);
+  return glyph(dotMark(5, 5, style, hue), 10, 10);
+}
+
+export function checkGlyph(): SVGSVGElement {
+  return glyph([{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }], 15, 14);
+}

@@ -1,0 +1,46 @@
+/** The top of the panel: the call that runs or waits, and the answer of the last one. */
+import { attr, flat, h, memo, text } from "./dom.ts";
+import type { Context, Part } from "./state.ts";
+
+export function messagesPart(context: Context): Part {
+  const words = h("div", { class: "gw-waitwords" });
+  const stop = h("button", { type: "button", class: "gw-btn", onclick: () => context.act.cancel() }, "Cancel");
+  const waiting = h(
+    "div",
+    { class: "gw-wait", hidden: true },
+    h("span", { class: "gw-spin", "aria-hidden": "true" }),
+    words,
+    stop,
+  );
+  const status = h("div", { role: "status", class: "gw-answer" });
+  const alert = h("div", { role: "alert", class: "gw-answer gw-err" });
+  const el = h("div", { class: "gw-messages" }, waiting, status, alert);
+  const wait = memo(() => {
+    const { running } = context.state;
+    if (!running) return words.replaceChildren();
+    const { queued } = running;
+    const lines = queued
+      ? [
+          h("div", {}, h("b", {}, running.what), ` waits for ${queued.behind}`),
+          h(
+            "div",
+            { class: "gw-mute" },
+            queued.seconds > 0 ? `${queued.behind} has been running for ${Math.round(queued.seconds)} s. ` : "",
+            "Nothing has changed yet.",
+          ),
+        ]
+      : [h("div", {}, h("b", {}, running.what), " is running")];
+    words.replaceChildren(...flat(lines));
+  });
+  return {
+    el,
+    update() {
+      const { running, answer } = context.state;
+      attr(waiting, "hidden", running === null);
+      wait(JSON.stringify(running));
+      const said = answer ? [answer.text, answer.next].filter(Boolean).join(" ") : "";
+      text(status, answer?.kind === "status" ? said : "");
+      text(alert, answer?.kind === "alert" ? said : "");
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/** What one view shows, and what its parts may ask of it. */
+
+import type { Kernel, Link } from "./kernel.ts";
+import type { Graph, Root } from "./picture/model.ts";
+
+/** One forecast as the kernel computes it; nothing has run. */
+export interface Forecast {
+  ok: boolean | null;
+  word: string;
+  why: string;
+  failsAt: number | null;
+  executes: number[];
+  /** [uid, position of the slot in its node] */
+  frees: [number, number][];
+  freedBytes: number;
+  returnedBytes: number;
+  reaches: string[];
+  assumes: string[];
+  afterwards: { root: string; backward: string; at: string | null }[];
+}
+
+export interface Forecasts {
+  backward: Forecast;
+  retain: Forecast;
+}
+
+export type Mode = "backward" | "retain";
+
+export interface Preview {
+  root: Root;
+  mode: Mode;
+  /** null: asked for, not there yet. */
+  forecasts: Forecasts | null;
+  problem: string;
+}
+
+export interface Kept {
+  keptBy: { path: string; kind: string; nodes: number; bytes: number }[];
+  storages: { slot: number; owners: string[] }[];
+}
+
+export interface Running {
+  request: number;
+  /** "loss.backward()" */
+  what: string;
+  queued: { behind: string; seconds: number } | null;
+}
+
+/** What the view says back after an action. `kind` decides whether it interrupts. */
+export interface Answer {
+  kind: "status" | "alert";
+  text: string;
+  next: string;
+}
+
+export interface Search {
+  text: string;
+  hits: number[];
+  at: number;
+}
+
+/** What part of the graph is drawn. `from`: the node that "around" and "root" start at. */
+export type Show = { what: "auto" | "all" | "freed" | "around" | "root"; from: number | null };
+
+export interface State {
+  /** The last picture from the kernel. */
+  now: Graph | null;
+  /** A stored picture while looking back in time. */
+  past: Graph | null;
+  /** Event of `past`, or of the one being fetched. */
+  pastEvent: number | null;
+  link: Link;
+  busy: string;
+  /** Key of the item that the inspector shows. */
+  selected: string | null;
+  /** Index of the chosen finding. */
+  finding: number | null;
+  /** Groups opened and closed by hand, by key. */
+  opened: ReadonlySet<string>;
+  closed: ReadonlySet<string>;
+  show: Show;
+  /** Nodes that were asked for by a finding; brought out like search hits. */
+  spot: readonly number[] | null;
+  /** Root whose line is brought out, by id. */
+  highlight: number | null;
+  preview: Preview | null;
+  running: Running | null;
+  answer: Answer | null;
+  search: Search | null;
+  keepGrad: boolean;
+  table: boolean;
+  kept: Map<number, Kept | "asked" | "unknown">;
+}
+
+export interface Actions {
+  select(key: string | null): void;
+  focus(key: string): void;
+  open(key: string): void;
+  reveal(uids: number[]): void;
+  preview(root: Root | null, mode?: Mode): void;
+  backward(root: Root, retain: boolean): void;
+  rebuild(root: Root, confirmed: boolean): void;
+  cancel(): void;
+  travel(event: number | null): void;
+  step(by: number): void;
+  show(what: Show["what"]): void;
+  fit(): void;
+  tidy(): void;
+  export(what: "svg" | "text"): void;
+  search(text: string | null): void;
+  nextHit(by: number): void;
+  legend(): void;
+  help(): void;
+}
+
+export interface Context {
+  readonly root: HTMLElement;
+  readonly signal: AbortSignal;
+  readonly kernel: Kernel;
+  readonly state: State;
+  readonly act: Actions;
+  /** Changes the state; what depends on it is drawn in the next frame. */
+  set(patch: Partial<State>): void;
+}
+
+/** A part of the view: built once, told when something changed. */
+export interface Part {
+  el: HTMLElement;
+  update(): void;
+}
+
+/** The picture that is on screen: a stored one, or now. */
+export function shown(state: State): Graph | null {
+  return state.past ?? state.now;
+}
+
+export function firstState(): State {
+  return {
+    now: null,
+    past: null,
+    pastEvent: null,
+    link: "asking",
+    busy: "",
+    selected: null,
+    finding: null,
+    opened: new Set(),
+    closed: new Set(),
+    show: { what: "auto", from: null },
+    spot: null,
+    highlight: null,
+    preview: null,
+    running: null,
+    answer: null,
+    search: null,
+    keepGrad: false,
+    table: false,
+    kept: new Map(),
+  };
+}
+
+/** Why the buttons are off; "" when they work. */
+export function whyOff(state: State, root: Root): string {
+  if (state.link === "gone") return "backward() needs a kernel: run the notebook first.";
+  if (state.past) return "This is a picture of the past. Go back to now to run something.";
+  if (!root.alive) return "Nothing keeps this tensor any more.";
+  return "";
+}
