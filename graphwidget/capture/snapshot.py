@@ -14,6 +14,7 @@ from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, S
 
 from . import facts as fact_reading
 from . import torch_internals as ti
+from .deep import make_safe_to_drop
 from .identity import Identity
 from .slots import SlotColumns, Tables
 
@@ -198,6 +199,7 @@ class _Reader:
                     edge_to.append(at)
                     edge_nr.append(nr)
             ends.append(len(edge_to))
+        make_safe_to_drop(nodes, numbers, ends, edge_to)
         self.uids = self.identity.assign(nodes, numbers, names, edges, self.previous)
 
     def read_slots(self, wanted: bool) -> None:

@@ -1,0 +1,136 @@
+"""Make a deep graph that was looked at safe to drop.
+
+Since torch 2.13 the Python wrapper of a node, once made, lives as long as the node, and a node with a wrapper is
+freed from inside the freeing of the node before it: dropping a chain of 50,000 nodes that anybody has walked
+in Python overflows the C stack and kills the process. Nodes without wrappers are freed in a loop.
+
+So the walk of a deep graph leaves *breaks* behind, about one in a thousand nodes of any path: an object in
+the metadata of a node that holds the next node down. It keeps nothing alive, because its own node holds
+that one too. When the node dies, the break hands the next one to a thread, which drops it from a shallow
+stack: the cascade ends there and goes on in the thread. What a deep graph held is therefore given back a
+few milliseconds after its last owner has gone. Graphs with paths of less than 2,000 nodes get no break.
+"""
+
+from __future__ import annotations
+
+import functools
+import queue
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from . import torch_internals as ti
+
+__all__ = ["make_safe_to_drop"]
+
+SEGMENT = 1000  # nodes; a level of the cascade takes some 200 bytes of stack, threads may have only 512 KiB
+_KEY = "breaks"
+
+_dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+
+class _Break:
+    """Holds the nodes after its own, and hands them to the thread when its own dies."""
+
+    __slots__ = ("nodes",)
+
+    def __init__(self, nodes: list[Any]) -> None:
+        self.nodes = nodes
+
+    def __del__(self) -> None:
+        put = getattr(_dropped, "put", None)  # None while the interpreter goes down
+        if put is not None:
+            put(self.nodes)
+
+
+def make_safe_to_drop(
+    nodes: Sequence[Any], numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]
+) -> int:
+    """Put breaks into the graph of one walk where a path is longer than two segments.
+
+    Parameters
+    ----------
+    nodes, numbers
+        The nodes of the walk and their sequence numbers.
+    edge_start, edge_to
+        Its edges in compressed rows.
+
+    Returns
+    -------
+    int
+        How many breaks were put now.
+    """
+    if len(nodes) < 2 * SEGMENT or not _wrappers_last():
+        return 0
+    after = _edges_to_break(numbers, edge_start, edge_to)
+    count = 0
+    for index, targets in after.items():
+        memory = ti.memory_of_node(nodes[index])
+        if _KEY not in memory:  # edges never change, and neither does how deep it goes below
+            memory[_KEY] = _Break([nodes[target] for target in targets])
+            count += 1
+    if count:
+        _start_thread()
+    return count
+
+
+def _edges_to_break(
+    numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]
+) -> dict[int, list[int]]:
+    """Edges that every long path must take once in a segment: those between two floors of the graph.
+
+    The floor of a node is its height above the leaves in segments. Nodes are taken by number: a node is younger
+    than those that it leads to. An edge that breaks this rule (two threads) gets a break itself.
+    """
+    height = [0] * len(numbers)
+    broken: dict[int, list[int]] = {}
+    for i in sorted(range(len(numbers)), key=numbers.__getitem__):
+        most = 0
+        targets = edge_to[edge_start[i] : edge_start[i + 1]]
+        for j in targets:
+            if height[j] >= most:
+                most = height[j] + 1
+        height[i] = most
+        floor = most // SEGMENT
+        if floor > 1:
+            for j in targets:
+                if SEGMENT <= height[j] < floor * SEGMENT:
+                    broken.setdefault(i, []).append(j)
+        if any(numbers[j] >= numbers[i] and edge_start[j] < edge_start[j + 1] for j in targets):
+            broken.setdefault(i, []).extend(targets)
+    return broken
+
+
+@functools.lru_cache(maxsize=1)
+def _wrappers_last() -> bool:
+    """Whether this torch keeps a node's wrapper for as long as the node: then the node holds a reference to it."""
+    found: list[bool] = []
+
+    def look() -> None:
+        above = ti.node_that_saved_a_view()
+        node = above.next_functions[0][0]
+        fresh = object()
+        found.append(sys.getrefcount(node) > sys.getrefcount(fresh))
+
+    thread = threading.Thread(target=look, name="graphwidget-look")
+    thread.start()
+    thread.join()
+    return found != [False]
+
+
+def _drop() -> None:
+    while True:
+        nodes = _dropped.get()
+        del nodes
+
+
+_thread: threading.Thread | None = None
+
+
+def _start_thread() -> None:
+    """The thread must be there before anything dies: while something dies none can be started."""
+    global _thread
+    if _thread is None or not _thread.is_alive():
+        _thread = threading.Thread(target=_drop, name="graphwidget-drop", daemon=True)
+        _thread.start()
