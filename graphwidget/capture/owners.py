@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import islice
 from time import perf_counter
@@ -32,6 +32,7 @@ import torch
 from graphwidget.capture import reading
 from graphwidget.capture import torch_internals as internals
 from graphwidget.capture.reading import Plan, Reader, mro_of
+from graphwidget.model import Storage
 
 __all__ = ["Holding", "Search", "find"]
 
@@ -99,6 +100,11 @@ class Search:
         for tensor, spot in self.others:
             self._own(found, tensor, keys, spot.path)
         return {key: tuple(paths) for key, paths in found.items()}
+
+    def named(self, storages: tuple[Storage, ...]) -> tuple[Storage, ...]:
+        """The storages of a snapshot with the names of all tensors that use them, also of those without grad."""
+        names = self.storage_owners({storage.key for storage in storages})
+        return tuple(replace(s, owners=names.get(s.key, s.owners)) for s in storages)
 
     @staticmethod
     def _own(

@@ -215,6 +215,24 @@ def own_attributes(o: Any) -> dict[str, Any]:
     return getter(o) if getter else {}
 
 
+def attribute(o: Any, name: str) -> Any:
+    """`o.name` where it is stored in the object itself or in a module's registries; else None."""
+    own = own_attributes(o)
+    if name in own:
+        return own[name]
+    for registry in REGISTRIES:
+        entries = own.get(registry)
+        if type(entries) is dict and name in entries:
+            return entries[name]
+    slot = static_attribute(type(o), name)
+    if type(slot) is types.MemberDescriptorType:
+        try:
+            return slot.__get__(o)
+        except AttributeError:
+            return None
+    return None
+
+
 def member_descriptors(cls: type) -> dict[str, Any]:
     """Slots: `__slots__` of Python classes and the object members of C types."""
     found: dict[str, Any] = {}

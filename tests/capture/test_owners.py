@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from graphwidget.capture import owners
+from graphwidget.model import Storage
 
 
 def names(namespace: dict, **options: object) -> dict[str, str]:
@@ -238,6 +239,7 @@ def test_storages_are_named_by_tensors_without_grad_too(x):
     key = other.untyped_storage()._cdata
     assert search.storage_owners({key}) == {key: ("other", "view[0]")}
     assert ("x",) in search.storage_owners().values()
+    assert search.named((Storage(key, 12), Storage(1, 4))) == (Storage(key, 12, 0, ("other", "view[0]")), Storage(1, 4))
 
 
 def test_a_tensor_is_found_again_by_its_path_without_evaluating(x):

@@ -1,0 +1,407 @@
+"""Which line modified a tensor in place.
+
+PyTorch counts in-place modifications in a tensor's `_version`. The tensors that the user can name are
+watched through weak references, and their versions compared around the lines of cells that may write:
+
+* Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared
+  every time, the tensors named in them first.
+* Lines that only call something (`loss = train(batch)`) are compared the first times they run and then
+  ever more rarely, unless they were seen to write. A write by a line that was left out at that time is
+  found at the next comparison; its line is then unknown, and those that could have been it are compared
+  from then on.
+* Optimizers report their steps themselves, wherever they are called from.
+
+Nothing is kept alive and nothing here runs code of the user's.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+from graphwidget.capture import reading
+from graphwidget.capture import torch_internals as internals
+from graphwidget.capture.cells import Book, Scope
+from graphwidget.capture.owners import Search
+from graphwidget.model import Place, Write
+
+__all__ = ["Statement", "Writes", "statements"]
+
+MAX_WATCHED = 1000  # tensors compared around a line, about 0.1 µs each
+MAX_WRITES = 512  # writes remembered
+ALWAYS_AT_FIRST = 8  # times that a line which only calls something is compared before it is left out
+MAX_NAMES = 8  # tensors looked up by name for one line
+
+
+class Statement:
+    """What the source of one line says about writing.
+
+    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those
+    written to first, as ``("self", "state")``. `runs` and `wrote` are what was seen of it.
+    """
+
+    __slots__ = ("chains", "optimizer", "runs", "sure", "text", "wrote")
+
+    def __init__(self, text: str, sure: bool, chains: tuple[tuple[str, ...], ...], optimizer: bool) -> None:
+        self.text, self.sure, self.chains, self.optimizer = text, sure, chains, optimizer
+        self.runs, self.wrote = 0, False
+
+    def due(self) -> bool:
+        """Whether to compare this time."""
+        if self.sure or self.wrote:
+            return True
+        self.runs += 1
+        return self.runs <= ALWAYS_AT_FIRST or self.runs & (self.runs - 1) == 0
+
+
+def statements(source: str) -> dict[int, Statement]:
+    """Line -> statement, for the lines of a cell that can write in place. Lines of magics are passed over."""
+    lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines()]
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[int, Statement] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            statement = _classify(node, lines)
+            if statement is not None:
+                for line in range(node.lineno, _end(node) + 1):
+                    found.setdefault(line, statement)
+    return found
+
+
+def _end(node: ast.stmt) -> int:
+    """Last line of the statement itself, without the body of a compound one."""
+    body = getattr(node, "body", None)
+    if isinstance(body, list) and body:
+        return max(node.lineno, body[0].lineno - 1)
+    return node.end_lineno or node.lineno
+
+
+def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return None
+    written: list[ast.expr] = []
+    if isinstance(node, ast.AugAssign):
+        written.append(node.target)
+    elif isinstance(node, ast.Assign):
+        written.extend(t for target in node.targets for t in _flat(target) if isinstance(t, ast.Subscript))
+    sure, optimizer, calls = bool(written), False, False
+    for part in _own_expressions(node):
+        if not isinstance(part, ast.Call):
+            continue
+        calls = True
+        name = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+        if name == "step" or re.search(r"[^_]_$", name):
+            sure, optimizer = True, optimizer or name == "step"
+            written.append(part.func)
+        out = next((k.value for k in part.keywords if k.arg == "out"), None)
+        if out is not None:
+            sure = True
+            written.append(out)
+    if not (sure or calls):
+        return None
+    named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
+    chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
+    text = lines[node.lineno - 1].strip()
+    return Statement(text, sure, tuple(chains)[:MAX_NAMES], optimizer)
+
+
+def _flat(target: ast.expr) -> list[ast.expr]:
+    return [t for e in target.elts for t in _flat(e)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _own_expressions(node: ast.stmt) -> Iterable[ast.AST]:
+    """The expressions of a statement, without those of statements and functions inside it."""
+    work: list[ast.AST] = [node]
+    while work:
+        one = work.pop(0)
+        yield one
+        work.extend(c for c in ast.iter_child_nodes(one) if not isinstance(c, (ast.stmt, ast.Lambda)))
+
+
+def _chain(node: ast.AST) -> tuple[str, ...]:
+    """``("self", "state")`` of `self.state[0].add_`: names up to the first thing that is no attribute."""
+    names: list[str] = []
+    while True:
+        if isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Subscript):
+            names.clear()
+            node = node.value
+        elif isinstance(node, ast.Name):
+            return (node.id, *reversed(names))
+        else:
+            return ()
+
+
+class _Armed:
+    """A line that is running: what it names, and the versions of those tensors when it began."""
+
+    __slots__ = ("frame", "line", "named", "scope", "statement")
+
+    def __init__(
+        self, frame: int, line: int, scope: Scope, statement: Statement, named: list[tuple[str, Any, int]]
+    ) -> None:
+        self.frame, self.line, self.scope, self.statement, self.named = frame, line, scope, statement, named
+
+
+class Writes:
+    """The log of in-place writes.
+
+    Parameters
+    ----------
+    book
+        Tells which code belongs to a cell.
+    calls
+        How many backward calls have begun.
+    where
+        The place of the running code, for steps of optimizers.
+    iteration
+        The pass of the loop around the running line, -1: none.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        calls: Callable[[], int] = lambda: 0,
+        where: Callable[[], Place | None] = lambda: None,
+        iteration: Callable[[], int] = lambda: -1,
+        problem: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self.book, self.calls, self.where, self.iteration, self.problem = book, calls, where, iteration, problem
+        self._log: deque[Write] = deque(maxlen=MAX_WRITES)
+        self._statements: dict[int, dict[int, Statement]] = {}
+        self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
+        self._left_out: set[Statement] = set()  # lines that ran without comparison since the last one
+        self._refs: list[weakref.ref[Any]] = []
+        self._versions: list[int] = []
+        self._paths: list[str] = []
+        self._index: dict[int, int] = {}  # id of a watched tensor -> position
+        self._handle: Any = None
+
+    # ---------------------------------------------------------------- what is asked
+
+    def all(self) -> tuple[Write, ...]:
+        """The writes that are remembered, oldest first."""
+        return tuple(self._log)
+
+    def last_write(self, storage: int, after_calls: int | None = None) -> Write | None:
+        """The last write to a storage; with `after_calls` the last before that many calls had begun."""
+        for write in reversed(self._log):
+            if storage in write.storages and (after_calls is None or write.after_calls <= after_calls):
+                return write
+        return None
+
+    # ---------------------------------------------------------------- what is told
+
+    def install(self) -> None:
+        """Hear of the steps of optimizers, if torch's optimizers are loaded."""
+        module = sys.modules.get("torch.optim.optimizer")
+        register = getattr(module, "register_optimizer_step_post_hook", None)
+        if register is not None and self._handle is None:
+            self._handle = register(self._stepped)
+
+    def uninstall(self) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+        self.end_cell()
+
+    def watch(self, search: Search) -> None:
+        """Watch the tensors that `search` found instead of those watched so far."""
+        self._notice_left_out()
+        tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
+        chosen = list(reversed(tensors.values()))
+        chosen += [(spot.path(), tensor) for tensor, spot in search.others[: max(0, MAX_WATCHED - len(chosen))]]
+        refs, versions, paths = [], [], []
+        for path, tensor in chosen[:MAX_WATCHED]:
+            at = _version(tensor)
+            if at is not None:
+                refs.append(weakref.ref(tensor))
+                versions.append(at)
+                paths.append(path)
+        self._refs, self._versions, self._paths = refs, versions, paths
+        self._index = {id(ref()): i for i, ref in enumerate(refs)}
+
+    def line(self, frame: FrameType, line: int, scope: Scope) -> None:
+        """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
+
+        To be called by the line tracer before it counts the passes of loops.
+        """
+        try:
+            armed = self._armed.setdefault(threading.get_ident(), [])
+            if armed:
+                self._end_lines(armed, frame)
+            if line > 0:
+                statement = self._statements_of(scope).get(line)
+                if statement is not None:
+                    self._begin_line(armed, frame, line, scope, statement)
+        except Exception as error:
+            self.problem(error)
+
+    def end_cell(self) -> None:
+        """The cell has ended: compare what its last line wrote."""
+        armed = self._armed.pop(threading.get_ident(), [])
+        while armed:
+            self._compare(armed.pop(), None)
+
+    def module_called(self, module: Any, path: str, inputs: tuple[Any, ...]) -> None:
+        """A module's forward has returned; one with `inplace=True` wrote into its input."""
+        if reading.own_attributes(module).get("inplace") is True and inputs and internals.is_tensor(inputs[0]):
+            at = self._index.get(id(inputs[0]))
+            self._add(
+                self.where(), f"{path} ({type(module).__name__}, inplace=True)",
+                [(self._paths[at] if at is not None else "", inputs[0])], optimizer=False,
+            )  # fmt: skip
+
+    # ---------------------------------------------------------------- lines
+
+    def _statements_of(self, scope: Scope) -> dict[int, Statement]:
+        found = self._statements.get(scope.base)
+        if found is None:
+            source = "\n".join(scope.cell.lines[scope.shift :])
+            found = self._statements[scope.base] = statements(source)
+        return found
+
+    def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
+        if not statement.due():
+            self._left_out.add(statement)
+            return
+        if self._left_out:
+            self._notice_left_out()
+        named = []
+        for chain in statement.chains:
+            tensor = _resolve(frame, chain)
+            if tensor is not None and id(tensor) not in self._index:
+                at = _version(tensor)
+                if at is not None:
+                    named.append((".".join(chain), weakref.ref(tensor), at))
+        armed.append(_Armed(id(frame), line, scope, statement, named))
+
+    def _end_lines(self, armed: list[_Armed], frame: FrameType) -> None:
+        """Compare the lines that have ended: that of this frame, and those of frames that are gone."""
+        while armed:
+            if armed[-1].frame == id(frame):
+                self._compare(armed.pop(), frame)
+                return
+            outer: FrameType | None = frame.f_back
+            while outer is not None and id(outer) != armed[-1].frame:
+                outer = outer.f_back
+            if outer is not None:  # still running: it called this frame
+                return
+            self._compare(armed.pop(), frame)
+
+    def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
+        changed = []
+        for path, ref, before in ended.named:
+            tensor = ref()
+            if tensor is not None and _version(tensor) != before:
+                changed.append((path, tensor))
+        changed += self._changes()
+        if changed:
+            ended.statement.wrote = True
+            self._add(self._place(ended, frame), ended.statement.text, changed, ended.statement.optimizer)
+
+    def _changes(self) -> list[tuple[str, Any]]:
+        """Watched tensors whose version is another one than last time."""
+        version = internals.version
+        tensors = [ref() for ref in self._refs]
+        now = [-1 if tensor is None else version(tensor) for tensor in tensors]
+        before = self._versions
+        if now == before:
+            return []
+        self._versions = now
+        return [(self._paths[i], tensors[i]) for i in range(len(now)) if now[i] != before[i] and now[i] >= 0]
+
+    def _notice_left_out(self) -> None:
+        """A change found here was made by a line that was not compared: compare those from now on."""
+        if self._changes():
+            for statement in self._left_out:
+                statement.wrote = True
+        self._left_out.clear()
+
+    def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
+        """The line that has ended, and the line of the outermost cell frame around it."""
+        inner = outer = ended.scope.base + ended.line
+        while frame is not None:
+            scope = self.book.scope(frame.f_code)
+            if scope is not None and id(frame) != ended.frame:
+                outer = scope.base + (frame.f_lineno or 0)
+            frame = frame.f_back
+        return self.book.place(inner, outer, self.iteration())
+
+    # ---------------------------------------------------------------- optimizers
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer has made a step."""
+        try:
+            changed = []
+            for group in reading.own_attributes(optimizer).get("param_groups", ()):
+                for parameter in group["params"]:
+                    at = self._index.get(id(parameter))
+                    if at is not None and self._refs[at]() is parameter:
+                        now = internals.version(parameter)
+                        if now != self._versions[at]:
+                            self._versions[at] = now
+                            changed.append((self._paths[at], parameter))
+                    elif internals.grad(parameter) is not None:
+                        changed.append(("", parameter))
+            if changed:
+                place = self.where()
+                by = place.source if place is not None and ".step(" in place.source else ""
+                self._add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
+        except Exception as error:
+            self.problem(error)
+
+    # ---------------------------------------------------------------- the log
+
+    def _add(self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool) -> None:
+        """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
+        names: dict[int, str] = {}
+        for path, tensor in changed:
+            found = internals.storage_of(tensor)
+            if found is not None and (path or found[0] not in names):
+                known = names.get(found[0])
+                names[found[0]] = path if not known or len(path) < len(known) else known
+        if place is None or not names:
+            return
+        named = sorted(names.items(), key=lambda item: not item[1])
+        storages = tuple(key for key, _ in named)
+        paths = tuple(path for _, path in named if path)
+        last = self._log[-1] if self._log else None
+        if last is not None and last.storages == storages and last.paths == paths:
+            storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
+        self._log.append(Write(place, by, paths, storages, self.calls(), optimizer))
+
+
+def _version(tensor: Any) -> int | None:
+    try:
+        return internals.version(tensor)
+    except RuntimeError:  # inference tensors count no versions
+        return None
+
+
+def _resolve(frame: FrameType, chain: tuple[str, ...]) -> Any:
+    """The tensor that `chain` names in the frame, read without running the user's code; None if it is none."""
+    name, *attributes = chain
+    value = None
+    if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+        # Not `reading.locals_of`: emptying the dict while a trace function runs would empty the frame.
+        value = frame.f_locals.get(name)
+    if value is None:
+        value = frame.f_globals.get(name)
+    for attribute in attributes:
+        if value is None or internals.is_tensor(value):
+            break
+        value = reading.attribute(value, attribute)
+    return value if value is not None and internals.is_tensor(value) else None
