@@ -1,0 +1,7 @@
+"""`python -m graphwidget` is the command `graphwidget`."""
+
+import sys
+
+from graphwidget.cli import main
+
+sys.exit(main())
