@@ -152,12 +152,16 @@ export function leafWidth(nameWidth: number): number {
   return nameWidth + 28;
 }
 
-/** An AccumulateGrad: a stadium with a bowl, filled where `.grad` is there. */
+/** A bowl, 10 wide: where a gradient lands; filled where `.grad` is there. */
+export function bowl(x: number, y: number, hasGrad: boolean): Mark {
+  return shape(path`M${x} ${y}A5 5 0 0 0 ${x + 10} ${y}Z`, hasGrad ? "bowl" : "bowlempty");
+}
+
+/** An AccumulateGrad: a stadium with a bowl. */
 export function leaf(x: number, y: number, name: string, width: number, hasGrad: boolean, gone = false): Mark[] {
-  const bowl = path`M${x + 6} ${y + 8}A5 5 0 0 0 ${x + 16} ${y + 8}Z`;
   return [
     rect(x, y, width, LEAF_H, gone ? "leafghost" : "leaf", 9),
-    shape(bowl, hasGrad ? "bowl" : "bowlempty"),
+    bowl(x + 6, y + 8, hasGrad),
     text(x + 21, y + 12.8, name, gone ? "leafname gonename" : "leafname"),
   ];
 }

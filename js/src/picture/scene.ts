@@ -12,14 +12,24 @@ import type { Folded } from "./fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "./layout/index.ts";
 import type { Measure } from "./measure.ts";
 import type { Graph } from "./model.ts";
-import { type Border, drawBorder, findBorder, HULL_TOP, hullItems, sharedBoxes, unite } from "./scene/areas.ts";
+import {
+  type Border,
+  type DrawnBorder,
+  drawBorder,
+  findBorder,
+  HULL_TOP,
+  hullItems,
+  sharedBoxes,
+} from "./scene/areas.ts";
 import { type Card, leafRoom, makeCard } from "./scene/cards.ts";
 import { type Context, makeContext, type RootView } from "./scene/context.ts";
-import { cardItem, leafItems } from "./scene/items.ts";
+import { cardItem, leafBadges } from "./scene/items.ts";
 import { RAIL_WIDTH, railFits, railItems } from "./scene/rail.ts";
+import { Free, type Rect, unite } from "./scene/rects.ts";
 import { drawFlag, type Flag, makeFlag } from "./scene/roots.ts";
-import { Free, octagonItems, orderNote, placeTag, type TagText, tagText } from "./scene/tags.ts";
-import { type Edge, type Rect, wireCourses, wireItem } from "./scene/wires.ts";
+import { settle } from "./scene/settle.ts";
+import { octagonItems, orderNote, placeTag, type TagText, tagText } from "./scene/tags.ts";
+import { type Course, type Edge, passages, wireCourses, wireItem } from "./scene/wires.ts";
 
 /** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
 export type Mark =
@@ -165,6 +175,8 @@ interface Inside {
   tags: (TagText | null)[];
   /** Height above each card within its box. */
   top: Float32Array;
+  /** Laid out without regard to earlier places. */
+  fresh: boolean;
   edges: Edge[];
   border: Border | null;
   rail: boolean;
@@ -194,22 +206,65 @@ export function planScene(graph: Graph, folded: Folded, options: SceneOptions): 
     keys: [...folded.boxes.map((box) => box.key), ...flags.map((flag) => `root${flag.view.root.id}`)],
     width: new Float32Array(n),
     height: new Float32Array(n),
-    inside: { context, cards, flags, tags, top: new Float32Array(n), edges: edgesOf(context), border, rail },
+    inside: {
+      context,
+      cards,
+      flags,
+      tags,
+      top: new Float32Array(n),
+      fresh: false,
+      edges: edgesOf(context),
+      border,
+      rail,
+    },
   };
+  const rows = rowRoom(context, cards, tags, border);
   cards.forEach((card, b) => {
-    const leaves = leafRoom(card);
-    const tag = tags[b];
-    const carries = tag?.carrier && border?.old.includes(b);
-    const bottom = carries ? BORDER_ROOM : tag && context.below[b]!.length + (tag.carrier ? 1 : 0) > 0 ? TAG_ROOM : 0;
-    plan.inside.top[b] = leaves.top;
-    plan.width[b] = card.w + 2 * leaves.side;
-    plan.height[b] = leaves.top + card.h + bottom;
+    const { top, bottom } = rows[b]!;
+    plan.inside.top[b] = top;
+    plan.width[b] = card.w + 2 * leafRoom(card).side;
+    plan.height[b] = top + card.h + bottom;
   });
   flags.forEach((flag, f) => {
     plan.width[cards.length + f] = flag.w;
     plan.height[cards.length + f] = flag.h;
   });
   return plan;
+}
+
+/** Room above and below the cards: the same for all boxes of one depth, so that cards of a row stand level. */
+function rowRoom(
+  context: Context,
+  cards: readonly Card[],
+  tags: readonly (TagText | null)[],
+  border: Border | null,
+): { top: number; bottom: number }[] {
+  const rows: { top: number; bottom: number }[] = [];
+  return depths(context).map((depth, b) => {
+    rows[depth] ??= { top: 0, bottom: 0 };
+    const tag = tags[b];
+    const hangs = tag && (tag.carrier || context.below[b]!.length > 0);
+    const bottom = tag?.carrier && border?.old.includes(b) ? BORDER_ROOM : hangs ? TAG_ROOM : 0;
+    rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top);
+    rows[depth].bottom = Math.max(rows[depth].bottom, bottom);
+    return rows[depth];
+  });
+}
+
+/** Longest way from the inputs, as the layout ranks. */
+function depths(context: Context): number[] {
+  const { above, below } = context;
+  const depth = above.map(() => 0);
+  const missing = above.map((list) => list.length);
+  const ready = missing.flatMap((count, b) => (count === 0 ? [b] : []));
+  while (ready.length) {
+    const b = ready.pop()!;
+    for (const low of below[b]!) {
+      depth[low] = Math.max(depth[low]!, depth[b]! + 1);
+      if (--missing[low]! === 0) ready.push(low);
+    }
+  }
+  return depth;
 }
 
 function edgesOf(context: Context): Edge[] {
@@ -229,14 +284,15 @@ function edgesOf(context: Context): Edge[] {
 export function layoutInput(plan: Plan, previous?: ReadonlyMap<string, readonly [number, number]>): LayoutInput {
   const { context, edges, flags } = plan.inside;
   const n = plan.keys.length;
+  plan.inside.fresh = previous === undefined;
   const lane = new Int32Array(n).fill(-1);
   if (flags.length <= MAX_LANES) {
-    const laneOf = new Map(laneOrder(context).map((view, position) => [view.bit, position]));
+    const order = laneOrder(context);
     context.reach.forEach((mask, b) => {
-      lane[b] = laneOf.get(mask) ?? -1;
+      lane[b] = laneOf(order, mask);
     });
     flags.forEach(({ view }, f) => {
-      lane[context.reach.length + f] = laneOf.get(view.bit) ?? -1;
+      lane[context.reach.length + f] = order.indexOf(view);
     });
   }
   const input: LayoutInput = {
@@ -260,53 +316,83 @@ function laneOrder(context: Context): RootView[] {
   return [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
 }
 
+/** A box of one root is in its lane; what a gone root reached too stays in that one's; the rest is free. */
+function laneOf(order: readonly RootView[], mask: number): number {
+  const lanes = order.flatMap((view, lane) => (mask & view.bit ? [lane] : []));
+  return lanes.length === 1 || (lanes.length > 1 && order[lanes[0]!]!.gone) ? lanes[0]! : -1;
+}
+
+/** Centres by key, for the next `layoutInput`. */
 export function positions(plan: Plan, placed: LayoutOutput): Map<string, readonly [number, number]> {
+  if (plan.inside.fresh) settle(plan.inside.edges, placed);
   return new Map(plan.keys.map((key, i) => [key, [placed.x[i]!, placed.y[i]!] as const]));
 }
 
 export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
-  const { context, cards, flags, tags, edges, rail } = plan.inside;
+  const { context, cards, flags, edges, rail, fresh } = plan.inside;
+  if (fresh) settle(edges, placed);
   const hulled = sharedBoxes(context).length > 0;
   const shift = [rail ? RAIL_WIDTH : MARGIN, MARGIN + (hulled ? HULL_TOP : 0)] as const;
   const rects = visibleRects(plan, placed, shift);
   const cardRects = rects.slice(0, cards.length);
+  const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
   const areas = cards.map((card, b) => withLeaves(card, rects[b]!));
   const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
-  const border = plan.inside.border && drawBorder(context, plan.inside.border, cardRects, borderArea(whole, context));
+  const border = plan.inside.border && drawBorder(plan.inside.border, cardRects, borderArea(whole, context));
   const courses = wireCourses(context, edges, rects, placed, shift);
 
   const free = new Free();
-  for (const area of areas) free.add(area);
+  for (const area of [...areas, ...passages(courses)]) free.add(area);
   flags.forEach((flag, f) => {
-    free.add({ ...rects[cards.length + f]!, h: flag.h });
+    const pill = rects[cards.length + f]!;
+    free.add({ x: pill.x + pill.w / 2 - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
   });
-  const items: Item[] = [...hullItems(context, areas)];
+  const carriers = tagItems(plan, cardRects, courses, border, free, true);
+  if (border) writeBorder(context, border, free);
+  const badges = leafBadges(context, cards, cardRects, whole, free);
+  const otherTags = tagItems(plan, cardRects, courses, border, free, false);
+
+  const items: Item[] = hullItems(context, areas);
   if (border) items.push(border.item);
-  courses.forEach((course) => {
+  for (const course of courses) {
     items.push(wireItem(context, course, `w${plan.keys[course.edge.from]}>${plan.keys[course.edge.to]}`));
-  });
-  const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
-  if (rail)
-    items.push(...railItems(context, cardRects, flagRects).map((item) => ({ ...item, x: item.x + placed.left })));
+  }
+  if (rail) {
+    for (const item of railItems(context, cardRects, flagRects)) items.push({ ...item, x: item.x + placed.left });
+  }
+  items.push(...badges.items);
   cards.forEach((card, b) => {
-    items.push(...leafItems(context, card, cardRects[b]!));
+    items.push(cardItem(context, card, b, cardRects[b]!, badges.inside.has(b)));
   });
-  cards.forEach((card, b) => {
-    items.push(cardItem(context, card, b, cardRects[b]!));
-  });
+  items.push(...badges.onCards);
   flags.forEach((flag, f) => {
     const at = rects[cards.length + f]!;
     items.push(...drawFlag(context, flag, at.x + at.w / 2, at.y));
   });
+  items.push(...otherTags, ...carriers, ...signs(context, cardRects, free));
+  return extent(items, whole, rail ? placed.left : whole.x - MARGIN);
+}
+
+/** Carriers come first: their place is where the story is. */
+function tagItems(
+  plan: Plan,
+  cardRects: readonly Rect[],
+  courses: readonly Course[],
+  border: DrawnBorder | null,
+  free: Free,
+  carriers: boolean,
+): Item[] {
+  const { context, tags, flags } = plan.inside;
+  const items: Item[] = [];
   tags.forEach((tag, b) => {
-    if (!tag || (context.level < 3 && !tag.carrier)) return;
+    if (!tag || tag.carrier !== carriers || (context.level < 3 && !tag.carrier)) return;
     const arriving = courses.filter(({ edge }) => edge.to === b && !edge.flag);
-    if (arriving.length > 0 || !flags.some(({ view }) => context.folded.boxOf[view.root.node] === b) || tag.carrier) {
+    const flagged = flags.some(({ view }) => context.folded.boxOf[view.root.node] === b);
+    if (arriving.length > 0 || !flagged || tag.carrier) {
       items.push(placeTag(context, tag, cardRects[b]!, arriving, border, free));
     }
   });
-  items.push(...signs(context, cardRects, free));
-  return extent(items, whole, rail ? placed.left : whole.x - MARGIN);
+  return items;
 }
 
 /** The card or pill of each laid-out box, in the scene's coordinates. */
@@ -326,6 +412,7 @@ function visibleRects(plan: Plan, placed: LayoutOutput, shift: readonly [number,
 }
 
 function withLeaves(card: Card, at: Rect): Rect {
+  if (!card.leavesAbove) return at;
   return unite([at, ...card.leaves.map((part) => ({ x: at.x + part.x, y: at.y + part.y, w: part.w, h: 18 }))]);
 }
 

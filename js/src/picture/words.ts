@@ -15,6 +15,11 @@ export function bytesText(count: number): string {
   return "";
 }
 
+/** The same with fewer digits, where room is short: `8.2 kB`, `16 kB`. */
+export function shortBytes(count: number): string {
+  return bytesText(count).replace(/^(\d\d)\.\d/, (_whole, digits) => digits);
+}
+
 /** `1 node`, `2 nodes`. */
 export function countText(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;

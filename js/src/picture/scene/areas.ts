@@ -5,22 +5,9 @@ import type { Item, Mark } from "../scene.ts";
 import { listText } from "../words.ts";
 import type { Context } from "./context.ts";
 import { rootsOf } from "./context.ts";
-import type { Rect } from "./wires.ts";
+import { type Free, overlaps, type Rect, unite } from "./rects.ts";
 
 const PAD = 13;
-
-export function unite(rects: readonly Rect[]): Rect {
-  const x = Math.min(...rects.map((r) => r.x));
-  const y = Math.min(...rects.map((r) => r.y));
-  return {
-    x,
-    y,
-    w: Math.max(...rects.map((r) => r.x + r.w)) - x,
-    h: Math.max(...rects.map((r) => r.y + r.h)) - y,
-  };
-}
-
-export const overlaps = (a: Rect, b: Rect) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
 // ---- Hull ---------------------------------------------------------------------------------------------------------
 
@@ -162,41 +149,56 @@ export interface DrawnBorder {
   horizontal: boolean;
   /** y of a horizontal line, x of a vertical one. */
   at: number;
+  border: Border;
 }
 
+const HALF = 20;
+
 /** A dashed line across the picture, or up and down where old and new stand side by side; nothing where they mingle. */
-export function drawBorder(context: Context, border: Border, cards: readonly Rect[], whole: Rect): DrawnBorder | null {
-  const { measure } = context.options;
+export function drawBorder(border: Border, cards: readonly Rect[], whole: Rect): DrawnBorder | null {
   const old = unite(border.old.map((b) => cards[b]!));
   const fresh = unite(border.fresh.map((b) => cards[b]!));
-  const near = context.level === 3;
-  const label = `${border.oldWords}, ${border.newWords}`;
+  const of = (area: Rect, d: string): Item => ({
+    key: "boundary",
+    role: "boundary",
+    ...area,
+    marks: [shape(d, "boundary")],
+    label: `${border.oldWords}, ${border.newWords}`,
+  });
   if (old.y + old.h < fresh.y) {
     const at = Math.round((old.y + old.h + 12 + fresh.y) / 2);
-    const marks: Mark[] = [shape(path`M0 20H${whole.w}`, "boundary")];
-    if (near) {
-      marks.push(
-        text(whole.w, 14, border.oldWords, "carry", "end"),
-        text(whole.w, 34, border.newWords, "carry", "end"),
-      );
-    }
-    const item: Item = { key: "boundary", role: "boundary", x: whole.x, y: at - 20, w: whole.w, h: 40, marks, label };
-    return { item, horizontal: true, at };
+    const area = { x: whole.x, y: at - HALF, w: whole.w, h: 2 * HALF };
+    return { item: of(area, path`M0 ${HALF}H${whole.w}`), horizontal: true, at, border };
   }
   if (old.x + old.w < fresh.x) {
     const at = Math.round((old.x + old.w + fresh.x) / 2);
-    const h = whole.h + 22;
-    const marks: Mark[] = [shape(path`M60 0V${h}`, "boundary")];
-    if (near) {
-      const short = (words: string) => words.replace(/^(kept since|new in) /, "");
-      marks.push(
-        text(52, h - 4, short(border.oldWords), "carry", "end"),
-        text(68, h - 4, short(border.newWords), "carry"),
-      );
-    }
-    const left = Math.max(60, measure(border.oldWords, "carry"));
-    const item: Item = { key: "boundary", role: "boundary", x: at - 60, y: whole.y, w: 60 + left, h, marks, label };
-    return { item, horizontal: false, at };
+    const area = { x: at - HALF, y: whole.y, w: 2 * HALF, h: whole.h + 22 };
+    return { item: of(area, path`M${HALF} 0V${area.h}`), horizontal: false, at, border };
   }
   return null;
+}
+
+/** Names both sides, at the end of the line where there is room. */
+export function writeBorder(context: Context, { item, horizontal, at, border }: DrawnBorder, free: Free): void {
+  if (context.level < 3) return;
+  const width = (words: string) => context.options.measure(words, "carry");
+  if (!horizontal) {
+    const short = (words: string) => words.replace(/^(kept since|new in) /, "");
+    item.marks.push(text(HALF - 8, item.h - 4, short(border.oldWords), "carry", "end"));
+    item.marks.push(text(HALF + 8, item.h - 4, short(border.newWords), "carry"));
+    return;
+  }
+  const room = (words: string, y: number, right: boolean): Rect => {
+    const w = width(words);
+    return { x: right ? item.x + item.w - w : item.x, y, w, h: 13 };
+  };
+  for (const [words, y] of [
+    [border.oldWords, at - 16],
+    [border.newWords, at + 4],
+  ] as const) {
+    const right = free.has(room(words, y, true)) || !free.has(room(words, y, false));
+    const place = room(words, y, right);
+    free.add(place);
+    item.marks.push(text(place.x - item.x, y - item.y + 10.5, words, "carry"));
+  }
 }

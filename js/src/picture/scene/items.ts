@@ -1,18 +1,18 @@
 /** Cards and leaf badges as items: what they are called, and what is known of them as data attributes. */
 
-import { LEAF_H, leaf, path, shape } from "../marks.ts";
-import { shorten } from "../measure.ts";
-import type { Item } from "../scene.ts";
+import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
+import type { Item, Mark } from "../scene.ts";
 import { bytesText, countText, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
-import { type Card, cardMarks } from "./cards.ts";
+import { bowlPlace, cardMarks } from "./cardmarks.ts";
+import { BOWL, type Card, type LeafPart } from "./cards.ts";
 import type { Context } from "./context.ts";
 import { rootsOf } from "./context.ts";
-import type { Rect } from "./wires.ts";
+import type { Free, Rect } from "./rects.ts";
 
-export function cardItem(context: Context, card: Card, b: number, at: Rect): Item {
+export function cardItem(context: Context, card: Card, b: number, at: Rect, bowl: boolean): Item {
   const { graph } = context;
   const node = context.main[b]!;
-  const { marks, slots } = cardMarks(context, card, b);
+  const { marks, slots } = cardMarks(context, card, b, bowl);
   const single = card.box.kind === "node";
   const roots = rootsOf(context, context.reach[b]!);
   return {
@@ -73,29 +73,99 @@ function groupWords(context: Context, card: Card, b: number): string {
   return parts.join(", ");
 }
 
-/** Badges of the leaves that a card hands gradients to, each with its line. */
-export function leafItems(context: Context, card: Card, at: Rect): Item[] {
-  if (context.level <= 1) return [];
-  const { graph, options } = context;
-  return card.leaves.map((part) => {
-    const gone = part.nodes.every((node) => graph.ghost[node] === 1);
-    const line = card.leavesAbove
-      ? path`M${Math.min(part.w / 2, card.w - 12 - part.x)} ${LEAF_H}V${-part.y}`
-      : path`M0 ${LEAF_H / 2}H${card.w - part.x}`;
-    const label = context.level === 3 ? shorten(part.text, part.w - 28 + 0.5, "leafname", options.measure) : "";
-    const first = part.nodes[0]!;
-    return {
-      key: `leaf${card.box.key}:${graph.uid[first]}`,
-      role: "leaf" as const,
-      uid: graph.uid[first]!,
-      index: first,
-      x: at.x + part.x,
-      y: at.y + part.y,
-      w: part.w,
-      h: LEAF_H,
-      marks: [shape(line, "leafline"), ...leaf(0, 0, label, part.w, part.hasGrad, gone)],
-      label: leafLabel(part.names, part.nodes.length === 1 ? (graph.leaves.get(first)?.type ?? "") : "", part.hasGrad),
-      data: { leaf: part.names.join(", "), grad: String(part.hasGrad) },
-    };
+export interface Badges {
+  items: Item[];
+  /** Boxes whose leaves are shown by a bowl on the card itself, and those bowls. */
+  inside: ReadonlySet<number>;
+  onCards: ReadonlySet<Item>;
+}
+
+/** Badges of the leaves that the cards hand gradients to: above, beside, or a bowl on the card where all is taken. */
+export function leafBadges(
+  context: Context,
+  cards: readonly Card[],
+  rects: readonly Rect[],
+  whole: Rect,
+  free: Free,
+): Badges {
+  const items: Item[] = [];
+  const inside = new Set<number>();
+  const onCards = new Set<Item>();
+  if (context.level <= 1) return { items, inside, onCards };
+  cards.forEach((card, b) => {
+    const at = rects[b]!;
+    if (card.leaves.length === 0) return;
+    if (card.leavesAbove) for (const part of card.leaves) items.push(badge(context, card, part, at, "above"));
+    else if (!beside(context, card, at, whole, free, items)) {
+      inside.add(b);
+      if (context.level === 3) onCards.add(bowlOnCard(context, card, at));
+    }
   });
+  return { items, inside, onCards };
+}
+
+const LEAF_PITCH = LEAF_H + 4;
+
+/** Right of the card, else left of it; false where neither side is free. */
+function beside(context: Context, card: Card, at: Rect, whole: Rect, free: Free, items: Item[]): boolean {
+  const w = Math.max(...card.leaves.map((part) => part.w));
+  const h = card.leaves.length * LEAF_PITCH - 4;
+  const y = (card.h - h) / 2;
+  for (const side of ["right", "left"] as const) {
+    const x = side === "right" ? card.w + 10 : -10 - w;
+    const area = { x: at.x + x, y: at.y + y, w, h };
+    if ((side === "left" && area.x < whole.x) || !free.has(area)) continue;
+    free.add(area);
+    card.leaves.forEach((part, i) => {
+      part.x = side === "right" ? x : -10 - part.w;
+      part.y = y + i * LEAF_PITCH;
+      items.push(badge(context, card, part, at, side));
+    });
+    return true;
+  }
+  return false;
+}
+
+function badge(context: Context, card: Card, part: LeafPart, at: Rect, side: "above" | "right" | "left"): Item {
+  const gone = part.nodes.every((node) => context.graph.ghost[node] === 1);
+  const line =
+    side === "above"
+      ? path`M${Math.min(part.w / 2, card.w - 12 - part.x)} ${LEAF_H}V${-part.y}`
+      : side === "right"
+        ? path`M0 ${LEAF_H / 2}H${card.w - part.x}`
+        : path`M${part.w} ${LEAF_H / 2}H${-part.x}`;
+  return leafItem(context, card, [part], { x: at.x + part.x, y: at.y + part.y, w: part.w, h: LEAF_H }, [
+    shape(line, "leafline"),
+    ...leaf(0, 0, context.level === 3 ? part.text : "", part.w, part.hasGrad, gone),
+  ]);
+}
+
+function bowlOnCard(context: Context, card: Card, at: Rect): Item {
+  const place = bowlPlace(context, card);
+  const area = { x: at.x + place.x, y: at.y + place.y, w: BOWL, h: 8 };
+  return leafItem(context, card, card.leaves, area, [
+    bowl(
+      1,
+      1,
+      card.leaves.every((part) => part.hasGrad),
+    ),
+  ]);
+}
+
+function leafItem(context: Context, card: Card, parts: readonly LeafPart[], area: Rect, marks: Mark[]): Item {
+  const { graph } = context;
+  const nodes = parts.flatMap((part) => part.nodes);
+  const names = parts.flatMap((part) => part.names);
+  const hasGrad = parts.every((part) => part.hasGrad);
+  const type = nodes.length === 1 ? (graph.leaves.get(nodes[0]!)?.type ?? "") : "";
+  return {
+    key: `leaf${card.box.key}:${graph.uid[nodes[0]!]}`,
+    role: "leaf",
+    uid: graph.uid[nodes[0]!]!,
+    index: nodes[0]!,
+    ...area,
+    marks,
+    label: leafLabel(names, type, hasGrad),
+    data: { leaf: names.join(", "), grad: String(hasGrad) },
+  };
 }

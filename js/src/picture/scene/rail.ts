@@ -7,7 +7,7 @@ import type { Item, Mark } from "../scene.ts";
 import { placeText } from "../words.ts";
 import type { Context } from "./context.ts";
 import { rootsOf } from "./context.ts";
-import type { Rect } from "./wires.ts";
+import type { Rect } from "./rects.ts";
 
 const X = 12;
 /** Width of the rail with its margins: the drawing begins here. */
@@ -100,9 +100,7 @@ export function railItems(context: Context, rects: readonly Rect[], flagRects: R
     add(place, area, 0, null);
     rows.get(keyOf(place))!.raised = raised;
   }
-  const list = [...rows.values()].sort(
-    (a, b) => a.top + a.bottom - b.top - b.bottom || comparePlaces(a.place, b.place),
-  );
+  const list = [...rows.values()].sort((a, b) => a.top - b.top || comparePlaces(a.place, b.place));
   for (const row of list) row.lines = codeLines(row, names, context.options.measure);
   moveApart(list);
   const manyRoots = context.roots.length > 1;
@@ -184,14 +182,20 @@ function cutLine(line: string, room: number, measure: Measure): string {
   return shorten(short, room, "code", measure);
 }
 
-/** Keeps the rows' order and gives each the height that its text needs. */
+/** Rows side by side in the drawing share their height; none overlaps another, each has the height of its text. */
 function moveApart(rows: Row[]): void {
+  const need = (row: Row) => (row.lines.length > 1 ? TWO_LINES_H - 4 : ROW_H);
+  rows.forEach((row, i) => {
+    const next = rows[i + 1];
+    if (next && next.top < row.bottom - 1) row.bottom = Math.max(next.top, row.top + need(row));
+  });
   let free = Number.NEGATIVE_INFINITY;
   for (const row of rows) {
-    const need = Math.max(row.lines.length > 1 ? TWO_LINES_H - 4 : ROW_H, row.bottom - row.top);
-    const wanted = (row.top + row.bottom) / 2 - need / 2;
-    row.top = Math.max(wanted, free);
-    row.bottom = row.top + need;
+    const height = Math.max(need(row), row.bottom - row.top);
+    const wanted = row.bottom - row.top < need(row) ? (row.top + row.bottom - height) / 2 : row.top;
+    const top = Math.max(wanted, free);
+    row.bottom = Math.max(top + need(row), Math.min(top + height, row.bottom));
+    row.top = top;
     free = row.bottom + ROW_GAP;
   }
 }

@@ -5,9 +5,9 @@ import { shorten } from "../measure.ts";
 import type { Item } from "../scene.ts";
 import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
-import { overlaps } from "./areas.ts";
 import type { Context } from "./context.ts";
-import { type Course, pointAt, type Rect } from "./wires.ts";
+import type { Free, Rect } from "./rects.ts";
+import { type Course, pointAt } from "./wires.ts";
 
 const MAX_NAME = 150;
 
@@ -50,17 +50,6 @@ function shortNames(names: readonly string[], repeated: boolean): string {
   const stem = (name: string) => name.replace(/\[\d+\]/, "[]");
   if (repeated && names.length > 2 && names.every((name) => stem(name) === stem(first!))) return `${first} … ${last}`;
   return `${first} +${names.length - 1}`;
-}
-
-/** Keeps what is drawn apart: cards, badges, tags and notes already placed. */
-export class Free {
-  private readonly taken: Rect[] = [];
-  add(area: Rect): void {
-    this.taken.push(area);
-  }
-  has(area: Rect): boolean {
-    return !this.taken.some((other) => overlaps(other, area));
-  }
 }
 
 /** Where a box's tag goes: on its wire, just below the card; on the border for the carrier. */

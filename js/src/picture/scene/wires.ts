@@ -5,13 +5,7 @@ import { arrowhead, path, wire } from "../marks.ts";
 import type { Item, Mark } from "../scene.ts";
 import type { Context, RootView } from "./context.ts";
 import { isDimmed, rootsOf } from "./context.ts";
-
-export interface Rect {
-  x: number;
-  y: number;
-  w: number;
-  h: number;
-}
+import type { Rect } from "./rects.ts";
 
 export interface Edge {
   from: number;
@@ -48,14 +42,29 @@ export function wireCourses(
     for (let p = placed.routeStart[e]!; p < placed.routeStart[e + 1]!; p += 2) {
       points.push([placed.route[p]! + shift[0], placed.route[p + 1]! + shift[1]]);
     }
-    const ends = [rects[edge.from]!, rects[edge.to]!] as const;
-    const inner = points.slice(1, -1);
-    return { edge, points: [centreTop(ends[0]), ...inner, centreBottom(ends[1])], ...linesOf(context, edge) };
+    const near = placed.rank[edge.from]! - placed.rank[edge.to]! === 1;
+    const inner = near ? [] : points.slice(1, -1);
+    const ends = [centreTop(rects[edge.from]!), centreBottom(rects[edge.to]!)] as const;
+    return { edge, points: [ends[0], ...inner, ends[1]], ...linesOf(context, edge) };
   });
   spread(courses, rects, "from");
   spread(courses, rects, "to");
   for (const course of courses) straighten(course, rects);
   return courses;
+}
+
+/** Upright pieces of long wires, for what must not stand on them. */
+export function passages(courses: readonly Course[]): Rect[] {
+  const areas: Rect[] = [];
+  for (const { points, roots } of courses) {
+    const half = (roots.length * LINE_GAP) / 2;
+    for (let i = 1; i < points.length; i++) {
+      const [ax, ay] = points[i - 1]!;
+      const [bx, by] = points[i]!;
+      if (Math.abs(ax - bx) < 1 && points.length > 2) areas.push({ x: ax - half, y: by, w: 2 * half, h: ay - by });
+    }
+  }
+  return areas;
 }
 
 const centreTop = (box: Rect): [number, number] => [box.x + box.w / 2, box.y];
@@ -91,12 +100,22 @@ function spread(courses: Course[], rects: readonly Rect[], end: "from" | "to"): 
 
 /** A wire that is nearly straight becomes straight, where both boxes reach that far. */
 function straighten(course: Course, rects: readonly Rect[]): void {
-  if (course.points.length !== 2) return;
+  if (course.points.length !== 2) {
+    upright(course.points);
+    return;
+  }
   const [lower, upper] = course.points as [[number, number], [number, number]];
   const away = upper[0] - lower[0];
   if (away === 0 || Math.abs(away) > NEARLY) return;
   const from = rects[course.edge.from]!;
   if (upper[0] > from.x + 14 && upper[0] < from.x + from.w - 14) lower[0] = upper[0];
+}
+
+/** The ends of a long wire leave and arrive straight up through their own rows. */
+function upright(points: [number, number][]): void {
+  const last = points.length - 1;
+  points[1] = [points[0]![0], points[1]![1]];
+  if (last > 2) points[last - 1] = [points[last]![0], points[last - 1]![1]];
 }
 
 /** Path data through the points, upright at each of them; `dx` shifts one line of a bundle. */
