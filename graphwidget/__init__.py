@@ -116,11 +116,11 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     """Switch tracking on in this shell: what ``%load_ext graphwidget`` calls."""
     from graphwidget.notebook import extension
 
-    extension.load(shell)
+    extension.load_ipython_extension(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Switch tracking off and restore everything: what ``%unload_ext graphwidget`` calls."""
     from graphwidget.notebook import extension
 
-    extension.unload(shell)
+    extension.unload_ipython_extension(shell)

@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
-from graphwidget.model import BackwardCall, Drawing, Finding, Kind, SlotState, Snapshot
+from graphwidget.model import BackwardCall, Drawing, Finding, Forecast, Kind, SlotState, Snapshot
 from graphwidget.render.words import bytes_text, call_text, count, place_text, type_text
 
-__all__ = ["finding_lines", "picture"]
+__all__ = ["finding_lines", "forecast_lines", "picture"]
 
 _MAX_INDENT = 8  # side branches of side branches; deeper ones are drawn at this depth
 _MAX_LABELS = 3
@@ -58,6 +58,29 @@ def finding_lines(finding: Finding) -> Iterator[str]:
         checked = "" if fix.verified else " [not checked]"
         yield f"  fix {number}: {fix.text}{price}{checked}"
         yield from (f"         {line}" for line in fix.edit)
+
+
+def forecast_lines(call: str, forecast: Forecast) -> Iterator[str]:
+    """What a call would do, as plain lines. `call` is how it is written, e.g. ``loss.backward()``."""
+    size = bytes_text(forecast.freed_bytes)
+    slots = count(sum(map(len, forecast.frees.values())), "saved tensor")
+    if forecast.ok is None:
+        yield f"{call}: cannot be known. {forecast.why}"
+    elif forecast.ok:
+        yield f"{call} would succeed: {count(len(forecast.executes), 'node')} would run."
+    else:
+        at = f" at {forecast.fails_at.name}" if forecast.fails_at else ""
+        yield f"{call} would raise{at} ({forecast.word}). {forecast.why}"
+    if forecast.frees:
+        yield f"  frees {slots}, {size} ({bytes_text(forecast.returned_bytes)} come back, the rest has other owners)"
+    elif forecast.ok:
+        yield "  frees nothing"
+    if forecast.reaches:
+        names = [node.labels[0] if node.labels else "an unnamed leaf" for node in forecast.reaches]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        yield f"  changes .grad of {', '.join(names[:8])}{more}"
+    yield from (f"  assumes: {text}" for text in forecast.assumes)
+    yield from (f"  fix: {fix.text}" for fix in forecast.fixes)
 
 
 def _header(snapshot: Snapshot) -> str:

@@ -1,0 +1,320 @@
+"""The functions behind `graphwidget.view`, `snapshot`, `forecast`, `explain` and `track`.
+
+They work in a notebook with the extension, in a script, in a test, in marimo. Misuse is an error that
+names the next step.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+    from torch.autograd.graph import GradientEdge
+
+    from graphwidget.capture.tracker import Tracker
+    from graphwidget.model import Finding, Forecast, Snapshot
+    from graphwidget.notebook.widget import AutogradView
+
+__all__ = ["explain", "forecast", "snapshot", "track", "view"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# The trackers of `track()` that are running, the innermost last.
+_tracking: list[Tracker] = []
+
+
+def _refuses_unknown_options(function: Callable[P, R]) -> Callable[P, R]:
+    """An unknown keyword argument is told apart from the known ones, with the nearest of them."""
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in inspect.signature(function).parameters:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+                raise TypeError(f"{function.__name__}() has no option {name!r}.{hint} {takes}")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def current_tracker() -> Tracker | None:
+    """The tracker that is running: of `track()`, else of the notebook extension."""
+    if _tracking:
+        return _tracking[-1]
+    extension = sys.modules.get("graphwidget.notebook.extension")
+    return extension.current_tracker() if extension is not None else None
+
+
+# -- what can be drawn -----------------------------------------------------------------------------
+
+
+def _tensor_name(tensor: Any) -> str:
+    return f"this {str(tensor.dtype).removeprefix('torch.')} tensor of shape {list(tensor.shape)}"
+
+
+def _check_is_tensor(value: Any, function: str) -> None:
+    """A tensor or a GradientEdge.
+
+    Raises
+    ------
+    TypeError
+        For anything else, with what to pass instead.
+    """
+    import torch
+    from torch.autograd.graph import GradientEdge
+
+    if isinstance(value, (torch.Tensor, GradientEdge)):
+        return
+    call = f"graphwidget.{function}"
+    if isinstance(value, torch.nn.Module):
+        why = f"a module has no graph of its own. Pass what it returns: {call}(model(x))"
+    elif isinstance(value, str):
+        why = f"pass the tensor itself, not its name. Names are for the magic: %graphwidget forecast {value[:40]}"
+    elif isinstance(value, (list, tuple, set, dict)):
+        why = f"pass the tensors one by one: {call}(*losses)"
+    elif type(value).__module__.split(".")[0] == "numpy":
+        why = "arrays have no graph. Compute with tensors: torch.from_numpy(a).requires_grad_()"
+    elif isinstance(value, (int, float, complex)):
+        why = "a number has no graph. Pass the tensor before .item() was called"
+    else:
+        why = "pass a tensor that was computed from one with requires_grad=True"
+    raise TypeError(f"{call}() takes tensors, not {type(value).__name__}: {why}.")
+
+
+def _check_has_graph(value: Any, function: str) -> None:
+    """A tensor with a graph.
+
+    Raises
+    ------
+    TypeError
+        If it is no tensor.
+    ValueError
+        If no gradient flows into it.
+    """
+    _check_is_tensor(value, function)
+    problem = no_grad_reason(value)
+    if problem:
+        raise ValueError(f"graphwidget.{function}(): {problem}")
+
+
+def no_grad_reason(value: Any) -> str:
+    """Why no backward can start at a tensor, with the next step; empty if one can."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.requires_grad:
+        return ""
+    if not (value.is_floating_point() or value.is_complex()):
+        return f"{_tensor_name(value)} carries no gradient; only floating point does. Use x.float() before computing."
+    if torch.is_grad_enabled():
+        cause = "it was made from tensors that do not require grad, under no_grad, or by detach()"
+        step = "Call x.requires_grad_() on an input, or unfreeze a parameter, and compute it again."
+    else:
+        cause = "grad mode is off here"
+        step = "Compute it outside torch.no_grad()."
+    return f"{_tensor_name(value)} does not require grad, so it has no graph: {cause}. {step}"
+
+
+# -- the functions -----------------------------------------------------------------------------------
+
+
+@_refuses_unknown_options
+def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
+    """The autograd graph now, as plain data. Looking at it changes nothing.
+
+    Parameters
+    ----------
+    *tensors
+        Where to start. None: every tensor alive that has a name (in the notebook, or where this is called).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no tensor, or a tensor without a graph.
+    """
+    for tensor in tensors:
+        _check_has_graph(tensor, "snapshot")
+    tracker = current_tracker()
+    if not tensors and tracker is not None:
+        return tracker.snapshot()
+    from graphwidget.notebook import live
+
+    namespace = _caller_namespace()
+    return live.take_graphs(tensors, tracker, namespace) if tensors else live.take_named(namespace)
+
+
+@_refuses_unknown_options
+def forecast(
+    roots: torch.Tensor | GradientEdge | Sequence[torch.Tensor | GradientEdge],
+    *,
+    inputs: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    api: str = "backward",
+    allow_unused: bool = True,
+) -> Forecast:
+    """What a backward call would do, without running anything.
+
+    Parameters
+    ----------
+    roots
+        The tensor or tensors that backward would be called on. One that needs no grad is no misuse: the
+        answer is then that the call would raise, and why.
+    inputs, retain_graph, create_graph
+        As for `torch.autograd.backward`.
+    api
+        ``"backward"`` or ``"grad"``: `torch.autograd.grad` captures a non-leaf input, `backward(inputs=)` runs it.
+    allow_unused
+        Only for ``"grad"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no tensor, no roots at all, or an unknown `api`.
+    """
+    from graphwidget.analysis import engine
+    from graphwidget.notebook.live import take_graphs
+
+    starts = _as_list(roots)
+    ends = None if inputs is None else _as_list(inputs)
+    for tensor in [*starts, *(ends or ())]:
+        _check_is_tensor(tensor, "forecast")
+    if not starts or ends == []:
+        raise ValueError("graphwidget.forecast() needs at least one tensor: graphwidget.forecast(loss).")
+    if api not in ("backward", "grad", "autograd.grad"):
+        raise ValueError(f'graphwidget.forecast(): api is "backward" or "grad", not {api!r}.')
+    if api != "backward" and ends is None:
+        raise ValueError('graphwidget.forecast(): api="grad" needs inputs=, as torch.autograd.grad does.')
+    graph = take_graphs(starts, current_tracker(), _caller_namespace(), inputs=ends or ())
+    answer = engine.forecast(
+        graph,
+        graph.roots,
+        inputs=None if ends is None else graph.inputs,
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        api=api,  # type: ignore[arg-type]
+        allow_unused=allow_unused,
+    )
+    return _with_next_step(answer, [*starts, *(ends or ())])
+
+
+@_refuses_unknown_options
+def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list[Finding]:
+    """What went wrong, or would: who freed it, what carried it over, and the ways out.
+
+    Parameters
+    ----------
+    error_or_tensor
+        An exception from a backward call, a tensor whose backward would raise, or nothing: the last
+        error, else what looks wrong now.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something else, or a tensor without a graph.
+    RuntimeError
+        If nothing is tracked: what was not watched cannot be told.
+    """
+    if error_or_tensor is not None and not isinstance(error_or_tensor, BaseException):
+        _check_has_graph(error_or_tensor, "explain")
+    tracker = current_tracker()
+    if tracker is None:
+        raise RuntimeError(
+            "graphwidget.explain() tells what was recorded, and nothing is: run %load_ext graphwidget before your "
+            "cells, or your code inside `with graphwidget.track():`."
+        )
+    found = list(tracker.findings())
+    if error_or_tensor is None:
+        return found
+    if isinstance(error_or_tensor, BaseException):
+        return [finding for finding in found if _is_of(finding, tracker, error_or_tensor)]
+    from graphwidget.notebook.live import take_graphs
+
+    below = set(take_graphs([error_or_tensor], tracker, {}).uid)
+    return [finding for finding in found if below & {finding.node_uid, *finding.uids}]
+
+
+def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
+    call = next((call for call in tracker.calls if call.n == finding.call), None)
+    return call is not None and call.result == "raised" and call.error == str(error)
+
+
+@_refuses_unknown_options
+def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradView:
+    """The live view: of everything alive, or of the graphs of given tensors.
+
+    Without tensors it is the same widget as that of ``%graphwidget``, however often it is shown.
+
+    Parameters
+    ----------
+    *tensors
+        What to show. They are not kept alive: once they are gone, their last picture stays.
+    height
+        Pixels.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no tensor, or a tensor without a graph.
+    RuntimeError
+        Without tensors, if the extension is not loaded.
+    """
+    for tensor in tensors:
+        _check_has_graph(tensor, "view")
+    from graphwidget.notebook import extension
+
+    return extension.view_of(tensors, current_tracker(), _caller_namespace(), height)
+
+
+@contextmanager
+def track() -> Iterator[Tracker]:
+    """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
+    from graphwidget.analysis import diagnosis, engine
+    from graphwidget.capture import tracker as capture
+
+    # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
+    with capture.track(forecaster=engine.forecast, diagnose=diagnosis.diagnose, depth=4) as tracker:
+        _tracking.append(tracker)
+        try:
+            yield tracker
+        finally:
+            _tracking.remove(tracker)
+
+
+# -- helpers -------------------------------------------------------------------------------------------
+
+
+def _as_list(value: Any) -> list[Any]:
+    """One or several tensors as a list. A GradientEdge is a tuple and yet one thing."""
+    from torch.autograd.graph import GradientEdge
+
+    return list(value) if isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge) else [value]
+
+
+def _caller_namespace() -> dict[str, Any]:
+    """The user's variables: those of the notebook, else those where the public function was called."""
+    extension = sys.modules.get("graphwidget.notebook.extension")
+    loaded = extension.current() if extension is not None else None
+    if loaded is not None:
+        return dict(loaded.shell.user_ns)
+    frame = sys._getframe(3)  # past the public function and its wrapper
+    return {**frame.f_globals, **frame.f_locals}
+
+
+def _with_next_step(answer: Forecast, tensors: Sequence[Any]) -> Forecast:
+    """A forecast that says why no grad arrives also says what to do about it."""
+    if answer.reason != "no_grad":
+        return answer
+    reason = next((text for text in map(no_grad_reason, tensors) if text), "")
+    return replace(answer, why=reason or answer.why)

@@ -1,0 +1,360 @@
+"""What the page may ask for. Each request is answered, whatever happens; nothing is ever evaluated.
+
+A message is ``{"id": 17, "verb": "backward", ...}``: numbers, truth values and one of the `VERBS`,
+checked against what the current picture offered. The answer is ``{"id": 17, "ok": true, "result":
+{...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next": ...}}``. A request that has to
+wait for a running cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]", "seconds": 12}}``.
+
+Messages may be handled in any thread. What runs user code (`backward`, `rebuild`) takes its turn
+(`turns.py`); everything else only reads plain data.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphwidget.analysis import engine, memory
+from graphwidget.model import CellRun, Drawing, Forecast
+from graphwidget.notebook.offers import Offer, Offers
+from graphwidget.notebook.sources import OutOfDate, Source
+from graphwidget.notebook.turns import Job, Turns
+from graphwidget.render.wire import encode
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["VERBS", "Actions", "Refused"]
+
+log = logging.getLogger("graphwidget")
+
+# verb -> the arguments it takes, with their types; a bool may be left out and is then False.
+VERBS: dict[str, dict[str, type]] = {
+    "ping": {},
+    "backward": {"root": int, "retain_graph": bool, "keep_grad": bool},
+    "forecast": {"root": int},
+    "rebuild": {"root": int},
+    "snapshot": {"event": int},
+    "inspect": {"uid": int},
+    "cancel": {"request": int},
+}
+OUT_OF_DATE = "This picture is out of date"
+AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
+LOOK_AGAIN = "Look at the picture again: it shows what is there now."
+MAX_KEPT_BY = 20
+MAX_AFTERWARDS = 300_000  # nodes times roots: the table says what happens to every other root
+
+
+class Refused(Exception):
+    """A request that cannot be served; `next` says what to do instead."""
+
+    def __init__(self, message: str, next: str = "") -> None:
+        super().__init__(message)
+        self.next = next
+
+
+@dataclass(frozen=True)
+class Request:
+    """A message that has been checked."""
+
+    id: int
+    verb: str
+    arguments: dict[str, Any]
+
+
+class Actions:
+    """Serves one view's requests.
+
+    Parameters
+    ----------
+    offers
+        What the picture on the page offers.
+    turns
+        Shared by all views of a kernel.
+    send
+        Sends an answer to the page; must not raise.
+    refresh
+        Draws the picture anew; must not raise.
+    rerun
+        Runs a recorded cell again and returns what it raised; None where no cells are recorded.
+
+    Attributes
+    ----------
+    source
+        Finds tensors and draws; None: there is nothing to act on.
+    """
+
+    def __init__(
+        self,
+        offers: Offers,
+        turns: Turns,
+        send: Callable[[dict[str, Any]], None],
+        refresh: Callable[[], None],
+        *,
+        rerun: Callable[[CellRun], BaseException | None] | None = None,
+    ) -> None:
+        self.source: Source | None = None
+        self._offers = offers
+        self._turns = turns
+        self._send = send
+        self._refresh = refresh
+        self._rerun = rerun
+        self._why_not: str | None = None
+
+    def refuse_all(self, why: str) -> None:
+        """From now on every request is refused with `why`."""
+        self._why_not = why
+
+    def _tracked(self) -> Source:
+        if self.source is None:
+            raise Refused(self._why_not or "Nothing is tracked.", AGAIN)
+        return self.source
+
+    # -- asking and answering ------------------------------------------------------------------------
+
+    def handle(self, message: object) -> None:
+        """Serve one message. Never raises."""
+        number = message.get("id") if isinstance(message, dict) else None
+        id = number if _is_a(number, int) else None
+        try:
+            request = self._checked(message)
+            if request.verb in ("backward", "rebuild"):
+                self._turns.submit(self._job(request))
+            else:
+                self._answer(request)
+        except Refused as refusal:
+            self._refuse(id, refusal)
+        except Exception as error:
+            self._failed(id, error)
+
+    def _checked(self, message: object) -> Request:
+        """The message as a request, if it is one that this side may serve."""
+        sane = isinstance(message, dict) and _is_a(message.get("id"), int) and isinstance(message.get("verb"), str)
+        if not sane or not isinstance(message, dict):
+            raise Refused("This is not a request of graphwidget's page.", "Reload the page.")
+        verb = message["verb"]
+        if verb not in VERBS:
+            raise Refused(f"There is no action {verb[:40]!r}. There are: {', '.join(VERBS)}.", "Reload the page.")
+        if self._why_not is not None:
+            raise Refused(self._why_not, AGAIN)
+        wanted = VERBS[verb]
+        foreign = sorted(str(key)[:40] for key in message.keys() - wanted.keys() - {"id", "verb"})
+        if foreign:
+            raise Refused(f"{verb} takes no argument {foreign[0]!r}.", "Reload the page.")
+        arguments = {name: message.get(name, False if kind is bool else None) for name, kind in wanted.items()}
+        for name, kind in wanted.items():
+            if not _is_a(arguments[name], kind):
+                what = "a whole number" if kind is int else "true or false"
+                raise Refused(f"{verb}: {name} must be {what}.", "Reload the page.")
+        return Request(message["id"], verb, arguments)
+
+    def _answer(self, request: Request) -> None:
+        """Serve a request and answer. Never raises."""
+        try:
+            result = getattr(self, f"_{request.verb}")(**request.arguments)
+            self._send({"id": request.id, "ok": True, "result": result})
+        except Refused as refusal:
+            self._refuse(request.id, refusal)
+        except Exception as error:
+            self._failed(request.id, error)
+
+    def _refuse(self, id: int | None, refusal: Refused) -> None:
+        self._send({"id": id, "ok": False, "error": {"message": str(refusal), "next": refusal.next}})
+
+    def _failed(self, id: int | None, error: Exception) -> None:
+        log.warning("graphwidget: a request failed", exc_info=error)
+        message = f"graphwidget failed: {type(error).__name__}: {error}"
+        self._refuse(id, Refused(message, "Nothing else is affected. Please report it."))
+
+    def _job(self, request: Request) -> Job:
+        offer = self._offer(request.arguments["root"])
+        what = "backward" if request.verb == "backward" else "Rebuild"
+        return Job(
+            request.id,
+            f"{what} of {offer.ref.path or 'a tensor'}",
+            lambda: self._answer(request),
+            lambda behind, seconds: self._send({"id": request.id, "queued": {"behind": behind, "seconds": seconds}}),
+            lambda why: self._refuse(request.id, Refused(why)),
+        )
+
+    def _offer(self, root: int) -> Offer:
+        offer = self._offers.current.get(root)
+        if offer is None:
+            raise Refused(f"{OUT_OF_DATE}: that root is gone, or has been computed anew.", LOOK_AGAIN)
+        return offer
+
+    # -- verbs that only read --------------------------------------------------------------------------
+
+    def _ping(self) -> dict[str, Any]:
+        return {"busy": self._turns.busy}
+
+    def _cancel(self, request: int) -> dict[str, Any]:
+        done = self._turns.cancel(request)
+        if done is False:
+            raise Refused("It is running already.", "Interrupt the kernel to stop it.")
+        if done is None:
+            raise Refused("There is nothing to cancel: that request has been answered.")
+        return {"cancelled": request}
+
+    def _forecast(self, root: int) -> dict[str, Any]:
+        offer, drawing = self._offer(root), self._offers.drawing
+        return {
+            name: _forecast(drawing, engine.forecast(drawing.snapshot, [offer.ref], retain_graph=keep, grad_given=True))
+            for name, keep in (("backward", False), ("retain", True))
+        }
+
+    def _snapshot(self, event: int) -> dict[str, Any]:
+        drawing = self._offers.drawing
+        found = next((e for e in drawing.events if e.id == event), None)
+        if found is None:
+            raise Refused(f"{OUT_OF_DATE}: that moment is not on the timeline.", LOOK_AGAIN)
+        if found.snapshot is None:
+            raise Refused("The graph of that moment was dropped to bound memory.", "Choose a later one.")
+        events = tuple(e for e in drawing.events if e.id <= event)
+        numbers = {e.call for e in events}
+        calls = tuple(call for call in drawing.calls if call.n in numbers)
+        past = Drawing(found.snapshot, calls, events, (), event, drawing.torch)
+        return {"wire": encode(past, event, self._offers.past(found.snapshot))}
+
+    def _inspect(self, uid: int) -> dict[str, Any]:
+        snapshot = self._offers.drawing.snapshot
+        index = snapshot.index_of.get(uid)
+        if index is None:
+            raise Refused(f"{OUT_OF_DATE}: that node is gone.", LOOK_AGAIN)
+        kept_by = [
+            {"path": kept.path, "kind": kept.kind, "nodes": kept.nodes, "bytes": kept.bytes, "also": list(kept.also)}
+            for kept in memory.kept_by(snapshot, index)[:MAX_KEPT_BY]
+        ]
+        slots = snapshot.slots_of(index)
+        storages = [
+            {"slot": slot - slots.start, "owners": list(snapshot.storages[snapshot.slot_storage[slot]].owners)}
+            for slot in slots
+            if snapshot.slot_storage[slot] >= 0
+        ]
+        return {"keptBy": kept_by, "storages": storages}
+
+    # -- verbs that run the user's graph or code ---------------------------------------------------------
+
+    def _backward(self, root: int, retain_graph: bool, keep_grad: bool) -> dict[str, Any]:
+        """The real call, on the tensor that has this root's path now. Its error is a result, not a failure."""
+        offer = self._offer(root)
+        source = self._tracked()
+        tracker, tensor = source.tracker, self._tensor(source, offer)
+        before = {call.n for call in tracker.calls} if tracker else set()
+        raised: dict[str, Any] | None = None
+        try:
+            _run_backward(tensor, retain_graph, source.retaining() if keep_grad else None)
+        except BaseException as error:  # KeyboardInterrupt too: the kernel goes on
+            raised = {"type": type(error).__name__, "message": str(error), "uid": None}
+        finally:
+            del tensor
+        call = next((call for call in tracker.calls if call.n not in before), None) if tracker else None
+        if raised is not None and call is not None:
+            raised["uid"] = call.failed_uid
+        self._refresh()
+        return {
+            "raised": raised,
+            "call": call.n if call else None,
+            "freedSlots": call.freed_slots if call else None,
+            "freedBytes": call.freed_bytes if call else None,
+        }
+
+    def _tensor(self, source: Source, offer: Offer) -> torch.Tensor:
+        try:
+            return source.tensor(offer.ref, offer.uid)
+        except OutOfDate as error:
+            self._refresh()
+            raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
+
+    def _rebuild(self, root: int) -> dict[str, Any]:
+        """Run the cells again that made this root's graph; stop at the first error."""
+        offer = self._offer(root)
+        tracker = self._tracked().tracker
+        if self._rerun is None or tracker is None:
+            raise Refused("Rebuild needs IPython: no cells are recorded here.", "Run your code again.")
+        runs = [tracker.runs.get(run) for run in offer.runs or ()]
+        if not runs or None in runs:
+            raise Refused("Which cells made this graph is not known.", "Run your cells again.")
+        cells: list[int | None] = []
+        error = None
+        for run in _newest_of_each_cell([run for run in runs if run is not None]):
+            cells.append(run.cell)
+            problem = self._rerun(run)
+            if problem is not None:
+                error = f"{type(problem).__name__}: {problem}"
+                break
+        self._refresh()
+        return {"cells": cells, "error": error}
+
+
+def _is_a(value: object, kind: type) -> bool:
+    """JSON's own idea of types: true is not a number. Numbers above 2**53 are none that a page can have."""
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
+    return isinstance(value, kind)
+
+
+def _newest_of_each_cell(runs: list[CellRun]) -> list[CellRun]:
+    """Runs in order; of a cell that ran twice only the last one."""
+    newest = {run.cell_id or run.source: run for run in runs}
+    return sorted(newest.values(), key=lambda run: run.run)
+
+
+def _run_backward(tensor: torch.Tensor, retain_graph: bool, retaining: list[torch.Tensor] | None) -> None:
+    """`tensor.backward()`, with ones for a tensor that is not a scalar.
+
+    `retaining`: put every `.grad` back afterwards, of leaves and of these tensors; None: do not.
+    """
+    import torch
+
+    from graphwidget.capture.torch_internals import grad_mode
+    from graphwidget.notebook.live import leaves_below
+
+    with grad_mode(True), ExitStack() as afterwards:
+        gradient = None if tensor.numel() == 1 and not tensor.is_complex() else torch.ones_like(tensor)
+        if retaining is not None:
+            afterwards.enter_context(_grads_set_aside([*leaves_below(tensor), *retaining]))
+        tensor.backward(gradient, retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _grads_set_aside(tensors: list[torch.Tensor]) -> Iterator[None]:
+    """Let a backward write to fresh `.grad`s, then put the old ones back: the same objects, untouched."""
+    before = [(tensor, tensor.grad) for tensor in tensors]
+    for tensor, _ in before:
+        tensor.grad = None
+    try:
+        yield
+    finally:
+        for tensor, grad in before:
+            tensor.grad = grad
+
+
+def _forecast(drawing: Drawing, forecast: Forecast) -> dict[str, Any]:
+    """A forecast as the page shows it."""
+    snapshot = drawing.snapshot
+    affordable = len(snapshot) * len(snapshot.roots) <= MAX_AFTERWARDS
+    later = engine.afterwards(snapshot, forecast) if affordable else ()
+    return {
+        "ok": forecast.ok,
+        "word": forecast.word,
+        "why": forecast.why,
+        "failsAt": forecast.fails_at.uid if forecast.fails_at else None,
+        "executes": [node.uid for node in forecast.executes],
+        "frees": [
+            [node.uid, saved.slot - snapshot.slot_start[node.index]]
+            for node, slots in forecast.frees.items()
+            for saved in slots
+        ],
+        "freedBytes": forecast.freed_bytes,
+        "returnedBytes": forecast.returned_bytes,
+        "reaches": [node.labels[0] if node.labels else "an unnamed leaf" for node in forecast.reaches],
+        "assumes": list(forecast.assumes),
+        "afterwards": [
+            {"root": ref.path, "backward": then.word, "at": then.fails_at.name if then.fails_at else None}
+            for ref, then in later
+        ],
+    }

@@ -1,0 +1,306 @@
+"""The IPython extension: tells the tracker when cells begin and end, and takes itself away again.
+
+What IPython does that this file has to survive: the cell that loads the extension has an end but no
+beginning; so have empty cells; an end may come without a result; cells run inside cells (magics,
+`run_cell`), also with other cells' numbers; silent code has neither beginning nor end. An exception in
+a callback would overwrite `sys.last_value`, so none gets out.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from graphwidget.analysis import diagnosis, engine
+from graphwidget.capture.tracker import Tracker
+from graphwidget.model import CellRun
+from graphwidget.notebook.magics import Magics
+from graphwidget.notebook.sources import TensorSource, TrackerSource
+from graphwidget.notebook.turns import Turns
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from graphwidget.capture.owners import Search
+    from graphwidget.notebook.widget import AutogradView
+
+__all__ = [
+    "Extension",
+    "current",
+    "current_tracker",
+    "load_ipython_extension",
+    "tracker_of",
+    "unload_ipython_extension",
+    "view_of",
+]
+
+log = logging.getLogger("graphwidget")
+
+UNLOADED = "graphwidget has been unloaded."
+
+_loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()
+
+
+@dataclass(eq=False)
+class _OpenCell:
+    """A cell that is running. `info` is IPython's object that its beginning and its end have in common."""
+
+    info: object
+    number: int | None
+    tracked: bool
+
+
+def _quietly(method: Callable[..., None]) -> Callable[..., None]:
+    """A callback of which nothing gets out, not even an interrupt: the user's cell is not ours to stop."""
+
+    @wraps(method)
+    def safe(self: Extension, *args: Any) -> None:
+        try:
+            method(self, *args)
+        except (Exception, KeyboardInterrupt) as error:
+            self.trouble(error)
+
+    return safe
+
+
+class Extension:
+    """Everything that `%load_ext graphwidget` sets up in one shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.turns = Turns()
+        self.tracker = self._new_tracker()
+        self.on = False
+        self.view: AutogradView | None = None
+        self._open: list[_OpenCell] = []
+        self._rerunning: CellRun | None = None
+        self.magics = Magics(self)
+        # Bound methods are made anew each time they are read; these are the ones to unregister.
+        self._callbacks = {"pre_run_cell": self._pre_run_cell, "post_run_cell": self._post_run_cell}
+
+    def _new_tracker(self) -> Tracker:
+        return Tracker(
+            lambda: self.shell.user_ns,
+            forecaster=engine.forecast,
+            diagnose=diagnosis.diagnose,
+            shell=self.shell,
+            code_names=self._earlier_cell,
+        )
+
+    def _earlier_cell(self, filename: str) -> tuple[int, None, str] | None:
+        """(number, id, source) of a cell that ran before tracking began, by the name it was compiled under."""
+        number = getattr(self.shell.compile, "_filename_map", {}).get(filename)
+        history = getattr(self.shell.history_manager, "input_hist_raw", ())
+        return (number, None, history[number]) if number is not None and 0 < number < len(history) else None
+
+    # -- coming and going ------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Start tracking, also what is left of the cell that runs this."""
+        for event, callback in self._callbacks.items():
+            self.shell.events.register(event, callback)
+        self.magics.register()
+        self.switch_on()
+        self._join_running_cell()
+
+    def unload(self) -> None:
+        """Stop tracking and restore everything that was there before. The view keeps its last picture."""
+        for event, callback in self._callbacks.items():
+            if callback in self.shell.events.callbacks[event]:
+                self.shell.events.unregister(event, callback)
+        self.magics.unregister()
+        self.turns.drop_all(UNLOADED)
+        self.switch_off()
+        if self.view is not None:
+            self.view.stand_still(UNLOADED)
+            self.view = None
+
+    def switch_on(self) -> None:
+        """Record from now on."""
+        if not self.on:
+            self.tracker.start()
+            self.on = True
+
+    def switch_off(self) -> None:
+        """Record nothing more; what was recorded stays."""
+        if self.on:
+            self.on = False
+            self.tracker.stop()
+            for cell in self._open:
+                cell.tracked = False
+
+    def reset(self) -> None:
+        """Forget calls, events and ghosts; go on with what is alive."""
+        was_on = self.on
+        self.switch_off()
+        self.tracker = self._new_tracker()
+        if was_on:
+            self.switch_on()
+        if self.view is not None:
+            self.view.show(self._source())
+
+    def trouble(self, error: BaseException) -> None:
+        """A failure of our own: log it, show it in the widget, go on."""
+        if self.view is not None:
+            self.view.trouble(error)
+        else:
+            log.warning("graphwidget: %s", error, exc_info=error)
+
+    # -- cells -------------------------------------------------------------------------------------------
+
+    @_quietly
+    def _pre_run_cell(self, info: Any) -> None:
+        self._begin(info, info.raw_cell, info.cell_id, info.store_history, info.transformed_cell)
+
+    def _begin(
+        self,
+        info: object,
+        source: str,
+        cell_id: str | None,
+        numbered: bool,
+        code: str | None,
+        frame: FrameType | None = None,
+    ) -> None:
+        counter = self.shell.execution_count - bool(numbered)
+        again, self._rerunning = self._rerunning, None
+        if again is not None:
+            number, cell_id = again.cell, again.cell_id
+        elif numbered:
+            number = counter
+        else:
+            # The body of a cell magic, or code that a cell runs through IPython: part of that cell.
+            number = self._open[-1].number if self._open else None
+        self.turns.cell_begins(info, f"In[{number}]" if number is not None else "the running cell")
+        self._open.append(_OpenCell(info, number, tracked=self.on))
+        if self.on:
+            name = self.shell.compile.get_code_name(source, code or source, counter)
+            self.tracker.begin_cell(number, source, cell_id=cell_id, filename=name, code=code, frame=frame)
+
+    @_quietly
+    def _post_run_cell(self, result: Any) -> None:
+        info = getattr(result, "info", None)
+        error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
+        at = self._position(info)
+        if at is None:
+            return
+        ended, self._open = self._open[at:], self._open[:at]
+        try:
+            for cell in reversed(ended):
+                if cell.tracked:
+                    self.tracker.end_cell(error)
+        finally:
+            self.turns.cell_ends(ended[0].info, interrupted=isinstance(error, KeyboardInterrupt))
+
+    def _position(self, info: object) -> int | None:
+        """Which running cell ended. Those above it never said that they did."""
+        for at in range(len(self._open) - 1, -1, -1):
+            if self._open[at].info is info:
+                return at
+        # No result at all: the innermost. The cell that loaded us had no beginning, so nobody knows its info.
+        if self._open and (info is None or self._open[-1].info is _LOADING):
+            return len(self._open) - 1
+        return None
+
+    def _join_running_cell(self) -> None:
+        """Begin the cell that is loading us: what it makes from here on has places, too."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and not (
+            frame.f_globals is self.shell.user_global_ns and frame.f_code.co_name == "<module>"
+        ):
+            frame = frame.f_back
+        history = getattr(self.shell.history_manager, "input_hist_raw", None)
+        if frame is None or not history or self.shell.execution_count != len(history):
+            return
+        try:
+            self._begin(_LOADING, history[-1], None, True, None, frame)
+        except Exception as error:
+            self.trouble(error)
+
+    def rerun(self, run: CellRun) -> BaseException | None:
+        """Run a recorded cell again under its own number; returns what it raised."""
+        self._rerunning = run
+        try:
+            result = self.shell.run_cell(run.source, store_history=False, cell_id=run.cell_id)
+        finally:
+            self._rerunning = None
+        return result.error_before_exec or result.error_in_exec
+
+    # -- views -------------------------------------------------------------------------------------------
+
+    def _source(self) -> TrackerSource:
+        return TrackerSource(self.tracker, lambda: self.shell.user_ns, self.shell)
+
+    def search(self) -> Search:
+        """Every path to a tensor; for looking names up. Drop it before user code runs."""
+        return self._source().search()
+
+    def shared_view(self) -> AutogradView:
+        """The one widget of this tracker, made when it is first asked for and again after `close()`."""
+        from graphwidget.notebook.widget import AutogradView
+
+        if self.view is None or self.view.closed:
+            self.view = AutogradView(self._source(), self.turns, rerun=self.rerun)
+        return self.view
+
+
+_LOADING = object()
+
+
+def current() -> Extension | None:
+    """The extension of the running shell."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    return _loaded.get(shell) if shell is not None else None
+
+
+def current_tracker() -> Tracker | None:
+    """The tracker of the running shell, if it is on."""
+    extension = current()
+    return extension.tracker if extension is not None and extension.on else None
+
+
+def tracker_of(shell: Any) -> Tracker:
+    """The tracker that `load_ipython_extension` started in `shell`."""
+    return _loaded[shell].tracker
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Start tracking in `shell`. Loading twice changes nothing."""
+    if shell not in _loaded:
+        extension = _loaded[shell] = Extension(shell)
+        extension.load()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Stop tracking in `shell` and restore everything. Without a load it does nothing."""
+    extension = _loaded.pop(shell, None)
+    if extension is not None:
+        extension.unload()
+
+
+def view_of(tensors: Sequence[Any], tracker: Tracker | None, namespace: Mapping[str, Any], height: int) -> AutogradView:
+    """The shared view, or a view of given tensors."""
+    from graphwidget.notebook.widget import AutogradView
+
+    extension = current()
+    if not tensors:
+        if tracker is None:
+            raise RuntimeError(
+                "graphwidget.view() shows what is tracked, and nothing is: run %load_ext graphwidget, "
+                "or pass tensors: graphwidget.view(loss)."
+            )
+        if extension is not None and extension.tracker is tracker:
+            view = extension.shared_view()
+            view.height = height
+            return view
+        return AutogradView(TrackerSource(tracker, lambda: namespace), height=height)
+    source = TensorSource(tensors, tracker, namespace)
+    if extension is None:
+        return AutogradView(source, height=height)
+    return AutogradView(source, extension.turns, rerun=extension.rerun, height=height)

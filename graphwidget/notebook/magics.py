@@ -1,0 +1,172 @@
+"""The line magic ``%graphwidget``: the view, the findings and forecasts from the keyboard."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphwidget.notebook.extension import Extension
+
+__all__ = ["Magics"]
+
+NAME = "graphwidget"
+VERBS = {
+    "show": "the live view, here (also without a word)",
+    "on": "record again",
+    "off": "record nothing more; what was recorded stays",
+    "explain": "[NAME] what went wrong, or would",
+    "forecast": "NAME [--retain-graph] what NAME.backward() would do",
+    "text": "the picture as plain text",
+    "svg": "the picture as a static image",
+    "reset": "forget calls and ghosts, go on with what is alive",
+}
+RETAIN = "--retain-graph"
+USAGE = "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | text | svg | reset]"
+
+
+class Magics:
+    """Registers the magic and its completer, and takes both away again."""
+
+    def __init__(self, extension: Extension) -> None:
+        self.extension = extension
+        self.shell: Any = extension.shell
+
+    def register(self) -> None:
+        def graphwidget(line: str) -> None:
+            self.run(line)
+
+        graphwidget.__doc__ = f"{USAGE}\n\n" + "\n".join(f"{verb:10}{what}" for verb, what in VERBS.items())
+        self.shell.register_magic_function(graphwidget, "line", NAME)
+        self.shell.set_hook("complete_command", self.complete, str_key=f"%{NAME}")
+
+    def unregister(self) -> None:
+        self.shell.magics_manager.magics["line"].pop(NAME, None)
+        completers = self.shell.strdispatchers.get("complete_command")
+        if completers is not None:
+            completers.strs.pop(f"%{NAME}", None)
+
+    def run(self, line: str) -> None:
+        """Do what the line says.
+
+        Raises
+        ------
+        UsageError
+            If it says something else; the message names the next step.
+        """
+        verb, _, rest = line.strip().partition(" ")
+        verb, rest = verb or "show", rest.strip()
+        if verb not in VERBS:
+            near = difflib.get_close_matches(verb, VERBS, 1)
+            hint = f" Did you mean `%graphwidget {near[0]}`?" if near else ""
+            raise _usage(f"There is no `%graphwidget {verb}`.{hint}\n{USAGE}")
+        if rest and verb not in ("explain", "forecast"):
+            raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{rest}`.\n{USAGE}")
+        getattr(self, f"_{verb}")(*((rest,) if verb in ("explain", "forecast") else ()))
+
+    def complete(self, _shell: Any, event: Any) -> list[str]:
+        """Words for the tab key. Never raises."""
+        words = event.line.split()
+        position = len(words) - (0 if event.line.endswith(" ") else 1)
+        if position <= 1:
+            return list(VERBS)
+        if words[1] == "forecast":
+            return [*self._names(), RETAIN]
+        return self._names() if words[1] == "explain" else []
+
+    # -- the verbs -------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        from IPython.display import display
+
+        display(self.extension.shared_view())
+
+    def _on(self) -> None:
+        self.extension.switch_on()
+        print("graphwidget is recording.")
+
+    def _off(self) -> None:
+        self.extension.switch_off()
+        print("graphwidget records nothing more. `%graphwidget on` goes on.")
+
+    def _reset(self) -> None:
+        self.extension.reset()
+        print("graphwidget has forgotten what happened so far.")
+
+    def _text(self) -> None:
+        from graphwidget.render import text
+
+        print(text.picture(replace(self.extension.tracker.drawing(), busy=None)))
+
+    def _svg(self) -> None:
+        from IPython.display import SVG, display
+
+        from graphwidget.render import picture
+
+        display(SVG(picture.to_svg(self.extension.tracker.drawing())))
+
+    def _explain(self, rest: str) -> None:
+        from graphwidget import api
+        from graphwidget.render.text import finding_lines
+
+        _refuse_options(rest, ())
+        found = api.explain(self._tensor(rest)) if rest else api.explain()
+        lines = [line for finding in found for line in finding_lines(finding)]
+        print("\n".join(lines) if lines else "Nothing is wrong, as far as was recorded.")
+
+    def _forecast(self, rest: str) -> None:
+        from graphwidget import api
+        from graphwidget.render.text import forecast_lines
+
+        words = rest.split()
+        retain = RETAIN in words
+        name = " ".join(word for word in words if word != RETAIN)
+        _refuse_options(name, (RETAIN,))
+        if not name:
+            raise _usage(f"Which tensor? `%graphwidget forecast NAME`. {self._hint('')}")
+        option = "retain_graph=True" if retain else ""
+        answer = api.forecast(self._tensor(name), retain_graph=retain)
+        print("\n".join(forecast_lines(f"{name}.backward({option})", answer)))
+
+    # -- names -----------------------------------------------------------------------------------------
+
+    def _tensor(self, name: str) -> Any:
+        """The tensor at a path: looked up among what was found, never evaluated."""
+        import torch
+
+        value = self.shell.user_ns.get(name)
+        if value is None:
+            value = self.extension.search().tensor_at(name)
+        if value is None:
+            raise _usage(f"There is no tensor `{name}`. {self._hint(name)}")
+        if not isinstance(value, torch.Tensor):
+            raise _usage(f"`{name}` is no tensor but a {type(value).__name__}. {self._hint(name)}")
+        if not value.requires_grad:
+            from graphwidget.api import no_grad_reason
+
+            raise _usage(f"`{name}`: {no_grad_reason(value)}")
+        return value
+
+    def _names(self) -> list[str]:
+        return [holding.path for holding in self.extension.search().holdings if not holding.is_leaf]
+
+    def _hint(self, name: str) -> str:
+        names = self._names()
+        near = difflib.get_close_matches(name, names, 3, 0.5) or names[:3]
+        return f"There is: {', '.join(near)}." if near else "No variable holds a graph: run the forward pass first."
+
+
+def _refuse_options(words: str, known: tuple[str, ...]) -> None:
+    for word in words.split():
+        if word.startswith("-"):
+            near = difflib.get_close_matches(word, known, 1)
+            hint = f"Did you mean `{near[0]}`?" if near else USAGE
+            raise _usage(f"There is no option `{word}`. {hint}")
+
+
+def _usage(message: str) -> Exception:
+    """IPython prints it without a traceback."""
+    from IPython.core.error import UsageError
+
+    return UsageError(message)

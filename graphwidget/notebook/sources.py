@@ -1,0 +1,156 @@
+"""What a view shows: everything the tracker knows, or the graphs of given tensors.
+
+A source also finds the tensor behind a root again when a button asks for it. It keeps no tensor alive.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphwidget.model import Drawing, TensorRef
+
+if TYPE_CHECKING:
+    import torch
+
+    from graphwidget.capture.identity import Identity
+    from graphwidget.capture.owners import Search
+    from graphwidget.capture.tracker import Tracker
+
+__all__ = ["OutOfDate", "Source", "TensorSource", "TrackerSource"]
+
+SEARCH_S = 0.5  # a click may take longer to find its tensor than a cell's end may
+
+
+class OutOfDate(LookupError):
+    """What the page asked about is not there any more."""
+
+
+class Source(Protocol):
+    """Where a view gets its picture from."""
+
+    tracker: Tracker | None
+
+    def drawing(self) -> Drawing:
+        """The picture now."""
+
+    def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
+        """The tensor of a root, if it is still the one with node `uid`.
+
+        Raises
+        ------
+        OutOfDate
+            If it is gone or has another graph now.
+        """
+
+    def retaining(self) -> list[torch.Tensor]:
+        """Non-leaf tensors whose `.grad` a backward writes too, as far as they can be found."""
+
+
+class TrackerSource:
+    """Everything alive that the user can name."""
+
+    def __init__(self, tracker: Tracker, namespace: Callable[[], Mapping[str, Any]], shell: Any = None) -> None:
+        self.tracker: Tracker | None = tracker
+        self._tracker = tracker
+        self._namespace = namespace
+        self._shell = shell
+
+    def drawing(self) -> Drawing:
+        return self._tracker.drawing()
+
+    def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
+        search = self.search()
+        for path in ref.paths:
+            tensor = search.tensor_at(path)
+            if tensor is not None and _node_uid(tensor, self._tracker.identity) == uid:
+                return tensor
+        raise OutOfDate(f"`{ref.path}` is gone, or has been computed anew.")
+
+    def retaining(self) -> list[torch.Tensor]:
+        return _retaining(holding.tensor for holding in self.search().holdings if not holding.is_leaf)
+
+    def search(self) -> Search:
+        """Every path to a tensor. It holds them: drop it before user code runs."""
+        from graphwidget.capture import owners
+
+        return owners.find(dict(self._namespace()), shell=self._shell, budget_s=SEARCH_S)
+
+
+class TensorSource:
+    """The graphs of given tensors, as long as one of them lives; then the last picture stays.
+
+    A weak reference to a leaf could make `module.to()` fail (torch swaps no tensor that has one), so a
+    leaf that was passed is drawn once and not followed.
+    """
+
+    def __init__(self, tensors: Sequence[Any], tracker: Tracker | None, namespace: Mapping[str, Any]) -> None:
+        import torch
+
+        from graphwidget.capture.identity import Identity
+
+        self.tracker = tracker
+        self._identity = tracker.identity if tracker is not None else Identity()
+        self._namespace = namespace
+        self._refs = [weakref.ref(t) for t in tensors if isinstance(t, torch.Tensor) and not t.is_leaf]
+        self._last = self._draw(tensors)
+
+    def drawing(self) -> Drawing:
+        alive = self._alive()
+        if alive:
+            self._last = self._draw(alive)
+        elif self.tracker is not None:
+            self._last = self._with_story(self._last)
+        return self._last
+
+    def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
+        for tensor in self._alive():
+            if _node_uid(tensor, self._identity) == uid:
+                return tensor
+        raise OutOfDate(f"`{ref.path or 'this tensor'}` is gone.")
+
+    def retaining(self) -> list[torch.Tensor]:
+        return _retaining(self._alive())
+
+    def _alive(self) -> list[torch.Tensor]:
+        return [tensor for ref in self._refs if (tensor := ref()) is not None]
+
+    def _draw(self, tensors: Sequence[Any]) -> Drawing:
+        import torch
+
+        from graphwidget.notebook.live import take_graphs
+
+        snapshot = take_graphs(tensors, self.tracker, self._namespace, identity=self._identity)
+        return self._with_story(Drawing(snapshot, torch=torch.__version__))
+
+    def _with_story(self, drawing: Drawing) -> Drawing:
+        """Calls, events and findings, where somebody records them."""
+        if self.tracker is None:
+            return drawing
+        events = self.tracker.events
+        here = drawing.snapshot.index_of.keys()
+        findings = [f for f in self.tracker.findings() if not here.isdisjoint({f.node_uid, *f.uids})]
+        return replace(
+            drawing,
+            calls=self.tracker.calls,
+            events=events,
+            findings=tuple(findings),
+            current_event=events[-1].id if events else -1,
+            busy=self.tracker.busy,
+        )
+
+
+def _node_uid(tensor: torch.Tensor, identity: Identity) -> int:
+    """Uid of a tensor's node."""
+    from graphwidget.capture.snapshot import take
+
+    snapshot = take([tensor], identity=identity, slots=False)
+    return snapshot.uid[snapshot.roots[0].node] if snapshot.roots and snapshot.roots[0].node >= 0 else -1
+
+
+def _retaining(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    from graphwidget.capture import torch_internals as internals
+
+    return [t for t in tensors if not internals.maybe_stale_view(t) and internals.retains_grad(t)]
