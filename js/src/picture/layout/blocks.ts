@@ -18,7 +18,13 @@ export interface Blocks {
 /** Rows from which on the main line is pinned straight; a small picture looks better balanced. */
 const PIN_ROWS = 24;
 
-export function* makeBlocks(layered: Layered, order: Order, previous: Float64Array | null): Generator<void, Blocks> {
+/** `lines`: where a long edge comes in and a long edge goes out of a box, the three make one line. */
+export function* makeBlocks(
+  layered: Layered,
+  order: Order,
+  previous: Float64Array | null,
+  lines = false,
+): Generator<void, Blocks> {
   const { items, up, down } = layered;
   const mainUp = new Int32Array(items);
   const mainDown = new Int32Array(items);
@@ -30,6 +36,10 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
   yield;
   chooseMain(layered, order, down, height, mainDown);
   yield;
+  if (lines) {
+    preferLines(layered, up, mainUp, mainDown);
+    preferLines(layered, down, mainDown, mainUp);
+  }
   const above = new Int32Array(items).fill(-1);
   const below = new Int32Array(items).fill(-1);
   const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, depth, above, below) : -1;
@@ -38,6 +48,25 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
     alignRow(layered, order, r, mainUp, mainDown, above, below, seen);
     if (r % 1024 === 0) yield;
   }
+  return numberBlocks(above, below, foot);
+}
+
+/** Every item of a block that `drifts` becomes a block of its own. */
+export function cutBlocks(blocks: Blocks, drifts: Uint8Array): Blocks {
+  const items = blocks.of.length;
+  const above = new Int32Array(items).fill(-1);
+  const below = new Int32Array(items).fill(-1);
+  for (let v = 0; v < items; v++) {
+    if (blocks.below[v] < 0 || drifts[blocks.of[v]]) continue;
+    below[v] = blocks.below[v];
+    above[below[v]] = v;
+  }
+  return numberBlocks(above, below, blocks.spine < 0 ? -1 : blocks.head[blocks.spine]);
+}
+
+/** `spine`: any item of the spine, -1: none. */
+function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Blocks {
+  const items = above.length;
   const of = new Int32Array(items);
   const head = new Int32Array(items);
   let count = 0;
@@ -48,7 +77,7 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
       of[v] = count++;
     }
   }
-  return { count, of, head, below, spine: foot < 0 ? -1 : of[foot] };
+  return { count, of, head, below, spine: spine < 0 ? -1 : of[spine] };
 }
 
 /** Most boxes on a path from an item upwards (or downwards), itself included. */
@@ -86,6 +115,15 @@ function chooseMain(layered: Layered, order: Order, links: Layered["up"], length
     }
     if (equals > 1) best = equals % 2 ? middleOf(order, links, a, b, length, length[best]) : -1;
     main[v] = best;
+  }
+}
+
+/** A box whose line goes on as a long edge on the other side takes a long edge on this side too, if there is one. */
+function preferLines(layered: Layered, links: Layered["up"], main: Int32Array, other: Int32Array): void {
+  const { items, box } = layered;
+  for (let v = 0; v < items; v++) {
+    if (box[v] < 0 || other[v] < 0 || box[other[v]] >= 0) continue;
+    for (let k = links.start[v]; k < links.start[v + 1]; k++) if (box[links.item[k]] < 0) main[v] = links.item[k];
   }
 }
 

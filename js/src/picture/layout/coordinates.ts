@@ -3,7 +3,7 @@
  * projection: once pushing only to the right, once only to the left, and the mean of both, which keeps all gaps and
  * favours no side. The spine is pinned, so that a deep graph does not drift.
  */
-import type { Blocks } from "./blocks.ts";
+import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { collect } from "./types.ts";
@@ -23,10 +23,9 @@ interface Forces {
 }
 
 /** x of every item. `previous`: x of old items, NaN for new ones. */
-export function* placeBlocks(
+export function* placeItems(
   layered: Layered,
   order: Order,
-  blocks: Blocks,
   width: Float32Array,
   nodesep: number,
   previous: Float64Array | null,
@@ -34,15 +33,60 @@ export function* placeBlocks(
   const { items, box } = layered;
   const itemWidth = new Float64Array(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
+  const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
+  let field = yield* makeField(
+    layered,
+    order,
+    yield* makeBlocks(layered, order, previous),
+    itemWidth,
+    nodesep,
+    previous,
+  );
+  // Blocks that each reach into the rows of the next can push one another away like stairs. Lines that run along
+  // long edges rarely do; single items cannot.
+  if (driftingBlocks(field, limit)) {
+    const lines = yield* makeBlocks(layered, order, previous, true);
+    field = yield* makeField(layered, order, lines, itemWidth, nodesep, previous);
+    const drifting = driftingBlocks(field, limit);
+    if (drifting) {
+      field = yield* makeField(layered, order, cutBlocks(lines, drifting), itemWidth, nodesep, previous);
+    }
+  }
+  return yield* relax(field);
+}
+
+/** Blocks with everything that acts on them. */
+interface Field {
+  blocks: Blocks;
+  forces: Forces;
+  /** Fixed x, NaN: free to move. */
+  pin: Float64Array;
+  low: Float64Array;
+  high: Float64Array;
+}
+
+function* makeField(
+  layered: Layered,
+  order: Order,
+  blocks: Blocks,
+  itemWidth: Float64Array,
+  nodesep: number,
+  previous: Float64Array | null,
+): Generator<void, Field> {
   const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep);
-  const pin = findPins(blocks, previous, items);
-  const x = new Float64Array(blocks.count);
-  const wish = new Float64Array(blocks.count);
-  const scratch = new Float64Array(blocks.count);
+  const pin = findPins(blocks, previous, layered.items);
   const low = new Float64Array(blocks.count);
   const high = new Float64Array(blocks.count);
   findBounds(forces, pin, low, high);
   yield;
+  return { blocks, forces, pin, low, high };
+}
+
+/** Pulls and projects, round by round. */
+function* relax({ blocks, forces, pin, low, high }: Field): Generator<void, Float64Array> {
+  const x = new Float64Array(blocks.count);
+  const wish = new Float64Array(blocks.count);
+  const scratch = new Float64Array(blocks.count);
   for (let round = 0; round < ROUNDS; round++) {
     for (let b = 0; b < blocks.count; b++) {
       let want = 0;
@@ -58,9 +102,31 @@ export function* placeBlocks(
     project(forces, wish, x, scratch);
     yield;
   }
-  const result = new Float64Array(items);
-  for (let v = 0; v < items; v++) result[v] = x[blocks.of[v]];
+  const result = new Float64Array(blocks.of.length);
+  for (let v = 0; v < result.length; v++) result[v] = x[blocks.of[v]];
   return result;
+}
+
+function widestRow({ rows, start }: Layered, itemWidth: Float64Array, nodesep: number): number {
+  let widest = 0;
+  for (let r = 0; r < rows; r++) {
+    let width = 0;
+    for (let v = start[r]; v < start[r + 1]; v++) width += itemWidth[v] + nodesep;
+    if (width > widest) widest = width;
+  }
+  return widest;
+}
+
+/** 1 for blocks that cannot come within `limit` of the spine; null if there are none, or no spine. */
+function driftingBlocks({ blocks, low, high }: Field, limit: number): Uint8Array | null {
+  if (blocks.spine < 0) return null;
+  let drifting: Uint8Array | null = null;
+  for (let b = 0; b < blocks.count; b++) {
+    if (low[b] <= limit && high[b] >= -limit) continue;
+    drifting ??= new Uint8Array(blocks.count);
+    drifting[b] = 1;
+  }
+  return drifting;
 }
 
 function* findForces(

@@ -5,8 +5,7 @@
  *
  * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
  */
-import { makeBlocks } from "./blocks.ts";
-import { placeBlocks } from "./coordinates.ts";
+import { placeItems } from "./coordinates.ts";
 import { direct } from "./direct.ts";
 import { makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
@@ -39,8 +38,7 @@ export function* layoutSlices(input: LayoutInput): Generator<void, LayoutOutput>
     previous: input.previous ? perItem(layered.box, input.previous.x, Number.NaN, Float64Array) : null,
   };
   const order = yield* orderRows(layered, bonds);
-  const blocks = yield* makeBlocks(layered, order, bonds.previous);
-  const itemX = yield* placeBlocks(layered, order, blocks, input.width, input.nodesep, bonds.previous);
+  const itemX = yield* placeItems(layered, order, input.width, input.nodesep, bonds.previous);
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   return finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);

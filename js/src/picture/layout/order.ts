@@ -63,47 +63,98 @@ function* walkOrder(layered: Layered): Generator<void, Order> {
   return { item, position };
 }
 
-/** Rows first + 1 to last - 1 may change (also the outer ones at the ends of the graph). Keeps the best order met. */
+/**
+ * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
+ * and down, and swaps neighbours; what it changed is kept region by region, where it is no worse than before.
+ */
 function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Generator<void, void> {
   const { start } = layered;
-  const count = () => {
-    let total = 0;
-    for (let r = first; r < last; r++) total += crossingsBelow(layered, order, r);
-    return total;
-  };
-  let best = count();
-  if (best === 0) return;
+  const crossings = new Int32Array(last - first + 1);
+  const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0 };
+  let total = 0;
+  for (let r = first; r < last; r++) total += recount(tangle, r);
   const from = start[first];
   const to = start[last + 1];
-  let kept = order.item.slice(from, to);
   // Small tangles are worth many tries, large ones are not.
-  const tries = Math.max(4, Math.min(24, Math.round(200000 / (to - from))));
-  let idle = 0;
-  for (let sweep = 0; sweep < tries && best > 0 && idle < 4; sweep++) {
-    const downwards = sweep % 2 === 0;
-    let work = 0;
-    for (let step = 0; step <= last - first; step++) {
-      const r = downwards ? first + step : last - step;
-      if (start[r + 1] - start[r] < 2) continue;
-      sortByBarycentre(layered, order, r, downwards);
-      if (bonds.lane || bonds.previous) keepBonds(layered, order, bonds, r);
-      work += start[r + 1] - start[r];
-      if (work > SLICE) {
-        work = 0;
-        yield;
-      }
-    }
-    yield* swapNeighbours(layered, order, bonds, first, last);
-    const crossings = count();
-    idle++;
-    if (crossings < best) {
-      best = crossings;
-      kept = order.item.slice(from, to);
-      idle = 0;
+  const tries = Math.max(4, Math.min(16, Math.round(100000 / (to - from))));
+  for (let step = 0, idle = 0; step < tries && total > 0 && idle < 2; step++) {
+    const before = order.item.slice(from, to);
+    const counted = crossings.slice();
+    yield* sweep(tangle, step % 2 === 0);
+    yield* sweep(tangle, step % 2 === 1);
+    yield* swapNeighbours(tangle);
+    const gain = keepBetterRegions(tangle, before, counted);
+    total -= gain;
+    idle = gain > 0 ? 0 : idle + 1;
+  }
+}
+
+/** Rows that are being untangled; `crossings[r - first]` lie between row r and row r + 1. */
+interface Tangle {
+  layered: Layered;
+  order: Order;
+  bonds: Bonds;
+  first: number;
+  last: number;
+  crossings: Int32Array;
+  /** Items looked at since the last pause. */
+  work: number;
+}
+
+function recount(tangle: Tangle, r: number): number {
+  if (r < tangle.first || r >= tangle.last) return 0;
+  const count = crossingsBelow(tangle.layered, tangle.order, r);
+  tangle.crossings[r - tangle.first] = count;
+  return count;
+}
+
+/** Sorts every row that has crossings towards the row that was last sorted. */
+function* sweep(tangle: Tangle, downwards: boolean): Generator<void, void> {
+  const { layered, order, bonds, first, last, crossings } = tangle;
+  const { start } = layered;
+  for (let step = 1; step <= last - first; step++) {
+    const r = downwards ? first + step : last - step;
+    if (crossings[(downwards ? r - 1 : r) - first] === 0 || start[r + 1] - start[r] < 2) continue;
+    sortByBarycentre(layered, order, r, downwards);
+    if (bonds.lane || bonds.previous) keepBonds(layered, order, bonds, r);
+    recount(tangle, r - 1);
+    recount(tangle, r);
+    tangle.work += start[r + 1] - start[r];
+    if (tangle.work > SLICE) {
+      tangle.work = 0;
+      yield;
     }
   }
-  order.item.set(kept, from);
-  for (let r = first; r <= last; r++) renumber(layered, order, r);
+}
+
+/**
+ * Runs of changed rows are independent of one another. Each keeps its new order if that has no more crossings than
+ * `before`, and is put back otherwise. Returns how many crossings were saved.
+ */
+function keepBetterRegions(tangle: Tangle, before: Int32Array, counted: Int32Array): number {
+  const { layered, order, first, last, crossings } = tangle;
+  const { start } = layered;
+  const from = start[first];
+  const changed = (r: number) => {
+    for (let i = start[r]; i < start[r + 1]; i++) if (order.item[i] !== before[i - from]) return true;
+    return false;
+  };
+  let gain = 0;
+  for (let r = first; r <= last; r++) {
+    if (!changed(r)) continue;
+    let end = r + 1;
+    while (end <= last && changed(end)) end++;
+    let saved = 0;
+    for (let g = Math.max(first, r - 1); g < Math.min(end, last); g++)
+      saved += counted[g - first] - crossings[g - first];
+    if (saved < 0) {
+      order.item.set(before.subarray(start[r] - from, start[end] - from), start[r]);
+      for (let k = r; k < end; k++) renumber(layered, order, k);
+      for (let g = Math.max(first, r - 1); g < Math.min(end, last); g++) crossings[g - first] = counted[g - first];
+    } else gain += saved;
+    r = end;
+  }
+  return gain;
 }
 
 function renumber(layered: Layered, order: Order, r: number): void {
@@ -198,18 +249,15 @@ function sortOnPlaces(
 }
 
 /** Swaps neighbours in a row where that removes crossings, up to a few rounds. */
-function* swapNeighbours(
-  layered: Layered,
-  order: Order,
-  bonds: Bonds,
-  first: number,
-  last: number,
-): Generator<void, void> {
-  let work = 0;
+function* swapNeighbours(tangle: Tangle): Generator<void, void> {
+  const { layered, order, bonds, first, last, crossings } = tangle;
+  const { start } = layered;
   for (let round = 0; round < 3; round++) {
     let changed = false;
     for (let r = first; r <= last; r++) {
-      for (let i = layered.start[r]; i + 1 < layered.start[r + 1]; i++) {
+      if ((r === first || crossings[r - 1 - first] === 0) && crossings[r - first] === 0) continue;
+      let swapped = false;
+      for (let i = start[r]; i + 1 < start[r + 1]; i++) {
         const v = order.item[i];
         const w = order.item[i + 1];
         if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) <= 0) continue;
@@ -217,11 +265,16 @@ function* swapNeighbours(
         order.item[i + 1] = v;
         order.position[w]--;
         order.position[v]++;
+        swapped = true;
+      }
+      if (swapped) {
+        recount(tangle, r - 1);
+        recount(tangle, r);
         changed = true;
       }
-      work += layered.start[r + 1] - layered.start[r];
-      if (work > SLICE) {
-        work = 0;
+      tangle.work += start[r + 1] - start[r];
+      if (tangle.work > SLICE) {
+        tangle.work = 0;
         yield;
       }
     }

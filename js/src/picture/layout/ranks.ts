@@ -45,19 +45,36 @@ export function longestPath(graph: Directed, rank: Int32Array): void {
   }
 }
 
-/** Moves a box with at least as many users as targets down to its nearest user, losses first. */
+/**
+ * Moves boxes down to their nearest user, losses first, where no more edges get longer than shorter. What hangs on a
+ * box by its only user (a parameter and its preparation, a whole branch from inputs) comes along and counts nothing.
+ */
 export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array | null): void {
-  const { order, users, targets } = graph;
+  const { order, users } = graph;
+  const anchors = countAnchors(graph);
   for (let i = order.length - 1; i >= 0; i--) {
     const v = order[i];
     const first = users.start[v];
     const end = users.start[v + 1];
-    if (first === end || end - first < targets.start[v + 1] - targets.start[v]) continue;
-    if (kept && kept[v] >= 0) continue;
+    if (first === end || end - first < anchors[v] || (kept && kept[v] >= 0)) continue;
     let lowest = rank[users.item[first]];
     for (let k = first + 1; k < end; k++) if (rank[users.item[k]] < lowest) lowest = rank[users.item[k]];
     rank[v] = lowest - 1;
   }
+}
+
+/** Targets of each box that do not merely hang on it. */
+function countAnchors(graph: Directed): Int32Array {
+  const { n, order, users } = graph;
+  const anchors = new Int32Array(n);
+  for (let i = 0; i < n; i++) {
+    const v = order[i];
+    const first = users.start[v];
+    const end = users.start[v + 1];
+    if (end - first === 1 && anchors[v] === 0) continue;
+    for (let k = first; k < end; k++) anchors[users.item[k]]++;
+  }
+  return anchors;
 }
 
 /** Removes rows that nobody stands in. */
