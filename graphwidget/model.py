@@ -213,6 +213,8 @@ class NodeFacts:
         CopySlices, arguments of a checkpoint.
     refuses_inputs
         For a re-entrant checkpoint: a call in progress uses `inputs=`, so that it would refuse any call nested in it.
+    nested_grads
+        For a re-entrant checkpoint: storages (indices) of `.grad`s to which its own backward may add in place.
     """
 
     class_name: str = ""
@@ -236,6 +238,7 @@ class NodeFacts:
     hook_effect: str = ""
     operands: tuple[int, ...] = ()
     refuses_inputs: bool = False
+    nested_grads: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,6 +561,7 @@ Reason = Literal[
     "not_differentiable",
     "checkpoint",
     "overlap",
+    "raises",  # Python code in the graph whose source says so
 ]
 
 

@@ -131,6 +131,8 @@ def _refused_at_once(
         for tensor in tensors:
             if not tensor.requires_grad:
                 return Forecast(False, "no_grad", why=f"{what}{_called(tensor)} does not require grad")
+            if tensor.problem == "no_grad_view" and what:
+                continue  # as an input it is merely not part of the graph
             if tensor.problem and tensor.problem.startswith("no_grad_view"):
                 return Forecast(False, "no_grad", why=f"{what}{_called(tensor)} is a view that was made under no_grad")
             if tensor.problem:

@@ -7,7 +7,7 @@ which nothing can be known.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from graphwidget.model import Kind, NodeFacts, Reason, SlotState, Snapshot
 
@@ -20,6 +20,7 @@ UNDEFINED, MAYBE, DEFINED = 0, 1, 2
 _UNSEEN_COPY_SLICES = NodeFacts(released=None, inner_stale=None)
 _UNSEEN_CUSTOM = NodeFacts()
 _NOTHING = NodeFacts()
+_RAISES: Final = "raises"  # the one effect whose outcome is certain
 
 
 class Stop(NamedTuple):
@@ -74,7 +75,9 @@ class Rules:
         """Pre-hooks run before everything else, also on a node that is only captured."""
         facts = self.facts(node)
         if facts.hook_effect:
-            return Stop(None, f"a hook on {self._name(node)} {facts.hook_effect}")
+            # A leaf's hook may be one that runs only after a gradient was added.
+            surely = facts.hook_effect == _RAISES and self.snapshot.kind[node] != Kind.ACCUMULATE
+            return Stop(_RAISES if surely else None, f"a hook on {self._name(node)} {facts.hook_effect}")
         if facts.hooks > facts.hooks_plain:
             self._assume(f"The hooks on {self._name(node)} neither raise nor change this graph.")
         return None
@@ -144,15 +147,16 @@ class Rules:
         facts = self.facts(node)
         if facts.reentrant_checkpoint:
             return self._reentrant_checkpoint(node, facts)
+        surely = _RAISES if facts.effect == _RAISES else None
         if facts.effect and facts.reads_saved is not True:
-            return Stop(None, f"{self._name(node)} {facts.effect}")
+            return Stop(surely if facts.reads_saved is False else None, f"{self._name(node)} {facts.effect}")
         stop = None if facts.reads_saved is False else self._slots(node)
         if stop is None and facts.released and facts.reads_saved is not False:
             stop = Stop("freed", "its (empty) saved tensors were freed by an earlier call")
         if stop and stop.reason and facts.reads_saved is None:
             return Stop(None, f"whether {self._name(node)} reads its saved tensors cannot be known")
         if stop is None and facts.effect:
-            return Stop(None, f"{self._name(node)} {facts.effect}")
+            return Stop(surely, f"{self._name(node)} {facts.effect}")
         if stop is None and not facts.plain:
             self._assume(f"{self._name(node)} runs Python code that neither raises nor changes this graph.")
         return stop
@@ -169,6 +173,8 @@ class Rules:
             return Stop(None, f"the checkpointed function {facts.effect}")
         if not facts.plain:
             self._assume_recompute(node)
+        for storage in facts.nested_grads:
+            self._grads_written.setdefault(storage, False)
         return None
 
     def _slots(self, node: int) -> Stop | None:

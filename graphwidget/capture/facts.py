@@ -168,6 +168,10 @@ class Facts:
                 if state != "ok":
                     entry["argument_state"] = state
                     break
+        if nested:
+            grads = [ti.leaf_and_grad(t)[1] for t in around if ti.requires_grad(t) and not ti.is_view(t)]
+            found = [ti.storage_of(grad) for grad in grads if grad is not None]
+            entry["nested_grads"] = self._indices([key for key, _ in filter(None, found)])
         found = [ti.storage_of(tensor) for tensor in held]
         entry["operands"] = () if nested else self._indices([key for key, _ in filter(None, found)])
 

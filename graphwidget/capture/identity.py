@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from graphwidget.model import Snapshot
 
@@ -45,7 +46,7 @@ class Identity:
         nodes: Sequence[Any],
         numbers: Sequence[int],
         names: Sequence[str],
-        edges: Sequence[Sequence[tuple[Any, int]]] = (),
+        edges: tuple[Sequence[int], Sequence[int]] | None = None,
         previous: Snapshot | None = None,
     ) -> list[int]:
         """Uids of the nodes of one walk.
@@ -55,7 +56,7 @@ class Identity:
         nodes, numbers, names
             The nodes with their sequence numbers and names. All must be alive together.
         edges
-            `next_functions` of each node: decides which of two equal keys is the one known already.
+            Where each node leads, in compressed rows (starts, targets): decides which of two equal keys is the one known already.
         previous
             The last snapshot, for the same purpose.
         """
@@ -103,12 +104,21 @@ class Identity:
         return uid
 
     def _marked(self, node: Any) -> int:
-        mark = ti.memory_of_node(node)
-        uid: int | None = mark.get("uid")
+        marks = self._marks(node)
+        uid = marks.get(self)
         if uid is None:
-            uid = mark["uid"] = self._next
+            uid = marks[self] = self._next
             self._next += 1
         return uid
+
+    @staticmethod
+    def _marks(node: Any) -> WeakKeyDictionary[Identity, int]:
+        """What every identity that ever told this node apart by a mark calls it."""
+        memory = ti.memory_of_node(node)
+        marks: WeakKeyDictionary[Identity, int] | None = memory.get("uids")
+        if marks is None:
+            marks = memory["uids"] = WeakKeyDictionary()
+        return marks
 
     def _tell_apart(
         self,
@@ -116,23 +126,23 @@ class Identity:
         keys: list[int],
         uids: list[int],
         skip: set[int],
-        edges: Sequence[Sequence[tuple[Any, int]]],
+        edges: tuple[Sequence[int], Sequence[int]] | None,
         previous: Snapshot | None,
     ) -> None:
         groups: dict[int, list[int]] = {}
         for i, key in enumerate(keys):
             if i not in skip:
                 groups.setdefault(key, []).append(i)
-        index = {node: i for i, node in enumerate(nodes)}
         for key, members in groups.items():
             if len(members) < 2 and key not in self._shared_keys:
                 continue
-            fresh = [i for i in members if "uid" not in ti.memory_of_node(nodes[i])]
+            fresh = [i for i in members if self not in self._marks(nodes[i])]
             if key not in self._shared_keys:
                 self._shared_keys.add(key)
                 old = self._known[key]
-                first = next((i for i in fresh if _same_edges(i, old, index, uids, edges, previous)), fresh[0])
-                ti.memory_of_node(nodes[first])["uid"] = old
+                if fresh:
+                    first = next((i for i in fresh if _same_edges(i, old, uids, edges, previous)), fresh[0])
+                    self._marks(nodes[first])[self] = old
             for i in members:
                 uids[i] = self._marked(nodes[i])
 
@@ -146,14 +156,14 @@ class Identity:
 def _same_edges(
     i: int,
     uid: int,
-    index: dict[Any, int],
     uids: list[int],
-    edges: Sequence[Sequence[tuple[Any, int]]],
+    edges: tuple[Sequence[int], Sequence[int]] | None,
     previous: Snapshot | None,
 ) -> bool:
     """Whether node `i` leads to the same nodes as `uid` did in the previous snapshot: edges never change."""
     at = None if previous is None else previous.index_of.get(uid)
-    if previous is None or at is None or not edges:
+    if previous is None or at is None or edges is None:
         return False
     before = [previous.uid[j] for j in previous.next(at)]
-    return before == [uids[index[node]] for node, _ in edges[i] if node is not None]
+    starts, targets = edges
+    return before == [uids[j] for j in targets[starts[i] : starts[i + 1]]]

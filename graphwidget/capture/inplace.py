@@ -36,12 +36,20 @@ _ALIASES = {
     "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__idiv__": "div_",
     "__setitem__": "__setitem__",
 }  # fmt: skip
-# What the hidden node keeps of its arguments: nothing; the first operand if the target needs a gradient;
-# the first operand in any case; the result. Every other operation may keep any of its tensors.
-_NOTHING = frozenset({"add_", "sub_", "zero_", "fill_", "copy_", "neg_", "sin_", "cos_", "detach_", "abs_", "square_"})
+# What the hidden node keeps besides a copy of the target of its own: nothing; the first operand if the target
+# needs a gradient; the first operand in any case; the result; perhaps any tensor among its operands.
+# Every other operation may keep its operands or its result.
+_NOTHING = frozenset(
+    "add_ sub_ zero_ fill_ copy_ neg_ sin_ cos_ detach_ abs_ square_ log_ log2_ log10_ log1p_ erf_ floor_ ceil_ round_ "
+    "trunc_ sign_ uniform_ normal_ random_ bernoulli_ exponential_".split()
+)
 _OPERAND_IF_TARGET = frozenset({"mul_"})
-_OPERAND = frozenset({"div_"})
-_RESULT = frozenset({"exp_", "tanh_", "sigmoid_", "relu_", "sqrt_"})
+_OPERAND = frozenset({"div_", "masked_fill_"})
+_RESULT = frozenset("exp_ exp2_ expm1_ tanh_ sigmoid_ relu_ sqrt_ rsqrt_ reciprocal_ tan_".split())
+_PERHAPS_OPERANDS = frozenset(
+    "__setitem__ clamp_ clamp_min_ clamp_max_ lerp_ addcmul_ addcdiv_ index_add_ index_copy_ index_fill_ scatter_ "
+    "scatter_add_ masked_scatter_ index_put_ threshold_ hardtanh_ triu_ tril_".split()
+)
 
 
 @dataclass(frozen=True)
@@ -171,7 +179,7 @@ class Watch(TorchFunctionMode):
         if not (in_place or name == "__set__") or not internals.is_tensor(target):
             return func(*args, **kwargs)
         needed_grad = internals.requires_grad(target)
-        view = internals.is_view(target)
+        view = internals.is_view(target) or name == "__setitem__"  # which makes a view of its own
         before = _versions(name, args, kwargs) if view else []
         result = func(*args, **kwargs)
         if needed_grad and not internals.requires_grad(target):
@@ -186,6 +194,8 @@ def _versions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[
     if name in _NOTHING:
         return []
     others: list[Any] = [*args[1:], *kwargs.values()]
+    if name == "lerp_" and not internals.is_tensor((others + [None, None])[1]):
+        return []  # a number as weight: the other end is not needed
     if name == "__setitem__":  # only a tensor among the indices is kept, never the value
         others = list(args[1]) if isinstance(args[1], tuple) else [args[1]]
     return [(other, internals.version(other)) for other in others if internals.is_tensor(other)]
@@ -193,8 +203,7 @@ def _versions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[
 
 def _note_write(name: str, target: Any, before: list[tuple[torch.Tensor, int]], needed_grad: bool) -> None:
     base = internals.base(target)
-    if base is None:
-        return
+    base = target if base is None else base
     node = internals.grad_fn(base)  # the base is no view: reading its history rebuilds nothing
     if node is None or type(node).__name__ != "CopySlices" or write_of(node) is not None:
         return
@@ -205,7 +214,7 @@ def _note_write(name: str, target: Any, before: list[tuple[torch.Tensor, int]], 
     if name in _RESULT:
         if needed_grad:
             operands.append(_Operand.of(target, internals.version(target), True))
-    elif name not in _NOTHING | _OPERAND | _OPERAND_IF_TARGET and name != "__setitem__":
+    elif name not in _NOTHING | _OPERAND | _OPERAND_IF_TARGET | _PERHAPS_OPERANDS:
         operands.append(_Operand.of(target, internals.version(target), False))
     internals.memory_of_node(node)[_WRITE] = Write(tuple(operands), overlap=_overlaps(base) or _overlaps(target))
 

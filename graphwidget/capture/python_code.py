@@ -48,6 +48,7 @@ _EFFECTS = {
     "set_": "replaces the memory of a tensor",
     "resize_": "replaces the memory of a tensor",
 }
+_RAISES = "raises"
 _WRITES = "writes into a tensor in place"
 _CHANGES_GRAD = "changes a tensor's gradient or data"
 _OWN_RESULT = ("clone", "detach", "contiguous")  # `.detach()` shares memory, but not the history
@@ -277,7 +278,7 @@ class _Visitor:
             if self.maybe:
                 self.plain = False
             else:
-                self._has("raises")
+                self._has(_RAISES)
         elif isinstance(node, ast.Try):
             self.plain = False
             self._branch(node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers))
@@ -411,11 +412,11 @@ class _Visitor:
         if isinstance(node, ast.Name):
             self.helpers[node.id] = callee.__code__
         read = read_function(callee, self.depth + 1)
-        if read.effect:
+        if read.effect and not (read.effect == _RAISES and self.maybe):
             self._has(read.effect)
         if read.reads_saved is not False:
             self.reads_saved = self.reads_saved or None
-        return read.plain or bool(read.effect)
+        return read.plain or bool(read.effect and self.effect)
 
     # -- what is known about values
 

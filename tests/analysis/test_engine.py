@@ -299,9 +299,19 @@ def test_hooks_that_were_not_read_are_an_assumption_and_those_with_effects_unkno
     assert "hooks on mul" in forecast(shot, [ref(shot, "mul")]).assumes[0]
     shot = graph(N("mul", "w", facts=NodeFacts(hooks=1, hooks_plain=1)), leaf("w"))
     assert forecast(shot, [ref(shot, "mul")]).assumes == ()
-    shot = graph(N("mul", "w", facts=NodeFacts(hooks=1, hook_effect="raises")), leaf("w"))
+    shot = graph(N("mul", "w", facts=NodeFacts(hooks=1, hook_effect="calls backward itself")), leaf("w"))
     told = forecast(shot, [ref(shot, "mul")])
-    assert told.ok is None and told.why == "a hook on mul raises"
+    assert told.ok is None and told.why == "a hook on mul calls backward itself"
+
+
+def test_code_that_raises_whatever_happens_is_certain_except_in_a_leafs_hook():
+    raising = NodeFacts(hooks=1, hook_effect="raises")
+    shot = graph(N("mul", "w", facts=raising), leaf("w"))
+    assert forecast(shot, [ref(shot, "mul")]).reason == "raises"
+    shot = graph(N("mul", "w"), N("w", kind=Kind.ACCUMULATE, seq=-1, facts=raising))
+    assert forecast(shot, [ref(shot, "mul")]).ok is None
+    shot = graph(N("fn", "w", kind=CUSTOM, facts=NodeFacts(effect="raises", reads_saved=False)), leaf("w"))
+    assert forecast(shot, [ref(shot, "fn")]).reason == "raises"
 
 
 # --- checkpoints
