@@ -219,6 +219,9 @@ class Writes:
 
     def watch(self, search: Search) -> None:
         """Watch the tensors that `search` found instead of those watched so far."""
+        armed = self._armed.get(threading.get_ident())
+        if armed:  # in the middle of a line, before a backward call in it
+            self._add(self.where(), armed[-1].statement.text, self._changes(), armed[-1].statement.optimizer)
         self._notice_left_out()
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))

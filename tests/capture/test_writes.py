@@ -207,6 +207,16 @@ def test_a_line_left_out_by_sampling_is_compared_again_once_something_changed(no
     assert len(notebook.seen()) >= 2
 
 
+def test_a_search_in_the_middle_of_a_line_loses_no_write(notebook):
+    module = type(sys)("library")
+    exec("def touch(t):\n    t.add_(1)\n    again()", vars(module))
+    module.again = lambda: notebook.writes.watch(owners.find(notebook.namespace))
+    notebook.namespace.update(touch=module.touch, torch=torch)
+    notebook.run("t = torch.ones(2)")
+    notebook.run("a = 1\ntouch(t)")
+    assert notebook.seen() == [(2, 2, ("t",))]
+
+
 def test_calls_order_writes_among_backward_calls():
     n = [0]
     notebook = Notebook()
