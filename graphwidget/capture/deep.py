@@ -13,6 +13,7 @@ few milliseconds after its last owner has gone. Graphs with paths of less than 2
 
 from __future__ import annotations
 
+import atexit
 import functools
 import queue
 import sys
@@ -122,6 +123,8 @@ def _wrappers_last() -> bool:
 def _drop() -> None:
     while True:
         nodes = _dropped.get()
+        if nodes is None:
+            return
         del nodes
 
 
@@ -132,5 +135,14 @@ def _start_thread() -> None:
     """The thread must be there before anything dies: while something dies none can be started."""
     global _thread
     if _thread is None or not _thread.is_alive():
+        if _thread is None:
+            atexit.register(_stop_thread)
         _thread = threading.Thread(target=_drop, name="graphwidget-drop", daemon=True)
         _thread.start()
+
+
+def _stop_thread() -> None:
+    """At exit: a thread that is stopped inside torch's destructors ends the process with an abort."""
+    _dropped.put(None)
+    if _thread is not None:
+        _thread.join(timeout=30)

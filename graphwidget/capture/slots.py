@@ -25,6 +25,9 @@ from . import torch_internals as ti
 
 __all__ = ["SlotColumns", "Tables"]
 
+_version, _requires_grad, _nbytes = ti.version, ti.requires_grad, ti.nbytes
+_dtype, _shape, _untyped_storage = ti.dtype, ti.shape, ti.untyped_storage
+
 HELD, FREED, STALE, PACKED, UNSAVED, UNKNOWN = (int(state) for state in SlotState)
 _DETACHED = -2  # told apart from STALE only until it is written down
 
@@ -104,6 +107,19 @@ class SlotColumns:
         self.storage: list[int] = []
         self.freed: list[int] = []
         self.version: list[int] = []
+        # Bound once: they run eight times a slot.
+        self._name, self._state, self._dtype, self._shape = (
+            self.name.append,
+            self.state.append,
+            self.dtype.append,
+            self.shape.append,
+        )
+        self._bytes, self._storage, self._freed_by, self._version = (
+            self.bytes.append,
+            self.storage.append,
+            self.freed.append,
+            self.version.append,
+        )
         self.detached: dict[int, str] = {}  # node -> slot name
         self.packed: dict[int, list[Any]] = {}  # node -> unpack hooks of its packed slots
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
@@ -171,9 +187,8 @@ class SlotColumns:
                 if data is None or slot.unpack_hook is not None:
                     self._slot(node, slot, saved, shown)
                     continue
-                # The common case, written out: a call per slot would cost half as much again.
-                version = ti.version(data)
-                if version == 0 and ti.requires_grad(data):
+                version = _version(data)
+                if version == 0 and _requires_grad(data):  # the common case: no further call
                     state = HELD
                 else:
                     state = self._held(node, slot, data, saved, shown, version)
@@ -341,30 +356,35 @@ class SlotColumns:
         self.version.append(-1)
 
     def _write(self, name: int, state: int, data: Any, version: int, shown: str) -> None:
+        """A slot with a tensor in it. Written out because it runs once a slot of a graph of any size."""
         if state == _DETACHED:
             self.detached.setdefault(self._now[0], shown)
             state = STALE
         tables = self.tables
-        size = -1
         try:
-            storage = ti.untyped_storage(data)
+            storage = _untyped_storage(data)
             key = storage._cdata
-            at = tables.storages.get(key)
-            if at is None:
+            at = tables.storages.get(key, -1)
+            if at < 0:
                 at = tables.storages[key] = len(tables.storage_bytes)
                 tables.storage_bytes.append(storage.nbytes())
-                tables.storage_version.append(max(version, 0))
-            size = ti.nbytes(data)
+                tables.storage_version.append(version)
+            size = _nbytes(data)
         except Exception:  # sparse, nested or functional: no storage of its own
-            at = -1
-        self.name.append(name)
-        self.state.append(state)
-        self.dtype.append(tables.dtype(data))
-        self.shape.append(tables.shape(data))
-        self.bytes.append(size if size >= 0 else ti.bytes_of(data))
-        self.storage.append(at)
-        self.freed.append(-1)
-        self.version.append(version if state in (HELD, UNKNOWN) else -1)
+            at, size = -1, ti.bytes_of(data)
+        dtype = tables.dtypes.get(_dtype(data), -1)
+        self._dtype(dtype if dtype >= 0 else tables.dtype(data))
+        try:
+            shape = tables.shapes.get(_shape(data), -1)
+        except TypeError:  # a length that is not one number
+            shape = -1
+        self._shape(shape if shape >= 0 else tables.shape(data))
+        self._name(name)
+        self._state(state)
+        self._bytes(size)
+        self._storage(at)
+        self._freed_by(-1)
+        self._version(version if state == HELD or state == UNKNOWN else -1)
 
 
 def _on_another_thread(work: Callable[[], None]) -> None:

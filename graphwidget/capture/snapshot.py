@@ -118,7 +118,6 @@ class _Reader:
         self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive meanwhile
         self.nodes: list[Any] = []
         self.index: dict[Any, int] = {}
-        self.edges: list[Any] = []
         self.numbers: list[int] = []
         self.names: list[str] = []
         self.kinds = bytearray()
@@ -176,7 +175,7 @@ class _Reader:
     def walk(self) -> None:
         """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
         nodes, index = self.nodes, self.index
-        edges, numbers, names, kinds = self.edges, self.numbers, self.names, self.kinds
+        numbers, names, kinds = self.numbers, self.names, self.kinds
         edge_to, edge_nr, ends = self.edge_to, self.edge_nr, self.edge_start
         types: dict[type, tuple[Any, Any, str | None, int]] = {}
         for node in nodes:  # grows while it is read
@@ -185,12 +184,10 @@ class _Reader:
             if spec is None:
                 spec = types[cls] = ti.node_readers(cls)
             next_of, number_of, name, kind = spec
-            following = next_of(node)
-            edges.append(following)
             numbers.append(number_of(node))
             names.append(ti.name_of(node) if name is None else name)
             kinds.append(kind)
-            for after, nr in following:
+            for after, nr in next_of(node):
                 if after is not None:
                     at = index.get(after)
                     if at is None:
@@ -200,7 +197,7 @@ class _Reader:
                     edge_nr.append(nr)
             ends.append(len(edge_to))
         make_safe_to_drop(nodes, numbers, ends, edge_to)
-        self.uids = self.identity.assign(nodes, numbers, names, edges, self.previous)
+        self.uids = self.identity.assign(nodes, numbers, names, (ends, edge_to), self.previous)
 
     def read_slots(self, wanted: bool) -> None:
         if wanted:

@@ -14,7 +14,9 @@ modified.
 
 from __future__ import annotations
 
+import dis
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -317,10 +319,23 @@ def saves_nothing(node: Any) -> bool:
     cls = getattr(type(node), "_forward_cls", None)
     if cls is None:
         return False
-    found = [getattr(cls, name, None) for name in ("forward", "setup_context")]
-    codes = [getattr(function, "__code__", None) for function in found if function is not None]
-    named = [name for code in codes if code is not None for name in code.co_names]
-    return None not in codes and "save_for_backward" not in named
+    setup = getattr(cls, "setup_context", None)
+    own_setup = setup is not getattr(torch.autograd.Function, "setup_context", None)
+    return _never_saves(setup if own_setup else getattr(cls, "forward", None))
+
+
+def _never_saves(function: Any) -> bool:
+    """Whether a function uses its first argument, the context, for attributes only, `save_for_backward` not among them."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
+        return False
+    context = code.co_varnames[0]
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
+    for step, after in itertools.pairwise([*steps, steps[-1]]):
+        named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if context in named and (step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname):
+            return False
+    return True
 
 
 def node_that_saved_a_view() -> Any:
