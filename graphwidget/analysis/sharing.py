@@ -74,7 +74,7 @@ def border(snapshot: Snapshot, part: Collection[int]) -> list[int]:
     inside = bytearray(len(snapshot))
     for node in part:
         inside[node] = 1
-    found = set()
+    found: set[int] = set()
     edge_start, edge_to = snapshot.edge_start, snapshot.edge_to
     for node in range(len(snapshot)):
         if not inside[node]:
