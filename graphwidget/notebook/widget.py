@@ -194,6 +194,15 @@ class AutogradView(anywidget.AnyWidget):
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         self._actions.handle(content)
 
+    def _send(self, msg: Any, buffers: Any = None) -> None:
+        """Send as ipywidgets does, and stay reachable in a subshell while a cell runs.
+
+        ipykernel (7.4) routes a comm's messages to the shell that last sent on it: after an update from a
+        cell, every click would wait for the main thread, unanswered, even one that only asks.
+        """
+        super()._send(msg, buffers)
+        getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+
     def _reply(self, content: dict[str, Any]) -> None:
         try:
             self.send(content)

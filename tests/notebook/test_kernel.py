@@ -1,0 +1,188 @@
+"""The extension in a real kernel, spoken to as a page would: comm messages, also while a cell runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+TIMEOUT = 60
+
+FORWARD = """
+import torch
+torch.set_num_threads(1)
+t, a = torch.rand(3, 4, requires_grad=True), torch.rand(4, requires_grad=True)
+y = t @ a
+loss = (y * y).sum()
+"""
+
+
+class Page:
+    """The page's side of one kernel: runs cells, sends requests, remembers what came."""
+
+    def __init__(self, client) -> None:
+        self.client = client
+        self.messages: list[dict] = []
+        self.comm = ""
+        self.state: dict = {}
+
+    def send_cell(self, code: str) -> str:
+        return self.client.execute(code)
+
+    def cell(self, code: str) -> dict:
+        """Run a cell; returns the reply's content."""
+        request = self.send_cell(code)
+        reply = self.client.get_shell_msg(timeout=TIMEOUT)
+        while reply["parent_header"].get("msg_id") != request:
+            reply = self.client.get_shell_msg(timeout=TIMEOUT)
+        self.pump(lambda m: m["msg_type"] == "status" and m["content"]["execution_state"] == "idle"
+                  and m["parent_header"].get("msg_id") == request)  # fmt: skip
+        return reply["content"]
+
+    def pump(self, until) -> dict:
+        """Receive until a message fits."""
+        end = time.monotonic() + TIMEOUT
+        while time.monotonic() < end:
+            message = self.client.get_iopub_msg(timeout=TIMEOUT)
+            self.messages.append(message)
+            content = message["content"]
+            if message["msg_type"] == "comm_open" and "wire" in content["data"].get("state", {}):
+                self.comm, self.state = content["comm_id"], dict(content["data"]["state"])
+            if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm:
+                if content["data"].get("method") == "update":
+                    self.state.update(content["data"]["state"])
+            if until(message):
+                return message
+        raise AssertionError("nothing came")
+
+    def ask(self, id: int, verb: str, **arguments) -> None:
+        content = {"comm_id": self.comm, "data": {"method": "custom", "content": {"id": id, "verb": verb, **arguments}}}
+        self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
+
+    def answer(self, id: int) -> dict:
+        """The next message about request `id`: an answer, or that it is queued."""
+
+        def fits(message: dict) -> bool:
+            data = message["content"].get("data", {})
+            return message["msg_type"] == "comm_msg" and data.get("content", {}).get("id") == id
+
+        return self.pump(fits)["content"]["data"]["content"]
+
+    def picture(self) -> dict:
+        """The state the page shows: the wire message with the delta applied to what these tests look at."""
+        wire = json.loads(self.state["wire"])
+        delta = json.loads(self.state["delta"]) if self.state["delta"] else {}
+        states = list(wire["slotState"])
+        for start, digits in delta.get("slotState", []):
+            states[start : start + len(digits)] = digits
+        return {**wire, **delta, "slotState": "".join(states), "strings": wire["strings"] + delta.get("strings", [])}
+
+    def root(self, path: str) -> dict:
+        picture = self.picture()
+        return next(root for root in picture["roots"] if picture["strings"][root["path"]] == path)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=TIMEOUT)
+    try:
+        page = Page(client)
+        assert page.cell("%load_ext graphwidget")["status"] == "ok"
+        assert page.cell(FORWARD + "%graphwidget")["status"] == "ok"
+        yield page
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def test_the_view_comes_with_a_picture_and_with_text(page: Page) -> None:
+    shown = next(m for m in page.messages if m["msg_type"] == "display_data")["content"]["data"]
+    assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == page.comm
+    assert "MvBackward0  y  In[2]:5" in shown["text/plain"]
+    assert page.root("loss")["alive"] is True
+    assert "1" not in page.picture()["slotState"]
+
+
+def test_a_cell_that_calls_backward_updates_the_picture(page: Page) -> None:
+    page.cell(FORWARD + "loss.backward()")
+    picture = page.picture()
+    assert picture["calls"][-1]["result"] == "ok"
+    assert set(picture["slotState"]) == {"1"} and picture["held"] == 0
+    assert picture["status"]["state"] == "idle" and page.state["busy"] == ""
+
+
+def test_a_click_runs_backward_and_a_second_one_shows_the_error(page: Page) -> None:
+    page.cell(FORWARD)
+    page.ask(1, "backward", root=page.root("loss")["id"], retain_graph=False, keep_grad=False)
+    first = page.answer(1)
+    assert first["ok"] and first["result"]["raised"] is None and first["result"]["freedSlots"] > 0
+    assert set(page.picture()["slotState"]) == {"1"}
+    page.ask(2, "backward", root=page.root("loss")["id"], retain_graph=False, keep_grad=False)
+    second = page.answer(2)
+    assert second["ok"] and "second time" in second["result"]["raised"]["message"]
+    assert second["result"]["raised"]["uid"] in [call["failedUid"] for call in page.picture()["calls"]]
+    assert page.cell("assert t.grad is not None; import sys; assert not hasattr(sys, 'last_value')")["status"] == "ok"
+
+
+def test_a_click_during_a_cell_is_queued_and_runs_after_it(page: Page) -> None:
+    page.cell(FORWARD)
+    id = page.root("loss")["id"]
+    request = page.send_cell("import time\ntime.sleep(1.5)\nduring = t.grad")
+    page.pump(lambda m: m["msg_type"] == "execute_input" and m["parent_header"]["msg_id"] == request)
+    subshell = page.client.session.msg("create_subshell_request")
+    page.client.control_channel.send(subshell)
+    while True:
+        reply = page.client.control_channel.get_msg(timeout=TIMEOUT)
+        if reply["parent_header"]["msg_id"] == subshell["header"]["msg_id"]:
+            break
+    content = {"id": 3, "verb": "backward", "root": id, "retain_graph": True, "keep_grad": False}
+    message = page.client.session.msg("comm_msg", {"comm_id": page.comm, "data": {"method": "custom", "content": content}})
+    message["header"]["subshell_id"] = reply["content"]["subshell_id"]
+    page.client.shell_channel.send(message)
+    queued = page.answer(3)
+    assert queued["queued"]["behind"].startswith("In[")
+    done = page.answer(3)
+    assert done["ok"] and done["result"]["raised"] is None
+    assert page.cell("assert during is None and t.grad is not None")["status"] == "ok"
+
+
+def test_a_long_cell_updates_the_view_while_it_runs(page: Page) -> None:
+    page.cell(FORWARD)
+    before = len(page.messages)
+    page.cell("import time\nfor i in range(30):\n    (t @ a).sum().backward()\n    time.sleep(0.02)")
+    updates = [
+        m for m in page.messages[before:]
+        if m["msg_type"] == "comm_msg" and m["content"]["data"].get("method") == "update"
+    ]  # fmt: skip
+    assert 2 <= len(updates) <= 12
+    assert page.state["busy"] == ""
+
+
+def test_rebuild_runs_the_cells_again_that_made_the_graph(page: Page) -> None:
+    page.cell(FORWARD)
+    page.cell("loss.backward()")
+    root = page.root("loss")
+    assert root["cells"] is not None
+    page.ask(4, "rebuild", root=root["id"])
+    answer = page.answer(4)
+    assert answer["ok"] and answer["result"] == {"cells": root["cells"], "error": None}
+    assert page.root("loss")["alive"] and page.cell("loss.backward()")["status"] == "ok"
+
+
+def test_foreign_messages_get_an_error_and_change_nothing(page: Page) -> None:
+    before = page.picture()
+    page.ask(5, "evaluate", code="1 + 1")
+    page.ask(6, "backward", root=10**9)
+    assert "There is no action" in page.answer(5)["error"]["message"]
+    assert "out of date" in page.answer(6)["error"]["message"]
+    assert page.picture() == before
+
+
+def test_unloading_leaves_the_picture_and_refuses_clicks(page: Page) -> None:
+    page.cell("%unload_ext graphwidget")
+    assert page.picture()["status"]["state"] == "off" and page.picture()["n"] > 0
+    page.ask(7, "ping")
+    assert "unloaded" in page.answer(7)["error"]["message"]
