@@ -151,9 +151,12 @@ class Meeting:
 
     @property
     def carried_state(self) -> bool:
-        """The carrier was made in an earlier iteration of the loop that both calls are in."""
+        """The line that made the carrier in an earlier iteration has made its successor in this one."""
         made = self.carrier_place
-        return self.in_loop and made is not None and made.run == self.later.place.run and made.iteration is not None
+        if not self.in_loop or made is None:
+            return False
+        again = (self.graph.place_of(index) for index in self.new)
+        return any(p is not None and (p.run, p.cell, p.line) == (made.run, made.cell, made.line) for p in again)
 
     @property
     def carrier(self) -> str:

@@ -83,15 +83,14 @@ def run(
         tracker = _load(shell)
         errors = []
         for step in progress(iter(range(1, len(order) + 1))):
-            with _limit(timeout, order[step - 1]):
-                result = shell.run_cell(program.cells[order[step - 1] - 1], store_history=True)
+            cell = order[step - 1]
+            with _limit(timeout, cell):
+                result = shell.run_cell(program.cells[cell - 1], store_history=True, cell_id=f"cell-{cell}")
             error = result.error_before_exec or result.error_in_exec
             if isinstance(error, CellTimeout):
-                raise StoppedProgram(
-                    f"{program.path}: cell {order[step - 1]} ran longer than {timeout:g} s (--timeout)"
-                )
+                raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
             if error is not None:
-                errors.append(_described(error, step, order[step - 1], shell))
+                errors.append(_described(error, step, cell, shell))
             result = error = None
         return Outcome(program, order, tuple(errors), tracker.record(), tracker)
 
