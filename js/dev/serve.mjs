@@ -8,28 +8,26 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json" };
 
-async function bundle() {
-  const result = await build({
-    entryPoints: [join(here, "dev.ts")],
-    bundle: true,
-    format: "esm",
-    target: "es2022",
-    sourcemap: "inline",
-    write: false,
-    logLevel: "silent",
-  });
+async function bundle(entry, format) {
+  const options = { bundle: true, format, target: "es2022", sourcemap: "inline", write: false, logLevel: "silent" };
+  const result = await build({ entryPoints: [join(here, entry)], ...options });
   return result.outputFiles[0].text;
 }
+
+const BUILT = {
+  "/dev.js": () => bundle("dev.ts", "esm"),
+  "/theme.css": () => bundle("../src/theme.css"),
+};
 
 const server = createServer(async (request, response) => {
   const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
   const name = path === "/" ? "/index.html" : path;
   try {
-    if (name === "/dev.js") return response.writeHead(200, { "content-type": TYPES[".js"] }).end(await bundle());
-    const file = name === "/theme.css" ? join(here, "../src/theme.css") : join(here, name);
-    const inside = file.startsWith(here) || name === "/theme.css";
-    if (!inside || !existsSync(file)) return response.writeHead(404).end("not found");
-    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain" });
+    const type = { "content-type": TYPES[extname(name)] ?? "text/plain" };
+    if (name in BUILT) return response.writeHead(200, type).end(await BUILT[name]());
+    const file = join(here, name);
+    if (!file.startsWith(here) || !existsSync(file)) return response.writeHead(404).end("not found");
+    response.writeHead(200, type);
     createReadStream(file).pipe(response);
   } catch (error) {
     response.writeHead(500).end(String(error));

@@ -131,15 +131,19 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
 
   function rebuild(root: Root, confirmed: boolean): void {
     const cells = root.cells?.map((cell) => `In[${cell}]`).join(", ");
-    if (!cells)
-      return context.set({
-        answer: {
-          kind: "status",
-          text: "Rebuild is off: the cells that made this graph are unknown.",
-          next: "Run them by hand.",
-        },
-      });
-    if (confirmed) return void runRebuild(root, cells);
+    if (!cells) {
+      const text = "Rebuild is off: the cells that made this graph are unknown.";
+      context.set({ answer: { kind: "status", text, next: "Run them by hand." } });
+      return;
+    }
+    if (confirmed) {
+      void runRebuild(root, cells);
+      return;
+    }
+    const go = () => {
+      hooks.closeDialog();
+      context.act.rebuild(root, true);
+    };
     hooks.ask([
       h(
         "p",
@@ -158,7 +162,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
           {
             type: "button",
             class: "gw-btn gw-pri",
-            onclick: () => (hooks.closeDialog(), context.act.rebuild(root, true)),
+            onclick: go,
           },
           `Run ${cells} again`,
         ),

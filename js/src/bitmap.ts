@@ -108,9 +108,12 @@ export class Bitmap {
   /** Brings the bitmap where the camera looks; draws it anew at once only if that is cheap or cannot wait. */
   paint(): void {
     if (!this.scene) return;
-    if (this.camera && this.covers(this.camera)) this.slide(this.camera);
-    else if (!this.camera || this.cost < 8 || performance.now() - this.drawnAt > 150) return this.render();
-    else this.slide(this.camera);
+    const covered = this.camera !== null && this.covers(this.camera);
+    if (!this.camera || (!covered && (this.cost < 8 || performance.now() - this.drawnAt > 150))) {
+      this.render();
+      return;
+    }
+    this.slide(this.camera);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.scene && this.render(), REST_MS);
   }
@@ -219,7 +222,10 @@ export class Bitmap {
   }
 
   private mark(context: CanvasRenderingContext2D, mark: Mark): void {
-    if (mark.t === "text") return this.text(context, mark);
+    if (mark.t === "text") {
+      this.text(context, mark);
+      return;
+    }
     const style = styleOf(mark.c);
     let path: Path2D;
     if (mark.t === "path") path = this.path(mark.d);

@@ -149,9 +149,9 @@ export class Canvas {
   }
 
   /** The extent of what is drawn. */
-  content(): Box {
+  content(scene = this.scene): Box {
     let [x0, y0, x1, y1] = [1e9, 1e9, -1e9, -1e9];
-    for (const item of this.scene.items) {
+    for (const item of scene.items) {
       x0 = Math.min(x0, item.x);
       y0 = Math.min(y0, item.y);
       x1 = Math.max(x1, item.x + item.w);
@@ -163,6 +163,11 @@ export class Canvas {
       }
     }
     return x1 < x0 ? { x: 0, y: 0, w: 1, h: 1 } : { x: x0, y: y0, w: x1 - x0, h: y1 - y0 };
+  }
+
+  /** At which scale all of a scene is on screen. */
+  scaleFor(scene: Scene): number {
+    return this.viewport.whole(this.content(scene));
   }
 
   /** The first look: everything if it is readable, else the end with the losses. */

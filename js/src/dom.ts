@@ -66,11 +66,6 @@ export function text(element: Element, value: string): void {
   if (element.textContent !== value) element.textContent = value;
 }
 
-/** Text in which `code` between backticks becomes a <code> element. */
-export function prose(value: string): Child[] {
-  return value.split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
-}
-
 /** Runs `draw` again only when `signature` differs from the last one. */
 export function memo(draw: () => void): (signature: string) => void {
   let last: string | null = null;

@@ -1,6 +1,7 @@
 /** The findings: what is wrong, the way from the loss to the failing node, and the fixes that were checked. */
-import { attr, type Child, flat, h, memo, prose } from "./dom.ts";
-import { callGlyph, octagonGlyph, warningGlyph } from "./glyphs.ts";
+import { attr, type Child, flat, h, memo } from "./dom.ts";
+import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
+import { orderOfCall } from "./inspector.ts";
 import type { Finding, Fix, Graph } from "./picture/model.ts";
 import { bytes, cellLine } from "./say.ts";
 import { type Context, type Part, shown } from "./state.ts";
@@ -55,8 +56,12 @@ function pathStrip(context: Context, finding: Finding, graph: Graph): HTMLElemen
     const last = i === all.length - 1;
     const carrier = finding.carriers.includes(element);
     const uids = last && finding.uid !== null ? [finding.uid] : nodesOf(element, finding, graph);
-    const kind = carrier ? "gw-tag gw-carrier" : last ? "gw-step gw-bad" : "gw-step";
-    const button = h("button", { type: "button", class: kind, onclick: () => context.act.reveal(uids) }, element);
+    const kind = carrier ? "gw-tagbutton" : last ? "gw-step gw-bad" : "gw-step";
+    const button = h(
+      "button",
+      { type: "button", class: kind, onclick: () => context.act.reveal(uids) },
+      carrier ? tagGlyph(element, "carrier") : element,
+    );
     if (carrier) attr(button, "title", `${element} carried the old part over`);
     strip.append(h("span", { role: "listitem" }, button));
   });
@@ -88,7 +93,7 @@ function editLine(line: string): HTMLElement {
   return h("span", { class: kind }, `${line}\n`);
 }
 
-function fixCard(context: Context, fix: Fix, i: number): HTMLElement {
+function fixCard(context: Context, fix: Fix, i: number, order: (n: number) => number): HTMLElement {
   const where = fix.at ? cellLine(fix.at[0], fix.at[1]) : "";
   return h(
     "li",
@@ -97,7 +102,7 @@ function fixCard(context: Context, fix: Fix, i: number): HTMLElement {
     h(
       "div",
       { class: "gw-fixhead" },
-      h("b", {}, prose(fix.text)),
+      h("b", {}, prose(fix.text, order)),
       i === 0 && fix.edit.length > 0 && copyButton(context, fix.edit),
     ),
     i === 0 && fix.edit.length > 0 && h("pre", {}, fix.edit.map(editLine)),
@@ -112,21 +117,12 @@ export function fixesToShow(finding: Finding): Fix[] {
 
 function full(context: Context, finding: Finding, graph: Graph): Child[] {
   const fixes = fixesToShow(finding);
+  const order = (n: number) => orderOfCall(graph, n);
   const rest = finding.fixes.length - fixes.length;
   return [
     h("div", { class: `gw-kick gw-${finding.severity}` }, kicker(finding, graph)),
-    h("h3", {}, prose(finding.headline || finding.text)),
-    finding.headline && h("p", {}, prose(finding.text)),
-    finding.freedBy !== null &&
-      finding.call !== null &&
-      h(
-        "p",
-        { class: "gw-mute gw-who" },
-        callGlyph(finding.freedBy, 0, false),
-        ` freed it, `,
-        callGlyph(finding.call, 1, false),
-        " needs it",
-      ),
+    h("h3", {}, prose(finding.headline || finding.text, order)),
+    finding.headline && h("p", {}, prose(finding.text, order)),
     finding.path.length > 0 && pathStrip(context, finding, graph),
     finding.bytes > 0 && finding.kind === "leak" && h("p", { class: "gw-mute" }, `${bytes(finding.bytes)} so far`),
     fixes.length > 0 && [
@@ -134,7 +130,7 @@ function full(context: Context, finding: Finding, graph: Graph): Child[] {
       h(
         "ol",
         { class: "gw-fixes" },
-        fixes.map((f, i) => fixCard(context, f, i)),
+        fixes.map((f, i) => fixCard(context, f, i, order)),
       ),
     ],
     rest > 0 &&
@@ -150,11 +146,12 @@ function full(context: Context, finding: Finding, graph: Graph): Child[] {
   ];
 }
 
-function short(finding: Finding): Child[] {
+function short(finding: Finding, graph: Graph): Child[] {
+  const order = (n: number) => orderOfCall(graph, n);
   const fix = fixesToShow(finding)[0];
   return [
-    h("h3", {}, prose(finding.headline || finding.text)),
-    fix && h("p", { class: "gw-short" }, h("b", {}, "Fix: "), prose(fix.text)),
+    h("h3", {}, prose(finding.headline || finding.text, order)),
+    fix && h("p", { class: "gw-short" }, h("b", {}, "Fix: "), prose(fix.text, order)),
   ];
 }
 
@@ -179,7 +176,7 @@ export function findingsPart(context: Context): Part {
       else {
         card.append(
           h("div", { class: `gw-kick gw-${finding.severity}` }, kicker(finding, graph!)),
-          ...flat(short(finding)),
+          ...flat(short(finding, graph!)),
         );
       }
       const show = h("button", { type: "button", class: "gw-link gw-show" }, "show its nodes");

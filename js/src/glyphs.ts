@@ -1,5 +1,5 @@
 /** Marks of the picture inside running text and tables: the same shapes, small. */
-import { s } from "./dom.ts";
+import { type Child, h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import {
   callNumberMark,
@@ -9,8 +9,11 @@ import {
   SLOT_LOOKS,
   type SlotLook,
   slot,
+  tag,
+  tagWidth,
   warning,
 } from "./picture/marks.ts";
+import { measureByTable } from "./picture/measure.ts";
 import type { Mark } from "./picture/scene.ts";
 import { callNumber } from "./picture/words.ts";
 
@@ -38,14 +41,14 @@ export function callMarks(n: number, order: number, solid: boolean): Mark[] {
   return callNumberMark(0, 0, callNumber(n), order < 0 ? "r0" : rootLook(order).hue, solid);
 }
 
-export function callGlyph(n: number, order: number, solid: boolean): SVGSVGElement {
+export function callGlyph(n: number, order: number, solid: boolean, aloud = `call ${callNumber(n)}`): SVGSVGElement {
   const element = s("svg", {
     class: "gw-glyph gw-callglyph",
     width: 15,
     height: 15,
     viewBox: "-7.5 -7.5 15 15",
     role: "img",
-    "aria-label": `call ${callNumber(n)}`,
+    "aria-label": aloud,
   });
   element.append(...drawMarks(callMarks(n, order, solid)));
   return element;
@@ -64,6 +67,24 @@ export function rootDot(order: number): SVGSVGElement {
   return glyph(dotMark(5, 5, style, hue), 10, 10);
 }
 
+/** A variable as a luggage tag. Its text is real text, so that it is read and found. */
+export function tagGlyph(name: string, look: "" | "carrier"): SVGSVGElement {
+  const width = tagWidth(measureByTable(name, "tagname"));
+  const element = glyph(tag(0.8, 0.8, name, width, look), Math.ceil(width) + 2, 21);
+  element.classList.add("gw-tagglyph");
+  element.removeAttribute("aria-hidden");
+  return element;
+}
+
 export function checkGlyph(): SVGSVGElement {
   return glyph([{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }], 15, 14);
+}
+
+/** Text in which `code` between backticks is code, and "call 2" shows the number as the picture does. */
+export function prose(value: string, orderOf: (n: number) => number = () => -1): Child[] {
+  return value.split(/(`[^`]+`|\bcall \d+\b)/).map((part) => {
+    if (part.startsWith("`") && part.length > 2) return h("code", {}, part.slice(1, -1));
+    const call = /^call (\d+)$/.exec(part);
+    return call ? ["call ", callGlyph(Number(call[1]) - 1, orderOf(Number(call[1]) - 1), false, call[1])] : part;
+  });
 }

@@ -59,12 +59,17 @@ function moreMenu(context: Context): HTMLElement {
     attr(button, "aria-expanded", String(open));
     if (open) (list.firstElementChild as HTMLElement).focus();
   };
-  const entry = (words: string, run: () => void) =>
-    h(
-      "button",
-      { type: "button", role: "menuitem", class: "gw-item", onclick: () => (toggle(false), button.focus(), run()) },
-      words,
-    );
+  const close = () => {
+    toggle(false);
+    button.focus();
+  };
+  const entry = (words: string, run: () => void) => {
+    const click = () => {
+      close();
+      run();
+    };
+    return h("button", { type: "button", role: "menuitem", onclick: click }, words);
+  };
   list.append(
     entry("Table view (t)", () => context.set({ table: !context.state.table })),
     entry("Export SVG", () => act.export("svg")),

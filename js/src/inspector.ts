@@ -1,6 +1,6 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 import { attr, type Child, flat, h, memo } from "./dom.ts";
-import { callGlyph, rootDot, slotGlyph } from "./glyphs.ts";
+import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 import { type Graph, SLOT } from "./picture/model.ts";
 import { bytes, count, placeText } from "./say.ts";
 import { type Context, type Kept, type Part, shown } from "./state.ts";
@@ -80,7 +80,7 @@ function keptRows(kept: Kept | "asked" | "unknown" | undefined): Child[] {
       h(
         "div",
         { class: "gw-own" },
-        h("span", { class: "gw-tag" }, owner.path),
+        tagGlyph(owner.path, ""),
         owner.kind !== "variable" && h("span", { class: "gw-mute" }, ` ${owner.kind}`),
         h(
           "i",

@@ -114,8 +114,14 @@ export class Kernel {
         this.waiting.delete(id);
       };
       this.waiting.set(id, {
-        resolve: (result) => (done(), resolve(result as T)),
-        reject: (error) => (done(), reject(error)),
+        resolve: (result) => {
+          done();
+          resolve(result as T);
+        },
+        reject: (error) => {
+          done();
+          reject(error);
+        },
         queued: (behind, seconds) => {
           clearTimeout(timer);
           options.queued?.(behind, seconds);

@@ -64,7 +64,7 @@ export class Minimap {
     const { x, y, w, h } = this.content;
     const fits = seen.x <= x + 1 && seen.y <= y + 1 && seen.x + seen.w >= x + w - 1 && seen.y + seen.h >= y + h - 1;
     this.el.hidden = fits || !this.scene?.items.length;
-    const context = this.el.hidden ? null : this.el.getContext("2d");
+    const context = this.el.hidden ? null : this.el.getContext("2d", { willReadFrequently: true });
     if (!context || !this.scene) return;
     const style = getComputedStyle(this.el);
     const [k, dx, dy] = this.fit();

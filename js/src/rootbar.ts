@@ -1,14 +1,16 @@
 /** The buttons at each live root's foot. They follow the picture, and stay at the edge where the foot is off screen. */
 import type { Canvas } from "./canvas.ts";
-import { attr, h, icon, text } from "./dom.ts";
+import { attr, h } from "./dom.ts";
 import { forecastSentence } from "./forecast.ts";
-import type { Root } from "./picture/model.ts";
+import { type Root, SLOT } from "./picture/model.ts";
 import { backwardName } from "./say.ts";
 import { type Context, type Mode, whyOff } from "./state.ts";
 
 const HOVER_MS = 150;
 const HEIGHT = 24;
 const GAP = 6;
+/** The buttons shrink with the picture, but not below this. */
+const SMALLEST = 0.75;
 /** Beyond so many roots only those in view keep their buttons. */
 const MOST = 8;
 
@@ -78,12 +80,8 @@ export class RootBars {
       this.connect(el, () => bar.root, mode);
       return el;
     };
-    const rebuild = h(
-      "button",
-      { type: "button", class: "gw-run gw-rebuild", "aria-label": `Rebuild ${root.path}` },
-      icon("first"),
-    );
-    rebuild.replaceChildren("↻");
+    const again = { type: "button", class: "gw-run gw-rebuild", "aria-label": `Rebuild ${root.path}` };
+    const rebuild = h("button", again, "↻");
     rebuild.addEventListener("click", () => {
       if (rebuild.getAttribute("aria-disabled") !== "true") this.context.act.rebuild(bar.root, false);
       else this.context.set({ answer: { kind: "status", text: rebuild.title, next: "" } });
@@ -147,7 +145,6 @@ export class RootBars {
         this.canvas.overlay.append(bar.el);
       }
       bar.root = root;
-      bar.width = 0;
       this.dress(bar);
     }
     this.place();
@@ -168,20 +165,22 @@ export class RootBars {
     }
     const { cells } = bar.root;
     const why = off || (cells === null ? "Rebuild is off: the cells that made this graph are unknown." : "");
+    // Only what was freed needs to be built again.
+    attr(bar.rebuild, "hidden", !(state.past ?? state.now)?.slotState.includes(SLOT.freed));
     attr(bar.rebuild, "aria-disabled", String(why !== ""));
     attr(bar.rebuild, "title", why || `Rebuild: run ${cells!.map((cell) => `In[${cell}]`).join(", ")} again`);
-    text(bar.rebuild, "↻");
   }
 
   /** Puts the bars where the camera shows their roots. */
   place(): void {
     const { viewport, byKey } = this.canvas;
     const { width, height } = viewport;
+    const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
     const shown: Bar[] = [];
     const wishes: Wanted[] = [];
     for (const bar of this.bars.values()) {
       const item = byKey.get(`root${bar.root.id}`);
-      bar.width ||= bar.el.offsetWidth || 208;
+      bar.width = (bar.el.offsetWidth || 208) * size;
       if (!item) {
         bar.el.hidden = true;
         continue;
@@ -194,10 +193,10 @@ export class RootBars {
         this.bars.size > MOST && off && !bar.el.contains((bar.el.getRootNode() as Document).activeElement);
       if (bar.el.hidden) continue;
       shown.push(bar);
-      wishes.push({ x: cx - bar.width / 2 + 14, y, w: bar.width });
+      wishes.push({ x: cx - (bar.width - (bar.rebuild.hidden ? 0 : 28 * size)) / 2, y, w: bar.width });
     }
     pack(wishes, width, height).forEach(({ x, y }, i) => {
-      shown[i]!.el.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px)`;
+      shown[i]!.el.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
   }
 }

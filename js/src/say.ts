@@ -47,12 +47,20 @@ export function eventTitle(event: TimelineEvent): string {
 
 /** The slider's words: "In[2], iteration 1, after call 2, 0 B held". */
 export function eventText(event: TimelineEvent): string {
-  const parts = [event.cell === null ? "outside a cell" : `In[${event.cell}]`];
+  const parts = [event.cell === null ? "from the view" : `In[${event.cell}]`];
   if (event.iteration !== null) parts.push(`iteration ${event.iteration}`);
   if (event.call !== null) parts.push(`after call ${callNumber(event.call)}${event.ok ? "" : ", which raised"}`);
   else if (!event.ok) parts.push("which raised");
   parts.push(`${bytes(event.held)} held`);
   return parts.join(", ");
+}
+
+/** What is held now, of all that was once saved, as far as the freed part is known. */
+function heldText(graph: Graph): string {
+  let freed = 0;
+  for (let slot = 0; slot < graph.slotState.length; slot++)
+    if (graph.slotState[slot] === 1) freed += graph.slotBytes[slot]!;
+  return freed > 0 ? `${bytes(graph.held)} held, ${bytes(freed)} freed` : `${bytes(graph.held)} held`;
 }
 
 /** The header's line of facts. */
@@ -67,7 +75,7 @@ export function facts(graph: Graph, boxes: number): string {
   ];
   const losses = graph.roots.filter((root) => root.alive).length;
   if (losses > 1) parts[1] += ` · ${losses} roots`;
-  return `${parts.join(", ")} · ${bytes(graph.held)} held`;
+  return `${parts.join(", ")} · ${heldText(graph)}`;
 }
 
 export function backwardName(root: Root, retain: boolean): string {

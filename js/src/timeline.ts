@@ -9,7 +9,7 @@ import { bytes, callNumber, callText, eventText, eventTitle } from "./say.ts";
 import type { Context, Part } from "./state.ts";
 
 const LEFT = 56;
-const RIGHT = 18;
+const RIGHT = 30;
 const HEIGHT = 84;
 const TOP = 34;
 const BASE = 74;
@@ -37,7 +37,7 @@ export function segments(events: TimelineEvent[]): Segment[] {
       last.bad ||= !event.ok;
       return;
     }
-    const cell = event.cell === null ? "outside" : `In[${event.cell}]`;
+    const cell = event.cell === null ? "from here" : `In[${event.cell}]`;
     const label = event.iteration === null ? cell : `${cell} · iteration ${event.iteration}`;
     out.push({ from: i, to: i, label, bad: !event.ok, key });
   });
@@ -77,8 +77,8 @@ function drawLine(graph: Graph, current: number, width: number): SVGElement[] {
     const x0 = segment.from === 0 ? LEFT : place(segment.from - 1, events.length, width);
     const x1 = place(segment.to, events.length, width);
     const kind = segment.bad ? "gw-seg gw-bad" : at >= segment.from && at <= segment.to ? "gw-seg gw-cur" : "gw-seg";
-    out.push(s("rect", { x: x0 + 1, y: 6, width: Math.max(1, x1 - x0 - 2), height: 18, rx: 3, class: kind }));
-    out.push(s("text", { x: x0 + 7, y: 18.6, class: "gw-ax" }, label(segment.label, x1 - x0)));
+    out.push(s("rect", { x: x0 + 1, y: 9, width: Math.max(1, x1 - x0 - 2), height: 16, rx: 3, class: kind }));
+    out.push(s("text", { x: x0 + 7, y: 20.6, class: "gw-ax" }, label(segment.label, x1 - x0)));
   }
   const line = area(events, width, top);
   out.push(s("path", { d: `M${LEFT} ${TOP + 12}H${width - RIGHT}`, class: "gw-gridline" }));
@@ -146,7 +146,7 @@ export function timelinePart(context: Context): Part {
     "aria-label": "Time",
     "aria-orientation": "horizontal",
   });
-  const track = h("div", { class: "gw-track" }, line, slider);
+  const track = h("div", { class: "gw-track" }, slider, line);
   const el = h(
     "footer",
     { class: "gw-foot" },

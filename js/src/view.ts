@@ -8,7 +8,7 @@ import { kernelActions, problem } from "./actions.ts";
 import { Canvas } from "./canvas.ts";
 import { attr, h } from "./dom.ts";
 import { emptyPart } from "./empty.ts";
-import { saveSvg, saveText } from "./export.ts";
+import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
 import { forecastPart } from "./forecast.ts";
 import { grip } from "./grip.ts";
@@ -33,6 +33,8 @@ import { timelinePart } from "./timeline.ts";
 
 const NARROW = 760;
 const COMPACT = 560;
+/** Where all of a picture fits only below this scale, its cards become dense. */
+const ROOMY = 0.8;
 const SLOT_MS = 60;
 const MOST_MS = 900;
 
@@ -54,6 +56,8 @@ export class View {
   private base: { wire: string; graph: Graph } | null = null;
   private measure: Measure = measureByTable;
   private level = 3;
+  /** One-line cards, because cards of two lines would not fit. */
+  private dense = false;
   private need: Need | null = null;
   private frame = 0;
   private announced: number | null = null;
@@ -78,7 +82,9 @@ export class View {
     this.kernelSide = kernelActions(this.context, {
       ask: (content) => this.dialogs.open("ask", content),
       closeDialog: () => this.dialogs.close(),
-      failed: (uid) => this.reveal([uid], false),
+      failed: (uid) => {
+        this.wanted = [`n${uid}`];
+      },
     });
     Object.assign(this.context, { act: this.actions() });
     this.canvas = new Canvas(this.root, signal, {
@@ -199,7 +205,13 @@ export class View {
     const graph = shown(this.context.state);
     if (graph && what === "graph") {
       const before = this.drawing;
-      const drawing = await this.pipeline.run(graph, this.foldState(graph), this.options());
+      const folding = this.foldState(graph);
+      let drawing = await this.pipeline.run(graph, folding, this.options());
+      if (drawing && !this.dense && !this.canvas.viewport.taken && this.canvas.scaleFor(drawing.scene) < ROOMY) {
+        this.dense = true;
+        this.pipeline.forget();
+        drawing = await this.pipeline.run(graph, folding, this.options());
+      }
       if (!drawing || this.signal.aborted) return; // a newer picture is on its way
       this.drawing = drawing;
       this.show(this.delays(before?.graph ?? null, graph));
@@ -261,11 +273,11 @@ export class View {
     const { preview, highlight, search, spot, past } = this.context.state;
     const width = this.canvas.viewport.width;
     const forecast = preview?.forecasts?.[preview.mode];
-    const hits = search?.hits.length ? search.hits : spot;
+    const hits = search?.hits.length ? search.hits : spot && spot.length > 1 ? spot : null;
     return {
       measure: this.measure,
       scale: [0.2, 0.4, 0.6, 1][this.level],
-      compact: this.root.dataset.width === "compact",
+      compact: this.dense || this.root.dataset.width === "compact",
       buttons: past === null,
       rail: width >= 420 ? undefined : false,
       forecast: forecast
@@ -416,8 +428,9 @@ export class View {
     const closed = new Set(state.closed);
     const isOpen = this.drawing?.folded.open.some((group) => group.key === key) ?? false;
     if (!isOpen && !this.drawing?.folded.boxes.some((box) => box.key === key && box.kind !== "node")) return;
-    if (isOpen) opened.delete(key), closed.add(key);
-    else closed.delete(key), opened.add(key);
+    const [into, from] = isOpen ? [closed, opened] : [opened, closed];
+    into.add(key);
+    from.delete(key);
     this.wanted = [key];
     this.set({ opened, closed, selected: state.selected === key ? null : state.selected });
   }
@@ -428,10 +441,11 @@ export class View {
     return this.along;
   }
 
-  private reveal(uids: readonly number[], mark = true): void {
+  /** Brings nodes into view, out of closed groups too; several are marked like search hits. */
+  private reveal(uids: readonly number[]): void {
     if (!uids.length) return;
     this.wanted = uids.map((uid) => `n${uid}`);
-    this.set({ spot: mark && uids.length > 1 ? uids : [uids[0]!] });
+    this.set({ spot: uids });
     if (uids.length === 1)
       requestAnimationFrame(() => this.canvas.byKey.has(`n${uids[0]}`) && this.canvas.focus(`n${uids[0]}`));
   }
@@ -492,6 +506,7 @@ export class View {
     const root = now?.roots.find((each) => each.id === item?.root) ?? now?.roots.find((each) => each.alive);
     const from = what === "root" ? (root ? (now?.uid[root.node] ?? null) : null) : (item?.uid ?? null);
     this.pipeline.forget();
+    this.dense = false;
     this.canvas.viewport.taken = false;
     this.set({ show: { what, from } });
   }
@@ -507,13 +522,15 @@ export class View {
       fit: () => this.canvas.fit(),
       tidy: () => {
         this.pipeline.forget();
+        this.dense = false;
         this.canvas.viewport.taken = false;
         this.schedule("graph");
       },
       export: (what) => {
         if (!this.drawing) return;
-        const done = what === "svg" ? saveSvg(this.drawing) : saveText(this.drawing.graph);
-        void done.then((words) => this.set({ answer: { kind: "status", text: words, next: "" } }));
+        const say = (words: string) => this.set({ answer: { kind: "status", text: words, next: "" } });
+        if (what === "svg") say(saveSvg(this.drawing.scene, this.root.dataset.theme ?? "light"));
+        else void copyText(this.drawing.graph).then(say);
       },
       search: (words) => this.search(words),
       nextHit: (by) => this.nextHit(by),

@@ -9,8 +9,8 @@ export interface Box {
 
 export const SMALLEST = 0.04;
 export const LARGEST = 3;
-/** Below this the smallest text would be under 9 px: the first look at a graph never goes below it. */
-export const READABLE = 0.8;
+/** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
+export const READABLE = 0.56;
 const MARGIN = 12;
 
 export class Viewport {
@@ -29,14 +29,16 @@ export class Viewport {
 
   /** Everything on screen, at most at natural size. `smallest` limits how far away that may be. */
   fit(content: Box, smallest = SMALLEST, anchor: Box | null = null): void {
-    const whole = Math.min(
-      (this.width - 2 * MARGIN) / Math.max(1, content.w),
-      (this.height - 2 * MARGIN) / Math.max(1, content.h),
-    );
-    this.scale = Math.min(1, Math.max(smallest, whole));
+    this.scale = Math.min(1, Math.max(smallest, this.whole(content)));
     this.x = this.centred(content.x, content.w, this.width, anchor?.x, anchor?.w);
     this.y = this.centred(content.y, content.h, this.height, anchor?.y, anchor?.h);
     this.moved();
+  }
+
+  /** The scale at which a box just fits. */
+  whole(content: Box): number {
+    const wide = (this.width - 2 * MARGIN) / Math.max(1, content.w);
+    return Math.min(wide, (this.height - 2 * MARGIN) / Math.max(1, content.h));
   }
 
   /** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
