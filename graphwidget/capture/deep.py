@@ -76,9 +76,7 @@ def make_safe_to_drop(
     return count
 
 
-def _edges_to_break(
-    numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]
-) -> dict[int, list[int]]:
+def _edges_to_break(numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]) -> dict[int, list[int]]:
     """Edges that every long path must take once in a segment: those between two floors of the graph.
 
     The floor of a node is its height above the leaves in segments. Nodes are taken by number: a node is younger

@@ -56,7 +56,8 @@ class Identity:
         nodes, numbers, names
             The nodes with their sequence numbers and names. All must be alive together.
         edges
-            Where each node leads, in compressed rows (starts, targets): decides which of two equal keys is the one known already.
+            Where each node leads, in compressed rows (starts, targets): decides which of two equal keys is the one
+            that is known already.
         previous
             The last snapshot, for the same purpose.
         """

@@ -45,8 +45,8 @@ def take(
     inputs
         Tensors of `inputs=`; resolved like roots, but no walk starts from them.
     owners
-        What keeps nodes alive: objects with `path`, `kind` and `tensor` (`capture.owners.Holding`). The graph of each is
-        part of the snapshot. A view whose history looking might rebuild is left out, with a note.
+        What keeps nodes alive: objects with `path`, `kind` and `tensor` (`capture.owners.Holding`). The graph of each
+        is part of the snapshot. A view whose history looking might rebuild is left out, with a note.
     identity
         Who gives out uids; pass the same one every time to have the same uids every time.
     places
@@ -70,7 +70,9 @@ def take(
     Snapshot
         Columns in order of discovery: roots first, then owners, breadth first.
     """
-    reader = _Reader(Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs)
+    reader = _Reader(
+        Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs
+    )
     with ti.quiet():
         reader.seeds(roots, inputs, owners)
         reader.walk()
@@ -145,9 +147,10 @@ class _Reader:
         self.roots = [self._seed(root, asked=True) for root in roots]
         self.inputs = [self._seed(tensor, asked=True) for tensor in inputs]
         if doubtful:
+            some = ", ".join(doubtful[:5]) + (" and others" if len(doubtful) > 5 else "")
             self.notes.append(
-                f"not looked at, because looking could change the order of later backward steps: the history of "
-                f"{', '.join(doubtful[:5])}{' and others' if len(doubtful) > 5 else ''} (views of tensors that were modified in place)"
+                f"not looked at, because looking could change the order of later backward steps: the history of {some} "
+                "(views of tensors that were modified in place)"
             )
         for seed in [*self.roots, *(seed for seed, _ in self.owned)]:
             if seed.node is not None and seed.node not in self.index:
@@ -218,7 +221,12 @@ class _Reader:
                     by_tensor[id(variable)] = i
                     self.leaves[i] = self._leaf(variable)
         for seed in self.roots:
-            if seed.node is None and seed.problem is None and ti.is_tensor(seed.tensor) and ti.requires_grad(seed.tensor):
+            if (
+                seed.node is None
+                and seed.problem is None
+                and ti.is_tensor(seed.tensor)
+                and ti.requires_grad(seed.tensor)
+            ):
                 self._lone_leaf(seed.tensor, by_tensor)
         self.lone = by_tensor
 
@@ -284,8 +292,8 @@ class _Reader:
         place, place_table, module, module_table = _places(places, numbers, self.names)
         if columns.in_doubt:
             self.notes.append(
-                f"{columns.in_doubt} saved tensors are views of tensors that were modified in place at some time; whether before "
-                "or after they were saved cannot be told without changing the graph"
+                f"{columns.in_doubt} saved tensors are views of tensors that were modified in place at some time; "
+                "whether before or after they were saved cannot be told without changing the graph"
             )
         for name, count in columns.unreadable.items():
             self.notes.append(f"the saved tensors of {count} {name} could not be read")

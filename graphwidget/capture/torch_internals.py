@@ -23,8 +23,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
-from graphwidget.model import Kind
 from torch.multiprocessing.reductions import StorageWeakRef
+
+from graphwidget.model import Kind
 
 __all__ = [
     "NO_SEQUENCE",
@@ -55,6 +56,10 @@ def is_tensor(obj: object) -> bool:
     return issubclass(type(obj), torch.Tensor)
 
 
+# The same as `sequence_nr`, without the cost of a Python function: line tracers call it at every line.
+next_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+
+
 def sequence_nr() -> int:
     """The number that the next node made by this thread will get. Reading it takes none."""
     number: int = torch._C._autograd._get_sequence_nr()
@@ -70,17 +75,17 @@ def quiet() -> AbstractContextManager[Any]:
 # ---------------------------------------------------------------- tensors
 
 # Slot reads of the base class: `requires_grad(t)` is `t.requires_grad` without any code of a subclass.
-requires_grad: Callable[[Any], bool] = _Base.requires_grad.__get__  # type: ignore[attr-defined]
-version: Callable[[Any], int] = _Base._version.__get__  # type: ignore[attr-defined]
-base: Callable[[Any], Any] = _Base._base.__get__  # type: ignore[attr-defined]
-grad_fn: Callable[[Any], Any] = _Base.grad_fn.__get__  # type: ignore[attr-defined]
-is_leaf: Callable[[Any], bool] = _Base.is_leaf.__get__  # type: ignore[attr-defined]
-output_nr: Callable[[Any], int] = _Base.output_nr.__get__  # type: ignore[attr-defined]
-shape: Callable[[Any], Any] = _Base.shape.__get__  # type: ignore[attr-defined]
-dtype: Callable[[Any], Any] = _Base.dtype.__get__  # type: ignore[attr-defined]
-nbytes: Callable[[Any], int] = _Base.nbytes.__get__  # type: ignore[attr-defined]
-grad: Callable[[Any], Any] = _Base.grad.__get__  # type: ignore[attr-defined]
-retains_grad: Callable[[Any], bool] = _Base.retains_grad.__get__  # type: ignore[attr-defined]
+requires_grad: Callable[[Any], bool] = _Base.__dict__["requires_grad"].__get__
+version: Callable[[Any], int] = _Base.__dict__["_version"].__get__
+base: Callable[[Any], Any] = _Base.__dict__["_base"].__get__
+grad_fn: Callable[[Any], Any] = _Base.__dict__["grad_fn"].__get__
+is_leaf: Callable[[Any], bool] = _Base.__dict__["is_leaf"].__get__
+output_nr: Callable[[Any], int] = _Base.__dict__["output_nr"].__get__
+shape: Callable[[Any], Any] = _Base.__dict__["shape"].__get__
+dtype: Callable[[Any], Any] = _Base.__dict__["dtype"].__get__
+nbytes: Callable[[Any], int] = _Base.__dict__["nbytes"].__get__
+grad: Callable[[Any], Any] = _Base.__dict__["grad"].__get__
+retains_grad: Callable[[Any], bool] = _Base.__dict__["retains_grad"].__get__
 hook_registries: dict[str, Callable[[Any], Any]] = {
     name: getattr(_Base, name).__get__
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
@@ -123,6 +128,10 @@ def storage_of(tensor: Any) -> tuple[int, int] | None:
         return None
 
 
+_COMPRESSED = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
+_layout: Callable[[Any], Any] = _Base.__dict__["layout"].__get__
+
+
 def bytes_of(tensor: Any) -> int:
     """Bytes of the tensor itself; of its parts if it is sparse; 0 if nothing is known."""
     try:
@@ -130,7 +139,8 @@ def bytes_of(tensor: Any) -> int:
     except (RuntimeError, NotImplementedError, TypeError):
         pass
     total = 0
-    for part in ("_values", "_indices", "crow_indices", "col_indices", "ccol_indices", "row_indices", "values"):
+    parts = ("_indices", "_values") if _layout(tensor) is torch.sparse_coo else _COMPRESSED
+    for part in parts:
         try:
             with torch.no_grad():
                 total += int(nbytes(getattr(_Base, part)(tensor)))
@@ -217,8 +227,8 @@ def hooks_of(tensor: Any) -> dict[int, Any]:
     return {key: hook for read in (_backward_hooks, _post_hooks) for key, hook in (read(tensor) or {}).items()}
 
 
-_backward_hooks: Callable[[Any], Any] = _Base._backward_hooks.__get__  # type: ignore[attr-defined]
-_post_hooks: Callable[[Any], Any] = _Base._post_accumulate_grad_hooks.__get__  # type: ignore[attr-defined]
+_backward_hooks: Callable[[Any], Any] = _Base.__dict__["_backward_hooks"].__get__
+_post_hooks: Callable[[Any], Any] = _Base.__dict__["_post_accumulate_grad_hooks"].__get__
 
 
 def version_of(tensor: Any) -> int:
@@ -231,10 +241,11 @@ def version_of(tensor: Any) -> int:
 
 # ---------------------------------------------------------------- nodes
 
-next_functions_of_custom: Callable[[Any], Any] = FunctionBase.next_functions.__get__
-saved_by_custom: Callable[[Any], Any] = FunctionBase._raw_saved_tensors.__get__
+next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
+saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
 """ `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
-_saved_tensors: Callable[[Any], Any] = FunctionBase.saved_tensors.__get__
+_name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
+_saved_tensors: Callable[[Any], Any] = FunctionBase.__dict__["saved_tensors"].__get__
 
 
 def is_custom_function(cls: type) -> bool:
@@ -242,7 +253,7 @@ def is_custom_function(cls: type) -> bool:
     return issubclass(cls, FunctionBase)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
     """(raw attribute, unpacking attribute, shown name) of each slot, in the order in which the node unpacks them.
 
@@ -254,7 +265,7 @@ def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
 
 
 _MARK = "graphwidget"
-_metadata_of_custom: Callable[[Any], Any] = FunctionBase.metadata.__get__
+_metadata_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["metadata"].__get__
 
 
 def memory_of_node(node: Any) -> dict[str, Any]:
@@ -270,7 +281,7 @@ def memory_of_node(node: Any) -> dict[str, Any]:
 def weak_memory(tensor: Any) -> Any:
     """A weak reference to the memory behind a tensor, None if it has none. It keeps no data alive."""
     try:
-        return StorageWeakRef(untyped_storage(tensor))
+        return StorageWeakRef(untyped_storage(tensor))  # type: ignore[no-untyped-call]
     except Exception:  # sparse, functional: no storage
         return None
 
@@ -289,7 +300,7 @@ def is_output_slot(shown: str) -> bool:
 
 
 def was_never_saved(node: Any, slot: Any, saved: str | None) -> bool:
-    """Whether a slot without data and without hook never held anything (else it was released). Costs 8 us or more if released."""
+    """Whether a slot without data and without hook never held anything. If it was released instead, this costs 8 us."""
     try:
         if saved is not None:
             return getattr(node, saved) is None
@@ -299,7 +310,7 @@ def was_never_saved(node: Any, slot: Any, saved: str | None) -> bool:
 
 
 def unpack_all(node: Any, shown: str) -> None:
-    """Unpack a list of slots for the error that it raises if one is stale. Only for lists in which no hook packed anything.
+    """Unpack a list of slots for the error that it raises if one is stale. Not for lists that a hook has packed.
 
     Raises
     ------
@@ -325,7 +336,7 @@ def saves_nothing(node: Any) -> bool:
 
 
 def _never_saves(function: Any) -> bool:
-    """Whether a function uses its first argument, the context, for attributes only, `save_for_backward` not among them."""
+    """Whether a function uses its context (first argument) for attributes only, `save_for_backward` not among them."""
     code = getattr(function, "__code__", None)
     if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
         return False
@@ -333,7 +344,9 @@ def _never_saves(function: Any) -> bool:
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
     for step, after in itertools.pairwise([*steps, steps[-1]]):
         named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if context in named and (step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname):
+        if context in named and (
+            step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname
+        ):
             return False
     return True
 
@@ -373,7 +386,7 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
 
 def name_of(node: Any) -> str:
     """torch's own name of a node, without the prefix ``torch::autograd::``."""
-    name: str = FunctionBase.name(node) if isinstance(node, FunctionBase) else node.name()
+    name: str = _name_of_custom(node) if isinstance(node, FunctionBase) else node.name()
     return name.removeprefix("torch::autograd::")
 
 
@@ -464,7 +477,6 @@ def _cells(function: Any) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- the engine
 
-_MODULES = ("torch.autograd", "torch.autograd.graph")
 _NAME = "_engine_run_backward"
 _installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
 _local = threading.local()
@@ -502,7 +514,7 @@ def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> boo
 
 
 class _Switch:
-    """Our wrapper in a module's namespace. If somebody wrapped on top of it, it cannot be taken out: it is switched off."""
+    """Our wrapper in a module's namespace. With somebody else's on top it cannot be taken out: it is switched off."""
 
     def __init__(self, ours: Callable[..., Any], original: Callable[..., Any]) -> None:
         self._ours: Callable[..., Any] | None = ours
@@ -560,12 +572,9 @@ def in_backward() -> bool:
 def is_fake(tensors: Sequence[Any]) -> bool:
     """Whether a call is torch's own tracing or transforming (compile, export, `torch.func`), not the user's."""
     for tensor in tensors:
-        node = getattr(tensor, "node", None)
-        if node is not None and not is_tensor(tensor):
+        if not is_tensor(tensor):  # a GradientEdge
             continue
-        if not is_tensor(tensor):
-            continue
-        if type(tensor).__name__ in ("FakeTensor", "FunctionalTensor"):
+        if any(cls.__module__.startswith("torch._subclasses.") for cls in type(tensor).__mro__):
             return True
         if any(test(tensor) for test in _wrapper_tests()):
             return True

@@ -70,7 +70,12 @@ def test_a_snapshot_names_nodes_edges_and_slots():
 def test_slots_of_one_storage_count_once():
     x = leaf(10)
     snapshot = take([(x.sin() * x.cos() * x.exp()).sum()])
-    of_x = [slot for n in snapshot.nodes for slot in n.saved if slot.storage and slot.storage.key == x.untyped_storage()._cdata]
+    of_x = [
+        slot
+        for n in snapshot.nodes
+        for slot in n.saved
+        if slot.storage and slot.storage.key == x.untyped_storage()._cdata
+    ]
     assert len(of_x) == 2
     assert snapshot.held_bytes() == sum(s.bytes for s in snapshot.storages)
 
@@ -331,10 +336,14 @@ def modules() -> dict[str, Any]:
         return nn.MultiheadAttention(8, 2, batch_first=True)(q, q, q)[0].sum()
 
     def convolution():
-        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2))(torch.randn(1, 1, 8, 8)).sum()
+        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2))(
+            torch.randn(1, 1, 8, 8)
+        ).sum()
 
     return {
-        "mlp": lambda: F.cross_entropy(nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 3))(torch.randn(2, 4)), torch.tensor([0, 1])),
+        "mlp": lambda: F.cross_entropy(
+            nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 3))(torch.randn(2, 4)), torch.tensor([0, 1])
+        ),
         "convolution": convolution,
         "lstm": lstm,
         "attention": attention,
@@ -528,7 +537,10 @@ def test_looking_changes_nothing_that_can_be_seen():
         return (
             ti.sequence_nr(),
             torch.get_rng_state().tolist(),
-            [(t._version, vars(t), None if t is loss else t.grad.tolist(), weakref.getweakrefcount(t)) for t in tensors],
+            [
+                (t._version, vars(t), None if t is loss else t.grad.tolist(), weakref.getweakrefcount(t))
+                for t in tensors
+            ],
         )
 
     before = look()
