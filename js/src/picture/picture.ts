@@ -9,7 +9,7 @@ import { buildScene, importantUids, layoutInput, planScene, type Scene, type Sce
 import { renderSvg, type SvgOptions } from "./svg.ts";
 import { decode } from "./wire.ts";
 
-export interface DrawOptions extends SvgOptions, Partial<Omit<SceneOptions, "hits">> {
+export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
 }
 

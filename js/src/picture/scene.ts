@@ -20,6 +20,7 @@ import {
   HULL_TOP,
   hullItems,
   sharedBoxes,
+  writeBorder,
 } from "./scene/areas.ts";
 import { type Card, leafRoom, makeCard } from "./scene/cards.ts";
 import { type Context, makeContext, type RootView } from "./scene/context.ts";
@@ -185,11 +186,12 @@ interface Inside {
 const NODE_GAP = 12;
 const ROW_GAP = 16;
 const MARGIN = 12;
+const HULL_SIDE = 10;
 /** Room that a tag needs below its card, beyond the row gap; and that the border needs with its words. */
 const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
 /** More roots than this, and lanes are left to the layout. */
-const MAX_LANES = 6;
+const MAX_LANES = 16;
 
 export function planScene(graph: Graph, folded: Folded, options: SceneOptions): Plan {
   const context = makeContext(graph, folded, options);
@@ -332,7 +334,8 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
   const { context, cards, flags, edges, rail, fresh } = plan.inside;
   if (fresh) settle(edges, placed);
   const hulled = sharedBoxes(context).length > 0;
-  const shift = [rail ? RAIL_WIDTH : MARGIN, MARGIN + (hulled ? HULL_TOP : 0)] as const;
+  const left = (rail ? RAIL_WIDTH : MARGIN) + (hulled ? HULL_SIDE : 0);
+  const shift = [left, MARGIN + (hulled ? HULL_TOP : 0)] as const;
   const rects = visibleRects(plan, placed, shift);
   const cardRects = rects.slice(0, cards.length);
   const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
@@ -369,7 +372,7 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
     const at = rects[cards.length + f]!;
     items.push(...drawFlag(context, flag, at.x + at.w / 2, at.y));
   });
-  items.push(...otherTags, ...carriers, ...signs(context, cardRects, free));
+  items.push(...otherTags, ...carriers, ...signs(context, cardRects, whole, free));
   return extent(items, whole, rail ? placed.left : whole.x - MARGIN);
 }
 
@@ -422,7 +425,7 @@ function borderArea(whole: Rect, context: Context): Rect {
 }
 
 /** Octagons and order notes: last, over everything. */
-function signs(context: Context, cardRects: readonly Rect[], free: Free): Item[] {
+function signs(context: Context, cardRects: readonly Rect[], whole: Rect, free: Free): Item[] {
   const items: Item[] = [];
   context.folded.boxes.forEach((box, b) => {
     for (const node of box.nodes) {
@@ -432,7 +435,8 @@ function signs(context: Context, cardRects: readonly Rect[], free: Free): Item[]
     }
   });
   context.folded.boxes.forEach((box, b) => {
-    for (const node of box.nodes) items.push(...octagonItems(context, context.graph.uid[node]!, cardRects[b]!, free));
+    for (const node of box.nodes)
+      items.push(...octagonItems(context, context.graph.uid[node]!, cardRects[b]!, whole, free));
   });
   return items;
 }

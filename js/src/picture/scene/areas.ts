@@ -89,6 +89,8 @@ function hull(context: Context, group: readonly number[], areas: readonly Rect[]
 export interface Border {
   old: number[];
   fresh: number[];
+  /** New boxes that lead into the old part. */
+  entry: number[];
   /** What stands on its two sides. */
   oldWords: string;
   newWords: string;
@@ -101,17 +103,22 @@ export function findBorder(context: Context): Border | null {
     .map(({ oldUid, newUid }) => [graph.indexOf.get(oldUid), graph.indexOf.get(newUid)] as const)
     .filter((pair): pair is readonly [number, number] => pair[0] !== undefined && pair[1] !== undefined);
   if (meets.length === 0) return null;
-  const old = closure(
-    context.above,
-    meets.map(([node]) => folded.boxOf[node]!),
+  const old = new Set(
+    closure(
+      context.above,
+      meets.map(([node]) => folded.boxOf[node]!),
+    ),
   );
-  const fresh = closure(
-    context.below,
-    meets.map(([, node]) => folded.boxOf[node]!),
-  ).filter((b) => !old.includes(b));
-  if (old.length === 0 || fresh.length === 0) return null;
+  const entry = [...new Set(meets.map(([, node]) => folded.boxOf[node]!))].filter((b) => b >= 0 && !old.has(b));
+  let mask = 0;
+  for (const b of entry) mask |= context.reach[b]!;
+  const fresh: number[] = [];
+  context.reach.forEach((reach, b) => {
+    if (reach & mask && !old.has(b) && !context.ghost[b]) fresh.push(b);
+  });
+  if (old.size === 0 || entry.length === 0) return null;
   const [before, after] = meets[0]!;
-  return { old, fresh, ...borderWords(context, before, after) };
+  return { old: [...old], fresh, entry, ...borderWords(context, before, after) };
 }
 
 function closure(next: readonly number[][], starts: readonly number[]): number[] {
@@ -154,7 +161,7 @@ export interface DrawnBorder {
 
 const HALF = 20;
 
-/** A dashed line across the picture, or up and down where old and new stand side by side; nothing where they mingle. */
+/** A dashed line across the picture, up and down where old and new stand side by side, or under the old part alone. */
 export function drawBorder(border: Border, cards: readonly Rect[], whole: Rect): DrawnBorder | null {
   const old = unite(border.old.map((b) => cards[b]!));
   const fresh = unite(border.fresh.map((b) => cards[b]!));
@@ -175,7 +182,11 @@ export function drawBorder(border: Border, cards: readonly Rect[], whole: Rect):
     const area = { x: at - HALF, y: whole.y, w: 2 * HALF, h: whole.h + 22 };
     return { item: of(area, path`M${HALF} 0V${area.h}`), horizontal: false, at, border };
   }
-  return null;
+  const entry = unite(border.entry.map((b) => cards[b]!));
+  if (old.y + old.h >= entry.y) return null;
+  const at = Math.round((old.y + old.h + 12 + entry.y) / 2);
+  const area = { x: old.x - PAD, y: at - HALF, w: old.w + 2 * PAD, h: 2 * HALF };
+  return { item: of(area, path`M0 ${HALF}H${area.w}`), horizontal: true, at, border };
 }
 
 /** Names both sides, at the end of the line where there is room. */
@@ -188,16 +199,17 @@ export function writeBorder(context: Context, { item, horizontal, at, border }: 
     item.marks.push(text(HALF + 8, item.h - 4, short(border.newWords), "carry"));
     return;
   }
-  const room = (words: string, y: number, right: boolean): Rect => {
+  const places = (words: string, y: number): Rect[] => {
     const w = width(words);
-    return { x: right ? item.x + item.w - w : item.x, y, w, h: 13 };
+    const end = item.x + item.w;
+    return [end - w, item.x, end + 8, item.x - w - 8].map((x) => ({ x, y, w, h: 13 }));
   };
   for (const [words, y] of [
     [border.oldWords, at - 16],
     [border.newWords, at + 4],
   ] as const) {
-    const right = free.has(room(words, y, true)) || !free.has(room(words, y, false));
-    const place = room(words, y, right);
+    const place = places(words, y).find((area) => free.has(area));
+    if (!place) continue;
     free.add(place);
     item.marks.push(text(place.x - item.x, y - item.y + 10.5, words, "carry"));
   }

@@ -1,7 +1,17 @@
 /** The marks of a card at every level of detail. */
 
-import { callNumberMark, circle, rect, SLOT_H, SLOT_LOOKS, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
-import { shorten } from "../measure.ts";
+import {
+  callNumberMark,
+  rect,
+  SLOT_H,
+  SLOT_LOOKS,
+  SLOT_W,
+  type SlotLook,
+  slot as slotMark,
+  stripe,
+  text,
+} from "../marks.ts";
+import { type Measure, shorten } from "../measure.ts";
 import { SLOT } from "../model.ts";
 import type { Mark, SlotBox } from "../scene.ts";
 import { callNumber, shortBytes } from "../words.ts";
@@ -68,12 +78,10 @@ function outline(context: Context, card: Card, b: number): Mark[] {
 
 function timesBadge(context: Context, w: number, times: number): Mark[] {
   const label = `×${times}`;
-  const width = Math.max(24, context.options.measure(label, "times") + 12);
-  const marks: Mark[] = [
-    width > 26 ? rect(w - width + 10, -10, width, 20, "badge", 10) : circle(w - 2, 0, 12, "badge"),
-  ];
-  marks.push(text(width > 26 ? w + 10 - width / 2 : w - 2, 4, label, "times", "middle"));
-  return marks;
+  const look = context.level === 3 ? "times" : "timesfar";
+  const width = Math.max(24, context.options.measure(label, look) + 12);
+  const x = w + 10 - width / 2;
+  return [rect(x - width / 2, -10, width, 20, "badge", 10), text(x, look === "times" ? 4 : 6, label, look, "middle")];
 }
 
 /** Below 0.55 a box is a bar: filled, hollow, or amber with a sign. */
@@ -119,22 +127,33 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const x = textInset(card);
   const right = card.w - 8 - glyphRoom(card);
   const spare = bowl ? BOWL + 5 : 0;
-  const title = measure(card.title, "op");
-  let note = card.note;
-  const room = right - x - title - 10 - spare;
-  if (note && measure(note, "note") > room) note = room > 40 ? shorten(note, room, "note", measure) : "";
+  const whole = measure(card.title, "op") + measure(card.suffix, "op suffix");
+  const least = card.suffix ? measure(`${card.title}…`, "op") : whole;
+  const room = right - x - spare - 10 - least;
+  const note = measure(card.note, "note") <= room ? card.note : room > 40 ? tail(card.note, room, measure) : "";
   const end = right - (note ? measure(note, "note") : 0);
   const left = end - x - spare - (note ? 10 : 0);
-  const whole = title + measure(card.suffix, "op suffix") <= left;
+  const fits = whole <= left;
   return {
     x,
     y: card.oneLine ? card.h / 2 + 4 : 17,
     right,
-    title: whole ? card.title : shorten(card.suffix ? `${card.title}…` : card.title, left, "op", measure),
-    suffix: whole ? card.suffix : "",
+    title: fits ? card.title : shorten(card.suffix ? `${card.title}…` : card.title, left, "op", measure),
+    suffix: fits ? card.suffix : "",
     note,
     end,
   };
+}
+
+/** The end of a module path matters most: `…stage1.conv1`. */
+function tail(note: string, room: number, measure: Measure): string {
+  if (!note.includes(".")) return shorten(note, room, "note", measure);
+  const parts = note.split(".");
+  for (let from = 1; from < parts.length; from++) {
+    const rest = `…${parts.slice(from).join(".")}`;
+    if (measure(rest, "note") <= room) return rest;
+  }
+  return shorten(parts[parts.length - 1]!, room, "note", measure);
 }
 
 /** Where a leaf's bowl stands when there is no room beside the card: on line 1, left of the note. */
@@ -176,6 +195,12 @@ function secondLine(context: Context, card: Card, ghost: boolean): CardMarks {
   return card.oneLine ? glyphsOnly(context, card) : slotLine(context, card, ghost);
 }
 
+/** A saved tensor's glyph; its letter only where letters are large enough. */
+function glyph(context: Context, x: number, y: number, look: SlotLook): Mark[] {
+  const marks = slotMark(x, y, look);
+  return context.level === 3 ? marks : marks.filter((mark) => mark.t !== "text");
+}
+
 /** Glyphs and call number at the right end of a one-line card. */
 function glyphsOnly(context: Context, card: Card): CardMarks {
   const marks: Mark[] = [];
@@ -183,7 +208,7 @@ function glyphsOnly(context: Context, card: Card): CardMarks {
   const y = card.h / 2 - 5.5;
   let x = card.w - 8 - glyphRoom(card) + 3;
   for (const { slot, look } of card.slots) {
-    marks.push(...slotMark(x, y, look));
+    marks.push(...glyph(context, x, y, look));
     slots.push({ slot, x: x - 5, y: y - 4, w: 24, h: 18 });
     x += 17;
   }
@@ -209,7 +234,7 @@ function slotLine(context: Context, card: Card, ghost: boolean): CardMarks {
   if (labels.length < card.slots.length) return slotTotals(context, card, x0, y);
   let x = x0;
   card.slots.forEach(({ slot, look, freedBy: n }, i) => {
-    marks.push(...slotMark(x, y, look));
+    marks.push(...glyph(context, x, y, look));
     const label = labels[i]!;
     const width = SLOT_W + (label ? 3 + measure(label, "slotname") : 0);
     const tone = look === "freed" || ghost ? " goneword" : look === "stale" ? " staleword" : "";
@@ -254,7 +279,7 @@ function slotTotals(context: Context, card: Card, x0: number, y: number): CardMa
     const count = card.counts[state]!;
     if (!count) continue;
     const forecast = state === SLOT.held && card.box.nodes.length > 0 && allWouldBeFreed(context, card);
-    marks.push(...slotMark(x, y, forecast ? "will" : SLOT_LOOKS[state]!));
+    marks.push(...glyph(context, x, y, forecast ? "will" : SLOT_LOOKS[state]!));
     x += SLOT_W + 3;
     if (context.level < 3) continue;
     const label = `${count} ${SLOT_LOOKS[state]}`;

@@ -53,8 +53,9 @@ const MAX_ROOTS = 31;
 /** Beyond this many nodes, engine order is not written beside each. */
 const MAX_ORDER_NOTES = 12;
 
+/** Text of 10.5 px stays above 9 down to 0.86, the large names down to 0.55. */
 export function levelOf(scale: number): Level {
-  if (scale >= 0.8) return 3;
+  if (scale >= 0.86) return 3;
   if (scale >= 0.55) return 2;
   return scale >= 0.3 ? 1 : 0;
 }
@@ -240,9 +241,16 @@ export function isDimmed(context: Context, view: RootView | null): boolean {
   return only !== null && only !== undefined && view?.root.id !== only;
 }
 
-/** The root view of a call: by the uid of its root's node. */
+/** Whether a call began at this root. Two names of one node: the one that the call was made by. */
+export function startsAt(context: Context, call: Call, view: RootView): boolean {
+  const { graph, roots } = context;
+  if (!call.rootUids.includes(graph.uid[view.root.node]!)) return false;
+  if (call.roots.includes(view.root.path)) return true;
+  return !roots.some(({ root }) => root.node === view.root.node && call.roots.includes(root.path));
+}
+
 export function rootOfCall(context: Context, call: Call): RootView | undefined {
-  return context.roots.find(({ root }) => call.rootUids.includes(context.graph.uid[root.node]!));
+  return context.roots.find((view) => startsAt(context, call, view));
 }
 
 /** Hue class of call n. */

@@ -6,7 +6,7 @@ import type { Call, Place } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { placeText } from "../words.ts";
 import type { Context } from "./context.ts";
-import { rootsOf } from "./context.ts";
+import { rootOfCall, rootsOf } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
 const X = 12;
@@ -17,7 +17,7 @@ const TEXT_ROOM = RAIL_WIDTH - X - TEXT_X - 10;
 const MOST_LETTERS = 27;
 const ROW_H = 30;
 const ROW_GAP = 6;
-const TWO_LINES_H = 46;
+const TWO_LINES_H = 42;
 /** Source order has to agree with the drawing for this share of the wires. */
 const SHARE = 0.9;
 const MAX_ROWS = 24;
@@ -73,6 +73,7 @@ interface Row {
   lines: string[];
   /** After the place: `once`, `each iteration`. */
   more: string;
+  call: boolean;
   raised: boolean;
 }
 
@@ -88,7 +89,16 @@ export function railItems(context: Context, rects: readonly Rect[], flagRects: R
       row.bottom = Math.max(row.bottom, area.y + area.h);
       row.mask |= mask;
     } else {
-      rows.set(key, { place, top: area.y, bottom: area.y + area.h, mask, lines: [], more: "", raised: false });
+      rows.set(key, {
+        place,
+        top: area.y,
+        bottom: area.y + area.h,
+        mask,
+        lines: [],
+        more: "",
+        call: b === null,
+        raised: false,
+      });
     }
     if (b !== null) rows.get(key)!.more ||= repetition(context, b);
   };
@@ -124,7 +134,7 @@ function repetition(context: Context, b: number): string {
 function callRows(context: Context, flagRects: ReadonlyMap<number, Rect>): [Place, Rect, boolean][] {
   const found = new Map<string, [Place, Rect, boolean]>();
   for (const call of context.graph.calls) {
-    const view = context.roots.find(({ root }) => call.rootUids.includes(context.graph.uid[root.node]!));
+    const view = rootOfCall(context, call);
     const area = view && flagRects.get(view.root.id);
     if (!area || call.line === null || !call.source) continue;
     const place = placeOfCall(call, context);
@@ -166,7 +176,7 @@ function codeLines(row: Row, names: readonly string[], measure: Measure): string
   const room = TEXT_ROOM - (row.raised ? 18 : 0);
   const fits = (line: string) => line.length <= MOST_LETTERS && measure(line, "code") <= room;
   if (fits(source)) return [source];
-  if (row.bottom - row.top >= TWO_LINES_H) {
+  if (row.call || row.bottom - row.top >= TWO_LINES_H) {
     let cut = Math.min(source.length, MOST_LETTERS);
     while (cut > 8 && !(/[\s(,.=]/.test(source[cut - 1]!) && fits(source.slice(0, cut)))) cut--;
     if (cut > 8) return [source.slice(0, cut).trimEnd(), cutLine(source.slice(cut).trimStart(), room, measure)];
@@ -184,7 +194,7 @@ function cutLine(line: string, room: number, measure: Measure): string {
 
 /** Rows side by side in the drawing share their height; none overlaps another, each has the height of its text. */
 function moveApart(rows: Row[]): void {
-  const need = (row: Row) => (row.lines.length > 1 ? TWO_LINES_H - 4 : ROW_H);
+  const need = (row: Row) => (row.lines.length > 1 ? TWO_LINES_H : ROW_H);
   rows.forEach((row, i) => {
     const next = rows[i + 1];
     if (next && next.top < row.bottom - 1) row.bottom = Math.max(next.top, row.top + need(row));

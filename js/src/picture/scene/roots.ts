@@ -4,7 +4,7 @@ import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../ma
 import type { Call, Finding } from "../model.ts";
 import type { ButtonBox, Item, Mark } from "../scene.ts";
 import { callLine, callNumber, countText, listText } from "../words.ts";
-import type { Context, RootView } from "./context.ts";
+import { type Context, type RootView, startsAt } from "./context.ts";
 
 const PILL_H = 22;
 const LINE_H = 22;
@@ -54,15 +54,17 @@ function subtitle(view: RootView): string {
 
 /** The newest calls that started at this very node; the last one is told in words. */
 function callsOf(context: Context, view: RootView): Call[] {
-  const uid = context.graph.uid[view.root.node]!;
-  return context.graph.calls.filter((call) => call.rootUids.includes(uid)).slice(-MAX_CALLS);
+  return context.graph.calls.filter((call) => startsAt(context, call, view)).slice(-MAX_CALLS);
 }
 
 function warningOf(context: Context, view: RootView): string {
   const isHere = (finding: Finding) =>
     finding.severity === "warning" && finding.uid !== null && finding.path[0] === view.root.path && !view.gone;
   const finding = context.graph.findings.find(isHere);
-  return finding?.node ? `would raise at ${finding.node}` : finding ? "would raise" : "";
+  if (!finding) return "";
+  const node = context.graph.indexOf.get(finding.uid!);
+  const module = node === undefined ? undefined : context.graph.modules[context.graph.module[node]!];
+  return `would raise at ${module?.path || finding.node || "a node"}`;
 }
 
 const lastCall = (flag: Flag) => flag.calls[flag.calls.length - 1];
@@ -102,18 +104,19 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const { view, pill } = flag;
   const { root } = view;
   const key = `root${root.id}`;
+  const near = context.level === 3;
+  const look = near ? "flagname" : "flagfar";
+  const name = root.path || "unnamed";
+  const w = near ? pill : Math.max(pill, measure(name, look) + 32);
+  const gone = view.gone ? " goneword" : "";
   const marks: Mark[] = [];
-  if (focus === key) marks.push(rect(-4, -4, pill + 8, PILL_H + 8, "focus", 15));
-  marks.push(rect(0, 0, pill, PILL_H, `flag ${view.hue}${view.gone ? " flaggone" : ""}`, 11));
-  if (selected === key) marks.push(rect(-3, -3, pill + 6, PILL_H + 6, "hitring", 14));
+  if (focus === key) marks.push(rect(-4, -4, w + 8, PILL_H + 8, "focus", 15));
+  marks.push(rect(0, 0, w, PILL_H, `flag ${view.hue}${view.gone ? " flaggone" : ""}`, 11));
+  if (selected === key) marks.push(rect(-3, -3, w + 6, PILL_H + 6, "hitring", 14));
   marks.push(...rootDot(12, 11, view.style, view.hue));
-  if (context.level >= 2) {
-    const name = root.path || "unnamed";
-    const sub = subtitle(view);
-    marks.push(text(21, 15, name, `flagname${view.gone ? " goneword" : ""}`));
-    const at = 21 + measure(name, "flagname") + 6;
-    if (sub && context.level === 3) marks.push(text(at, 15, sub, `slotname${view.gone ? " goneword" : ""}`));
-  }
+  if (context.level >= 2) marks.push(text(21, near ? 15 : 16.5, name, look + gone));
+  const sub = subtitle(view);
+  if (sub && near) marks.push(text(21 + measure(name, look) + 6, 15, sub, `slotname${gone}`));
   const items: Item[] = [
     {
       key,
@@ -121,9 +124,9 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
       root: root.id,
       uid: context.graph.uid[root.node]!,
       index: root.node,
-      x: x - pill / 2,
+      x: x - w / 2,
       y,
-      w: pill,
+      w,
       h: PILL_H,
       marks,
       label: flagLabel(flag),

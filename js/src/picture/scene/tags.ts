@@ -146,7 +146,7 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
 }
 
 /** Solid where a call raised, dashed where one would; with words beside it for the latter. */
-export function octagonItems(context: Context, uid: number, card: Rect, free: Free): Item[] {
+export function octagonItems(context: Context, uid: number, card: Rect, whole: Rect, free: Free): Item[] {
   const raised = context.raised.has(uid);
   const words = context.wouldRaise.get(uid);
   if (!raised && words === undefined) return [];
@@ -162,20 +162,25 @@ export function octagonItems(context: Context, uid: number, card: Rect, free: Fr
     label: raised ? "raised here" : words!,
   };
   if (raised || context.level < 3) return [item];
-  const note = wouldRaiseNote(context, uid, words!, card, free);
+  const note = wouldRaiseNote(context, uid, words!, card, whole, free);
   return note ? [item, note] : [item];
 }
 
-function wouldRaiseNote(context: Context, uid: number, words: string, card: Rect, free: Free): Item | null {
+function wouldRaiseNote(
+  context: Context,
+  uid: number,
+  words: string,
+  card: Rect,
+  whole: Rect,
+  free: Free,
+): Item | null {
   const w = context.options.measure(words, "raised");
   const places: Rect[] = [
     { x: card.x + card.w + 12, y: card.y + 8, w, h: 14 },
     { x: card.x + card.w + 12, y: card.y + card.h - 8, w, h: 14 },
     { x: card.x - w - 12, y: card.y + card.h / 2 - 7, w, h: 14 },
-    { x: card.x + card.w - w - 14, y: card.y - 16, w, h: 14 },
-    { x: card.x + card.w - w, y: card.y + card.h + 4, w, h: 14 },
   ];
-  const found = places.find((area) => free.has(area));
+  const found = places.find((area) => area.x >= whole.x && free.has(area));
   if (!found) return null;
   free.add(found);
   return { key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, words, "raised")], label: words };

@@ -1,0 +1,284 @@
+import { describe, expect, it } from "vitest";
+import { fold } from "../../src/picture/fold/index.ts";
+import { layout } from "../../src/picture/layout/index.ts";
+import { measureByTable } from "../../src/picture/measure.ts";
+import { buildScene, layoutInput, planScene, positions } from "../../src/picture/scene.ts";
+import { decode } from "../../src/picture/wire.ts";
+import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
+
+const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
+
+describe("in every fixture", () => {
+  for (const name of FIXTURES) {
+    it(`no text of ${name} is drawn below 9 px`, () => {
+      for (const scale of Object.values(SCALES)) {
+        for (const box of textBoxes(sceneOfFixture(name, { scale }))) {
+          expect(box.size * Math.min(1, scale), `${box.text} at ${scale}`).toBeGreaterThanOrEqual(8.99);
+        }
+      }
+    });
+
+    for (const compact of [false, true]) {
+      it(`no two texts of ${name} overlap${compact ? " in compact form" : ""}`, () => {
+        const boxes = textBoxes(sceneOfFixture(name, { compact, buttons: true }));
+        const pairs = boxes.flatMap((a, i) =>
+          boxes
+            .slice(i + 1)
+            .filter((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h)
+            .map((b) => `${a.item}: ${a.text} / ${b.item}: ${b.text}`),
+        );
+        expect(pairs).toEqual([]);
+      });
+    }
+
+    it(`no card of ${name} covers another, a flag or a leaf`, () => {
+      const solid = sceneOfFixture(name).items.filter(
+        ({ role, key }) => role === "node" || role === "group" || role === "root" || (role === "leaf" && key),
+      );
+      for (const a of solid) {
+        for (const b of solid) {
+          if (a === b || a.role === "leaf" || (b.role === "leaf" && b.h < 18)) continue;
+          const apart = a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;
+          expect(apart, `${a.key} and ${b.key}`).toBe(true);
+        }
+      }
+    });
+
+    it(`everything of ${name} lies inside the scene`, () => {
+      const scene = sceneOfFixture(name, { buttons: true });
+      for (const item of scene.items) {
+        expect(item.x, item.key).toBeGreaterThanOrEqual(scene.left);
+        expect(item.y, item.key).toBeGreaterThanOrEqual(scene.top);
+        expect(item.x + item.w, item.key).toBeLessThanOrEqual(scene.left + scene.width);
+        expect(item.y + item.h, item.key).toBeLessThanOrEqual(scene.top + scene.height);
+      }
+    });
+
+    it(`keys of ${name} name one item each`, () => {
+      const keys = sceneOfFixture(name).items.map((item) => item.key);
+      expect(keys.length).toBe(new Set(keys).size);
+    });
+
+    it(`every focusable thing of ${name} has a name`, () => {
+      for (const item of sceneOfFixture(name).items) {
+        if (["node", "group", "root", "leaf", "tag"].includes(item.role)) expect(item.label, item.key).toBeTruthy();
+      }
+    });
+  }
+});
+
+describe("y = t @ a, reused in a loop, at the error", () => {
+  const scene = sceneOfFixture("second_backward");
+
+  it("the shared node says what it is, what happened to it and who reaches it", () => {
+    const node = byKey(scene, "n1");
+    expect(node.data).toEqual({ node: "MvBackward0", uid: "1", state: "freed", shared: "true", ghost: "false" });
+    expect(node.label).toBe(
+      "MvBackward0 of y, In[1] line 6, shared by loss of iteration 0 and loss of iteration 1, " +
+        "2 saved tensors freed by call 1, raised here",
+    );
+  });
+
+  it("its slots are hollow with a slash, and the number of the call that freed them stands beside them", () => {
+    const node = byKey(scene, "n1");
+    expect(classes(node).filter((c) => c === "freed")).toHaveLength(2);
+    expect(classes(node).filter((c) => c === "slash")).toHaveLength(2);
+    expect(texts(node)).toEqual(expect.arrayContaining(["self", "vec", "freed", "1"]));
+    expect(node.slots).toHaveLength(2);
+  });
+
+  it("it carries the stripes of both losses, the second one hollow", () => {
+    const stripes = classes(byKey(scene, "n1")).filter((c) => c.startsWith("stripe"));
+    expect(stripes).toEqual(["stripe r1", "stripe stripe2 r2", "stripein"]);
+  });
+
+  it("iteration 0 is drawn as gone and left of iteration 1", () => {
+    const old = byKey(scene, "n13");
+    expect(old.data?.ghost).toBe("true");
+    expect(classes(old)).toContain("node ghost");
+    expect(old.x).toBeLessThan(byKey(scene, "n23").x);
+    expect(texts(byKey(scene, "root0"))).toEqual(["loss", "iteration 0, gone"]);
+    expect(classes(byKey(scene, "wn13>n1"))[0]).toBe("wire r1 wiregone");
+  });
+
+  it("y is the carrier: its filled tag lies on the border, whose two sides are named", () => {
+    const tag = byKey(scene, "tag1");
+    expect(classes(tag)[0]).toBe("tag carrier");
+    expect(texts(tag)).toEqual(["y"]);
+    const border = byKey(scene, "boundary");
+    const line = border.y + border.h / 2;
+    expect(tag.y).toBeLessThan(line);
+    expect(tag.y + tag.h).toBeGreaterThan(line);
+    expect(texts(border)).toEqual(["kept since In[1]", "new in iteration 1"]);
+  });
+
+  it("rows of the code rail stand beside the nodes that they made, with the carrier in bold", () => {
+    const rails = scene.items.filter((item) => item.role === "rail");
+    expect(rails.map(texts)).toEqual([
+      ["In[1]:6 · once", "y = t @ a"],
+      ["In[2]:2 · each iteration", "x_out = t @ (x + y)"],
+      ["In[2]:3", "loss = mse(x_out, x)"],
+      ["In[2]:4", "loss.backward()"],
+    ]);
+    const node = byKey(scene, "n1");
+    expect(Math.abs(rails[0]!.y + rails[0]!.h / 2 - node.y - node.h / 2)).toBeLessThan(1);
+    const code = rails[1]!.marks.find((mark) => mark.t === "text" && mark.s.includes("x_out"));
+    expect(code).toMatchObject({
+      runs: [
+        { s: "x_out = t @ (x + ", c: "" },
+        { s: "y", c: "hot" },
+        { s: ")", c: "" },
+      ],
+    });
+  });
+
+  it("calls are told under the flags in the order in which people count", () => {
+    expect(texts(byKey(scene, "line0"))).toEqual(["1", "freed 6 saved tensors"]);
+    expect(texts(byKey(scene, "line1"))).toEqual(["2", "raised at its 4th node"]);
+  });
+
+  it("the octagon is solid, and the turns of the failing call are written beside its nodes", () => {
+    expect(classes(byKey(scene, "x1"))).toEqual(["octagon", "octagonx"]);
+    expect([21, 22, 23, 1].map((uid) => texts(byKey(scene, `turn${uid}`))[0])).toEqual(["1st", "2nd", "3rd", "4th"]);
+  });
+
+  it("cards of one row stand level", () => {
+    expect(byKey(scene, "n12").y).toBeCloseTo(byKey(scene, "n22").y, 3);
+    expect(byKey(scene, "n11").y).toBeCloseTo(byKey(scene, "n21").y, 3);
+  });
+
+  it("the shared node stands over the middle of its two users", () => {
+    const middle = (key: string) => byKey(scene, key).x + byKey(scene, key).w / 2;
+    expect(middle("n1")).toBeCloseTo((middle("n13") + middle("n23")) / 2, 3);
+  });
+});
+
+describe("two losses over one trunk", () => {
+  it("wires of both losses run side by side in the order of the roots", () => {
+    const wire = byKey(sceneOfFixture("two_losses"), "wn30>n31");
+    expect(classes(wire).filter((c) => c.startsWith("wire "))).toEqual(["wire r1", "wire wire2 r2"]);
+  });
+
+  it("the hull says by whom the trunk is shared", () => {
+    expect(sceneOfFixture("two_losses").items.find((item) => item.role === "hull")?.label).toBe(
+      "shared by loss1 and loss2",
+    );
+  });
+
+  it("each live root offers its two buttons under their accessible names", () => {
+    const root = byKey(sceneOfFixture("two_losses", { buttons: true }), "root0");
+    expect(root.buttons?.map(({ verb, name }) => [verb, name])).toEqual([
+      ["backward", "loss1.backward()"],
+      ["retain", "loss1.backward(retain_graph=True)"],
+    ]);
+    for (const button of root.buttons!) expect(button.h).toBeGreaterThanOrEqual(24);
+  });
+
+  it("a gone root offers none", () => {
+    expect(byKey(sceneOfFixture("second_backward", { buttons: true }), "root0").buttons).toEqual([]);
+  });
+
+  it("a forecast draws half boxes and a dashed octagon, and changes no place", () => {
+    const before = sceneOfFixture("two_losses");
+    const forecast = {
+      executes: [40, 41, 42, 30],
+      frees: [
+        [40, 0],
+        [30, 0],
+      ] as [number, number][],
+      failsAt: 30,
+    };
+    const after = sceneOfFixture("two_losses", { forecast });
+    expect(classes(byKey(after, "n30"))).toContain("will");
+    expect(classes(byKey(before, "n30"))).not.toContain("will");
+    expect(byKey(after, "n30").label).toContain("1 saved tensor would be freed");
+    expect(classes(byKey(after, "x30"))).toEqual(["octagonopen", "octagonopenx"]);
+    for (const item of before.items.filter(({ role }) => role === "node")) {
+      expect([byKey(after, item.key).x, byKey(after, item.key).y]).toEqual([item.x, item.y]);
+    }
+  });
+
+  it("the bowl of a leaf is empty until .grad is there", () => {
+    const leaf = sceneOfFixture("two_losses").items.find((item) => item.role === "leaf");
+    expect(leaf?.data?.grad).toBe("false");
+    expect(classes(leaf!)).toContain("bowlempty");
+    expect(classes(byKey(sceneOfFixture("second_backward"), "leafn1:2"))).toContain("bowl");
+  });
+});
+
+describe("states of saved tensors", () => {
+  it("each has a glyph of its own and is named in words", () => {
+    const stale = byKey(sceneOfFixture("stale"), "n30");
+    expect(classes(stale)).toEqual(expect.arrayContaining(["stale", "cut", "held", "node stalecard"]));
+    expect(stale.label).toContain("1 saved tensor held, 1 saved tensor stale");
+    const hooks = sceneOfFixture("hooks");
+    expect(classes(byKey(hooks, "n7"))).toContain("packed");
+    expect(byKey(hooks, "n7").label).toContain("1 saved tensor packed");
+    expect(classes(byKey(hooks, "n6"))).toContain("unknown");
+    expect(byKey(hooks, "n6").label).toContain("1 saved tensor unknown");
+    expect(classes(byKey(hooks, "n9"))).toContain("none");
+    expect(byKey(hooks, "n9").label).toContain("no saved tensor needed");
+  });
+
+  it("two calls that freed one node's slots each stand beside their slot", () => {
+    const node = byKey(sceneOfFixture("hooks"), "n8");
+    expect(texts(node).filter((text) => text === "1" || text === "2")).toEqual(["1", "2"]);
+    expect(node.label).toContain("2 saved tensors freed by call 1 and call 2");
+  });
+
+  it("more slots than fit become glyphs without names", () => {
+    expect(byKey(sceneOfFixture("hooks"), "n4").slots).toHaveLength(4);
+    expect(texts(byKey(sceneOfFixture("hooks"), "n4"))).not.toContain("stride");
+  });
+
+  it("a warning draws a dashed octagon and says so under the flag", () => {
+    const scene = sceneOfFixture("stale");
+    expect(classes(byKey(scene, "x30"))[0]).toBe("octagonopen");
+    expect(texts(byKey(scene, "line1"))).toEqual(["would raise at D.2"]);
+  });
+});
+
+describe("overlays", () => {
+  it("selection, focus and search hits are drawn on the card; what was not found is dimmed", () => {
+    const scene = sceneOfFixture("two_losses", { selected: "n30", focus: "n31", hits: new Set([30, 32]), hit: 32 });
+    expect(classes(byKey(scene, "n30"))).toContain("node hitcard selected");
+    expect(classes(byKey(scene, "n31"))[0]).toBe("focus");
+    expect(classes(byKey(scene, "n32"))[0]).toBe("hitring");
+    expect(classes(byKey(scene, "n40"))).toContain("node dimcard");
+  });
+
+  it("looking at one root dims the lines of the others", () => {
+    const wire = byKey(sceneOfFixture("two_losses", { onlyRoot: 1 }), "wn30>n31");
+    expect(classes(wire)[0]).toBe("wire r1 wiredim");
+  });
+});
+
+describe("when a picture follows another", () => {
+  it("old cards keep their places", () => {
+    const graph = graphOf("two_losses");
+    const folded = fold(graph, {});
+    const options = { measure: measureByTable };
+    const first = planScene(graph, folded, options);
+    const placed = layout(layoutInput(first));
+    const before = buildScene(first, placed);
+    const second = planScene(graph, folded, options);
+    const after = buildScene(second, layout(layoutInput(second, positions(first, placed))));
+    for (const item of before.items.filter(({ role }) => role === "node")) {
+      const moved = byKey(after, item.key);
+      expect(Math.hypot(moved.x - item.x, moved.y - item.y), item.key).toBeLessThan(1);
+    }
+  });
+});
+
+describe("the code rail", () => {
+  it("gives way to places on the cards where most nodes have no known line", () => {
+    const message = JSON.parse(wireText("second_backward"));
+    message.place = message.place.map((_at: number, i: number) => (i === 0 ? 0 : -1));
+    const graph = decode(message);
+    const options = { measure: measureByTable };
+    const plan = planScene(graph, fold(graph, {}), options);
+    const scene = buildScene(plan, layout(layoutInput(plan)));
+    expect(scene.items.filter((item) => item.role === "rail")).toEqual([]);
+    expect(texts(byKey(scene, "n11"))).toContain("In[1]:6");
+  });
+});
