@@ -427,7 +427,7 @@ def _unpack(node: Any, slot: Any, data: Any, saved: str | None, shown: str) -> i
         if state == STALE and not ti.requires_grad(data) and not ti.is_output_slot(shown):
             return _unpack_slot(slot) or STALE  # torch looks for `.detach_()` before it looks at versions
         return state
-    # The attribute vouches for the node and so hides a `.detach_()`; the slot alone does not. (An output is not `data`.)
+    # The attribute vouches for the node and so hides a `.detach_()`; the slot alone does not. (An output is not `data`)
     if got is data and not ti.requires_grad(data):
         return _unpack_slot(slot)
     return HELD

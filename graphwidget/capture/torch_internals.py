@@ -134,12 +134,13 @@ _layout: Callable[[Any], Any] = _Base.__dict__["layout"].__get__
 
 def bytes_of(tensor: Any) -> int:
     """Bytes of the tensor itself; of its parts if it is sparse; 0 if nothing is known."""
-    try:
-        return int(nbytes(tensor))
-    except (RuntimeError, NotImplementedError, TypeError):
-        pass
+    sparse = str(_layout(tensor)).startswith("torch.sparse")
+    parts = () if not sparse else ("_indices", "_values") if _layout(tensor) is torch.sparse_coo else _COMPRESSED
     total = 0
-    parts = ("_indices", "_values") if _layout(tensor) is torch.sparse_coo else _COMPRESSED
+    try:
+        total = 0 if sparse else int(nbytes(tensor))
+    except (RuntimeError, NotImplementedError, TypeError):
+        return 0
     for part in parts:
         try:
             with torch.no_grad():

@@ -1,0 +1,137 @@
+"""What a snapshot costs, as a multiple of the barest walk over the same graph.
+
+python bench/snapshot.py [--nodes N] [--repeat R] [--million] [--json]
+
+Each repetition builds two equal graphs. One is walked barely (`next_functions`, a set, a stack), the other is
+taken: both for the first time, so that both make the Python wrappers of the nodes. Then the second snapshot of the
+unchanged graph, with the first as `previous`, and one after a backward has freed everything. Prints medians
+of microseconds a node and of the ratio within a repetition. Goal: the first snapshot at most 5 times the walk.
+
+A bare walk of a deep graph would make torch 2.13 overflow the stack when the graph is dropped (see
+`graphwidget/capture/deep.py`), so walked graphs are made safe by a snapshot afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from graphwidget.capture.identity import Identity
+from graphwidget.capture.snapshot import take
+
+GOAL = 5.0
+
+
+def chain(nodes: int) -> torch.Tensor:
+    """One long chain of small operations."""
+    steps: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        torch.sin,
+        lambda t: t * 1.5,
+        torch.relu,
+        lambda t: t + 1,
+        torch.tanh,
+    ]
+    tensor = torch.ones(4, requires_grad=True)
+    for i in range(nodes - 2):
+        tensor = steps[i % 5](tensor)
+    return tensor.sum()
+
+
+def dag(nodes: int) -> torch.Tensor:
+    """Random operations on the results of the last two hundred, all of which end in one sum."""
+    choose = random.Random(0)
+    tensors = [torch.ones(4, requires_grad=True) for _ in range(50)]
+    for i in range(int(nodes * 1.4)):
+        a, b = choose.choice(tensors[-200:]), choose.choice(tensors[-200:])
+        tensors.append((a * b, a + b, a.sin(), torch.where(a > 0, a, b))[i % 4])
+    return torch.stack(tensors[-200:]).sum()
+
+
+def walk(root: torch.Tensor) -> int:
+    """The barest walk: how many nodes there are."""
+    seen = {root.grad_fn}
+    stack = [root.grad_fn]
+    while stack:
+        for node, _ in stack.pop().next_functions:
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return len(seen)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, object]:
+    gc.collect()
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dict[str, float]:
+    rows: dict[str, list[float]] = {}
+    for _ in range(repeat):
+        bare, taken = make(nodes), make(nodes)
+        walked, count = timed(lambda root=bare: walk(root))
+        again, _ = timed(lambda root=bare: walk(root))
+        identity = Identity()
+        first, one = timed(lambda root=taken, i=identity: take([root], identity=i))
+        second, two = timed(lambda root=taken, i=identity, s=one: take([root], identity=i, previous=s))
+        taken.backward()
+        freed, _ = timed(lambda root=taken, i=identity, s=two: take([root], identity=i, previous=s))
+        assert len(one) == count
+        take([bare])
+        for name, seconds in {
+            "bare walk": walked,
+            "bare walk again": again,
+            "snapshot": first,
+            "second snapshot": second,
+            "after backward": freed,
+        }.items():
+            rows.setdefault(name + ", us a node", []).append(seconds / len(one) * 1e6)
+        rows.setdefault("snapshot / bare walk", []).append(first / walked)
+        rows.setdefault("second snapshot / bare walk again", []).append(second / again)
+    return {"nodes": len(one), **{name: round(statistics.median(values), 2) for name, values in rows.items()}}
+
+
+def million() -> dict[str, float]:
+    tensor = torch.ones(2, requires_grad=True)
+    for _ in range(1_000_000):
+        tensor = tensor + 1
+    seconds, snapshot = timed(lambda: take([tensor]))
+    return {"nodes": len(snapshot), "snapshot, s": round(seconds, 2)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=100_000)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--million", action="store_true", help="also a chain of 1,000,000 nodes")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = {make.__name__: measure(make, options.nodes, options.repeat) for make in (chain, dag)}
+    missed = [name for name, row in found.items() if row["snapshot / bare walk"] > GOAL]
+    if options.million:
+        found["chain of a million"] = million()
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(f"python {' '.join(sys.argv)}   (torch {torch.__version__})")
+        for name, row in found.items():
+            print(name, *(f"  {key:36}{value:>12,}" for key, value in row.items()), sep="\n")
+        print(f"goal, snapshot / bare walk <= {GOAL}: {'missed by ' + ', '.join(missed) if missed else 'met'}")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
