@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphwidget.model import Leaf, NodeFacts, Snapshot
+from graphwidget.model import Leaf, NodeFacts, Snapshot, TensorRef
 
 __all__ = ["merged"]
 
@@ -44,7 +44,21 @@ def merged(live: Snapshot, past: Sequence[Snapshot]) -> Snapshot:
         for index, uid in enumerate(graph.uid):
             if uid not in known:
                 chosen[uid] = (graph, index)
-    return _Merge(live).add(chosen) if chosen else live
+    if not chosen:
+        return live
+    drawn = _Merge(live).add(chosen)
+    return replace(drawn, roots=(*live.roots, *_dead_roots(drawn, past, chosen)))
+
+
+def _dead_roots(drawn: Snapshot, past: Sequence[Snapshot], chosen: dict[int, tuple[Snapshot, int]]) -> list[TensorRef]:
+    """The tensors that the past calls were made on, where their nodes are ghosts now."""
+    found = {}
+    for graph in past:
+        for root in graph.roots:
+            uid = graph.uid[root.node] if root.node >= 0 else -1
+            if uid in chosen:
+                found[uid, root.output_nr] = replace(root, node=drawn.index_of[uid])
+    return list(found.values())
 
 
 class _Merge:

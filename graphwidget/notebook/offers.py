@@ -41,7 +41,7 @@ class Offers:
         snapshot = drawing.snapshot
         refs = [ref for ref in snapshot.roots if ref.node >= 0]
         runs = cells_to_rebuild(snapshot, refs)
-        names = [ref.path or f"#{snapshot.uid[ref.node]}.{ref.output_nr}" for ref in refs]
+        names = [_name(snapshot, ref) for ref in refs]
         self._orders = {name: order for name, order in self._orders.items() if name in set(names)}
         ids: dict[tuple[int, int, str | None], int] = {}
         current: dict[int, Offer] = {}
@@ -49,9 +49,9 @@ class Offers:
         for ref, name, made_by in zip(refs, names, runs):
             key = (snapshot.uid[ref.node], ref.output_nr, ref.path)
             ids[key] = self._ids.get(key) or self._new_id()
-            offer = Offer(ids[key], ref, key[0], made_by)
-            current[offer.id] = offer
-            offered.append(OfferedRoot(offer.id, ref, self._order(name), _numbers(snapshot, made_by)))
+            if not snapshot.ghost[ref.node]:  # a dead root is drawn, and nothing can be asked of it
+                current[ids[key]] = Offer(ids[key], ref, key[0], made_by)
+            offered.append(OfferedRoot(ids[key], ref, self._order(name), _numbers(snapshot, made_by)))
         # A request may be looking: it sees either the old picture or this one.
         self._ids, self.drawing, self.current = ids, drawing, current
         return tuple(offered)
@@ -77,6 +77,13 @@ class Offers:
             taken = set(self._orders.values())
             self._orders[name] = next(i for i in range(len(taken) + 1) if i not in taken)
         return self._orders[name]
+
+
+def _name(snapshot: Snapshot, ref: TensorRef) -> str:
+    """What a root's hue belongs to: its path; a root without one, or a dead one, has a hue of its own."""
+    if ref.path is None or snapshot.ghost[ref.node]:
+        return f"#{snapshot.uid[ref.node]}.{ref.output_nr}"
+    return ref.path
 
 
 def _numbers(snapshot: Snapshot, runs: tuple[int, ...] | None) -> tuple[int, ...] | None:

@@ -350,7 +350,7 @@ def _boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
     newest = earlier.newest_seq if earlier else -1
     found = []
     for index in range(len(snapshot)):
-        if snapshot.seq[index] > newest and index not in old:
+        if snapshot.seq[index] >= newest and index not in old:
             for target in dict.fromkeys(snapshot.next(index)):
                 if target in old:
                     found.append((old[target], snapshot.uid[index], _carrier(failed, snapshot, target)))
