@@ -105,13 +105,14 @@ class Facts:
         """Its inner node is invisible from Python: only what was written down when things happened is known."""
         entry = self._of(index)
         write = inplace.write_of(node)
-        if write is None:
-            released: bool | None = None
-            if self.freed_by is not None:
-                released = True if uid in self.freed_by else (False if number >= self.watched_from else None)
-            entry.update(released=released, inner_stale=None)
-        else:
-            entry.update(released=write.released, overlap=write.overlap, inner_stale=write.stale)
+        released: bool | None = None
+        if (write is not None and write.released) or (self.freed_by is not None and uid in self.freed_by):
+            released = True
+        elif self.freed_by is not None and (write is not None or number >= self.watched_from):
+            released = False
+        entry.update(released=released, inner_stale=None)
+        if write is not None:
+            entry.update(overlap=write.overlap, inner_stale=write.stale)
             entry["operands"] = self._indices(write.storages)
 
     def _custom(self, index: int, node: Any) -> None:

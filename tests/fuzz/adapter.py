@@ -1,23 +1,21 @@
-"""The forecast as a predictor for the differential fuzz, with what the tracker would have noted.
+"""The forecast as a plain predictor, for judges from elsewhere. Importing it starts the watching, for good.
 
-While programs run, in-place writes and hooks are watched and every call of the engine notes which in-place writes
-into views it released. An answer that rests on an assumption counts as unknown here.
+``predict(roots, retain_graph, inputs, create_graph, api, allow_unused)`` answers with `ok`, `reason`, `fails_at`,
+`freed` and `assumes`; nodes are (torch's full name, sequence number). An answer that rests on an assumption counts as
+unknown.
 """
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from graphwidget.capture import inplace
 from graphwidget.capture.forecasting import forecast
-from graphwidget.model import Forecast, Kind, Node
+from graphwidget.model import Kind, Node
+from tests.fuzz.watching import watching
 
-ENGINE_NAMES = {Kind.ACCUMULATE, Kind.COPY_SLICES, Kind.ERROR}
+_ENGINE_NAMES = {Kind.ACCUMULATE, Kind.COPY_SLICES, Kind.ERROR}
 causes: Counter[str] = Counter()
 
 
@@ -27,9 +25,7 @@ class Prediction:
     reason: str | None
     fails_at: tuple[str, int] | None
     freed: set[tuple[str, int]]
-    assumes: tuple[str, ...] = ()
-    unknown: str = ""
-    forecast: Forecast | None = field(default=None, repr=False)
+    assumes: tuple[str, ...]
 
 
 def predict(
@@ -51,60 +47,20 @@ def predict(
         freed_by={},
         now=True,
     )
-    ok = None if told.assumes else told.ok
-    unknown = "assumes: " + told.assumes[0] if told.assumes else told.why if told.ok is None else ""
-    causes[unknown] += 1
+    causes[told.assumes[0] if told.assumes else told.why if told.ok is None else ""] += 1
     return Prediction(
-        ok,
+        None if told.assumes else told.ok,
         told.reason,
-        identity(told.fails_at) if told.fails_at else None,
-        {identity(node) for node in told.frees},
+        _identity(told.fails_at) if told.fails_at else None,
+        {_identity(node) for node in told.frees},
         told.assumes,
-        unknown,
-        told,
     )
 
 
-def identity(node: Node) -> tuple[str, int]:
-    """A node as the fuzz names it: torch's full name and sequence number."""
-    prefix = "torch::autograd::" if node.kind in ENGINE_NAMES else ""
+def _identity(node: Node) -> tuple[str, int]:
+    prefix = "torch::autograd::" if node.kind in _ENGINE_NAMES else ""
     return prefix + node.name, node.sequence_nr if node.sequence_nr >= 0 else 2**64 - 1
 
 
-def reachable_writes(outputs: Any) -> list[Any]:
-    """The CopySlices nodes that a call can reach."""
-    stack = [node for node in (_history(output) for output in outputs) if node is not None]
-    seen = set(stack)
-    while stack:
-        for node, _ in stack.pop().next_functions:
-            if node is not None and node not in seen:
-                seen.add(node)
-                stack.append(node)
-    return [node for node in seen if type(node).__name__ == "CopySlices"]
-
-
-def _history(output: Any) -> Any:
-    try:
-        return output.grad_fn
-    except RuntimeError:
-        return None
-
-
-def watched(engine: Any) -> Any:
-    """The engine's entry, noting which in-place writes each call releases."""
-
-    @functools.wraps(engine)
-    def run(outputs: Any, grads: Any, retain_graph: bool, *args: Any, **kwargs: Any) -> Any:
-        with inplace.releasing(reachable_writes(outputs), bool(retain_graph)):
-            return engine(outputs, grads, retain_graph, *args, **kwargs)
-
-    return run
-
-
-def install() -> None:
-    """Watch from now on, for the rest of the process."""
-    torch.autograd._engine_run_backward = watched(torch.autograd._engine_run_backward)
-    inplace.Watch().__enter__()
-
-
-install()
+_for_good = watching()
+_for_good.__enter__()

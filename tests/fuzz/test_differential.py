@@ -1,0 +1,92 @@
+"""The forecast against the real engine on random programs, and the judge against forecasts known to be wrong."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from graphwidget.analysis import engine
+from tests.fuzz.judge import Judge
+from tests.fuzz.programs import program
+
+PROGRAMS = 400  # about 3,000 calls
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def judged(forecaster=engine.forecast, programs=40, first=0):
+    judge = Judge(forecaster)
+    for seed in range(first, first + programs):
+        judge.run(seed)
+    return judge
+
+
+def test_every_forecast_without_an_assumption_holds_and_looking_changes_nothing():
+    judge = judged(programs=PROGRAMS)
+    print(judge.report())
+    assert not judge.mistakes, "\n".join(map(str, judge.mistakes[:10]))
+    assert judge.counts["calls"] > 2500
+
+
+def test_few_forecasts_are_unknown_or_rest_on_an_assumption():
+    counts = judged(programs=100, first=5000).counts
+    assert counts["unknown"] + counts["assumes"] < 0.05 * counts["calls"]
+
+
+def test_the_programs_meet_every_kind_of_ending_that_is_common():
+    counts = judged(programs=150, first=9000).counts
+    for outcome in ("ok", "freed", "inplace", "no_grad", "unused", "checkpoint", "not_differentiable"):
+        assert counts[f"outcome {outcome}"], outcome
+
+
+def test_a_program_is_the_same_every_time():
+    assert program(7) == program(7) != program(8)
+
+
+def broken(**changes):
+    """The forecast with one rule broken: its arguments changed."""
+    return lambda *args, **kwargs: engine.forecast(*args, **{**kwargs, **changes})
+
+
+def frees_nothing_if_it_fails(*args, **kwargs):
+    told = engine.forecast(*args, **kwargs)
+    return replace(told, frees={}, executes=()) if told.ok is False else told
+
+
+def first_in_first_out(snapshot, roots, **kwargs):
+    """Ties aside, the order of execution decides which node fails."""
+    return engine.forecast(replace(snapshot, seq=type(snapshot.seq)("q", [0] * len(snapshot))), roots, **kwargs)
+
+
+def never_stale(snapshot, roots, **kwargs):
+    return engine.forecast(
+        replace(snapshot, slot_state=bytearray(snapshot.slot_state).replace(b"\2", b"\0")), roots, **kwargs
+    )
+
+
+def without_facts(snapshot, roots, **kwargs):
+    return replace(engine.forecast(replace(snapshot, facts={}), roots, **kwargs), assumes=())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        broken(api="backward"),
+        broken(inputs=None),
+        broken(allow_unused=True),
+        broken(retain_graph=True),
+        frees_nothing_if_it_fails,
+        first_in_first_out,
+        never_stale,
+        without_facts,
+    ],
+    ids=["api", "inputs", "unused", "retain", "failing call", "order", "versions", "facts"],
+)
+def test_the_judge_finds_a_forecast_with_one_rule_broken(wrong):
+    assert judged(wrong, programs=60).mistakes
