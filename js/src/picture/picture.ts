@@ -6,11 +6,14 @@ import { layout } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { buildScene, importantUids, layoutInput, planScene, type Scene, type SceneOptions } from "./scene.ts";
+import { withStory } from "./story.ts";
 import { renderSvg, type SvgOptions } from "./svg.ts";
 import { decode } from "./wire.ts";
 
 export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
+  /** False: the drawing without the finding's sentences below it. */
+  story?: boolean;
 }
 
 /** The scene of a graph at rest: folded, laid out afresh. */
@@ -23,5 +26,6 @@ export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
 /** A wire message as SVG text. */
 export function draw(wire: string, options: DrawOptions = {}): string {
   const graph = decode(wire);
-  return renderSvg(sceneOf(graph, options), options);
+  const scene = sceneOf(graph, options);
+  return renderSvg(options.story === false ? scene : withStory(scene, graph, measureByTable), options);
 }

@@ -1,0 +1,160 @@
+"""Static pictures: SVG text and one-file HTML.
+
+The front end's own `picture.js` draws them, run by an embedded JavaScript engine (quickjs-ng), so that
+there is one layout and one set of marks, not two. Nothing but text goes in and text comes out: the
+engine has no access to files, network or Python.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from html import escape
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+from graphwidget.model import Drawing, Snapshot
+from graphwidget.render import text, wire
+
+__all__ = ["to_html", "to_svg", "write_html"]
+
+Theme = Literal["auto", "light", "dark"]
+
+
+def to_svg(graph: Drawing | Snapshot, *, theme: Theme = "auto", title: str | None = None, compact: bool = False) -> str:
+    """The picture as SVG text, complete in itself.
+
+    Parameters
+    ----------
+    graph
+        A snapshot, or a snapshot with its calls, events and findings.
+    theme
+        ``auto`` follows the viewer's setting.
+    title
+        Its title, for screen readers. Default: which moment it shows.
+    compact
+        One-line cards.
+
+    Raises
+    ------
+    ImportError
+        If quickjs-ng is not installed.
+    ValueError
+        If `theme` is none of the three.
+    """
+    drawing = _drawing(graph)
+    if theme not in ("auto", "light", "dark"):
+        raise ValueError(f"theme is 'auto', 'light' or 'dark', not {theme!r}")
+    options = {
+        "theme": theme,
+        "title": title or _title(drawing),
+        "description": _description(drawing),
+        "compact": compact,
+    }
+    return _draw(wire.encode(drawing), options)
+
+
+def to_html(graph: Drawing | Snapshot, *, title: str | None = None) -> str:
+    """The picture, its findings and its text form as one HTML page that needs no script and no network.
+
+    Raises
+    ------
+    ImportError
+        If quickjs-ng is not installed.
+    """
+    drawing = _drawing(graph)
+    heading = title or _title(drawing)
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(heading)}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>",
+        f"<h1>{escape(heading)}</h1>",
+        f"<figure>{to_svg(drawing, title=heading)}</figure>",
+    ]
+    if drawing.findings:
+        parts += ["<h2>Findings</h2>", f"<pre>{escape(_findings(drawing))}</pre>"]
+    parts += ["<h2>The same in words</h2>", f"<pre>{escape(text.picture(drawing, max_lines=2000))}</pre>"]
+    parts.append("</body>\n</html>\n")
+    return _clean("\n".join(parts))
+
+
+def write_html(graph: Drawing | Snapshot, path: str | PathLike[str]) -> None:
+    """Write `to_html` to a file.
+
+    Raises
+    ------
+    ImportError
+        If quickjs-ng is not installed.
+    OSError
+        If `path` cannot be written.
+    """
+    Path(path).write_text(to_html(graph), encoding="utf-8")
+
+
+_PAGE_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:16px;color:#1b2027;background:#fff}"
+    "h1{font-size:18px}h2{font-size:15px;margin:20px 0 6px}figure{margin:0;overflow-x:auto}"
+    "pre{font:12px/1.45 Menlo,Consolas,'DejaVu Sans Mono',monospace;overflow-x:auto;margin:0}"
+    "@media(prefers-color-scheme:dark){body{color:#e7eaee;background:#13161a}}"
+)
+
+
+def _drawing(graph: Drawing | Snapshot) -> Drawing:
+    if isinstance(graph, Snapshot):
+        return Drawing(graph)
+    if isinstance(graph, Drawing):
+        return graph
+    raise TypeError(f"a picture is drawn of a Snapshot, not of {type(graph).__name__}: call gw.snapshot(loss) first")
+
+
+def _title(drawing: Drawing) -> str:
+    event = drawing.events[-1] if drawing.events else None
+    if event is None or event.cell is None:
+        return "Autograd graph"
+    return f"Autograd graph after In[{event.cell}]" + ("" if event.ok else ", which raised")
+
+
+def _description(drawing: Drawing) -> str:
+    """What the picture shows, in a sentence or two."""
+    if drawing.findings:
+        finding = drawing.findings[0]
+        return f"{finding.headline} {finding.text}".strip()
+    snapshot = drawing.snapshot
+    leaves = len(snapshot.leaves)
+    return f"{len(snapshot) - leaves} nodes, {leaves} leaves, {len(snapshot.slot_state)} saved tensors."
+
+
+def _findings(drawing: Drawing) -> str:
+    return "\n\n".join("\n".join(text.finding_lines(finding)) for finding in drawing.findings)
+
+
+def _clean(page: str) -> str:
+    """Broken surrogates cannot be written as UTF-8."""
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+# ---- The engine ----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _source() -> str:
+    return resources.files("graphwidget").joinpath("static/picture.js").read_text(encoding="utf-8")
+
+
+def _draw(message: str, options: dict[str, object]) -> str:
+    """Run `picture.js` on a wire message. A fresh engine each time: no state is left, and any thread may ask."""
+    try:
+        import quickjs
+    except ImportError as error:
+        raise ImportError("static pictures need quickjs-ng: pip install quickjs-ng") from error
+    engine = quickjs.Context()
+    engine.eval(_source())
+    engine.set("message", message)
+    engine.set("options", json.dumps(options))
+    # The binding cannot hand out a string that the engine still keeps in pieces; join makes one of them.
+    svg = engine.eval('[graphwidgetPicture.draw(message, JSON.parse(options))].join("")')
+    assert isinstance(svg, str)
+    return svg

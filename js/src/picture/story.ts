@@ -1,0 +1,66 @@
+/** What a static picture says below the drawing: the first finding and its ways out, in sentences. */
+
+import { octagon, octagonOpen, text } from "./marks.ts";
+import { type Measure, shorten } from "./measure.ts";
+import type { Finding, Graph } from "./model.ts";
+import type { Item, Mark, Scene } from "./scene.ts";
+
+const MARGIN = 12;
+const INDENT = 22;
+const MOST_FIXES = 3;
+const LEAST_WIDTH = 480;
+
+/** The scene with the first finding under it; the scene itself where nothing is to be told. */
+export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
+  const finding = graph.findings.find(({ severity }) => severity !== "info") ?? graph.findings[0];
+  if (!finding) return scene;
+  const width = Math.max(scene.width, LEAST_WIDTH);
+  const top = scene.top + scene.height;
+  const item = story(finding, width, measure);
+  const placed = { ...item, x: scene.left + MARGIN, y: top };
+  return { ...scene, width, height: scene.height + item.h + MARGIN, items: [...scene.items, placed] };
+}
+
+function story(finding: Finding, width: number, measure: Measure): Item {
+  const marks: Mark[] = [{ t: "path", d: `M0 0H${width - 2 * MARGIN}`, c: "band" }];
+  const sign = finding.severity === "error" ? octagon : finding.severity === "warning" ? octagonOpen : null;
+  if (sign) marks.push(...sign(8, 19, 7));
+  const room = width - 2 * MARGIN - INDENT;
+  let y = 24;
+  const line = (words: string, c: string, x = INDENT) => {
+    marks.push(text(x, y, words, c));
+  };
+  for (const words of wrap(finding.headline || finding.text, room, "headline", measure)) {
+    line(words, "headline");
+    y += 18;
+  }
+  if (finding.headline && finding.text !== finding.headline) {
+    for (const words of wrap(finding.text, room, "sentence", measure)) {
+      line(words, "sentence");
+      y += 17;
+    }
+  }
+  finding.fixes.slice(0, MOST_FIXES).forEach((fix, i) => {
+    line(`${i + 1}.`, "sentence");
+    for (const words of wrap(fix.text, room - 18, "step", measure)) {
+      line(words, "step", INDENT + 18);
+      y += 17;
+    }
+  });
+  return { key: "story", role: "note", x: 0, y: 0, w: width - 2 * MARGIN, h: y - 8, marks, label: finding.headline };
+}
+
+/** Lines of at most `room` px, broken between words. */
+export function wrap(words: string, room: number, c: string, measure: Measure): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of words.split(/\s+/)) {
+    const longer = line ? `${line} ${word}` : word;
+    if (line && measure(longer, c) > room) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  if (line) lines.push(line);
+  return lines.map((one) => shorten(one, room, c, measure));
+}
