@@ -43,9 +43,8 @@ export function* makeBlocks(
   const above = new Int32Array(items).fill(-1);
   const below = new Int32Array(items).fill(-1);
   const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, depth, above, below) : -1;
-  const seen = previous ? previous.slice() : null;
   for (let r = 1; r < layered.rows; r++) {
-    alignRow(layered, order, r, mainUp, mainDown, above, below, seen);
+    alignRow(layered, order, r, mainUp, mainDown, above, below, previous);
     if (r % 1024 === 0) yield;
   }
   return numberBlocks(above, below, foot);
@@ -170,9 +169,9 @@ function alignRow(
   mainDown: Int32Array,
   above: Int32Array,
   below: Int32Array,
-  seen: Float64Array | null,
+  previous: Float64Array | null,
 ): void {
-  const { start, box } = layered;
+  const { start } = layered;
   const { item, position } = order;
   const first = start[r];
   const width = start[r + 1] - first;
@@ -186,9 +185,9 @@ function alignRow(
     const u = above[v] >= 0 ? above[v] : mainUp[v];
     strength[i] = 0;
     if (above[v] >= 0) strength[i] = 3;
-    else if (u >= 0 && below[u] < 0 && fits(seen, u, v)) {
+    else if (u >= 0 && below[u] < 0 && free(previous, u) && free(previous, v)) {
       if (mainDown[u] === v) strength[i] = 2;
-      else if (mainDown[u] < 0 || below[mainDown[u]] >= 0 || box[u] < 0) strength[i] = 1;
+      else if (mainDown[u] >= 0) strength[i] = 1;
     }
     if (strength[i]) partner[i] = u;
   }
@@ -214,16 +213,9 @@ function alignRow(
       if (above[v] >= 0) left = position[above[v]];
     }
   }
-  if (seen) {
-    for (let i = 0; i < width; i++) {
-      const v = item[first + i];
-      if (above[v] >= 0 && Number.isNaN(seen[v])) seen[v] = seen[above[v]];
-    }
-  }
 }
 
-/** With earlier places: two items may share a block unless their places differ. */
-function fits(seen: Float64Array | null, u: number, v: number): boolean {
-  if (!seen || Number.isNaN(seen[u]) || Number.isNaN(seen[v])) return true;
-  return Math.abs(seen[u] - seen[v]) < 1;
+/** An item with an earlier place is its own block: if it has to give way, nothing else need move. */
+function free(previous: Float64Array | null, v: number): boolean {
+  return previous === null || Number.isNaN(previous[v]);
 }

@@ -6,6 +6,7 @@
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
+import { seatNewcomers } from "./newcomers.ts";
 import { collect } from "./types.ts";
 
 const ROUNDS = 6;
@@ -33,6 +34,7 @@ export function* placeItems(
   const { items, box } = layered;
   const itemWidth = new Float64Array(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
+  if (previous) seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
   let field = yield* makeField(
     layered,
@@ -52,7 +54,23 @@ export function* placeItems(
       field = yield* makeField(layered, order, cutBlocks(lines, drifting), itemWidth, nodesep, previous);
     }
   }
+  if (previous) {
+    const squeezed = squeezedBlocks(field);
+    if (squeezed)
+      field = yield* makeField(layered, order, cutBlocks(field.blocks, squeezed), itemWidth, nodesep, previous);
+  }
   return yield* relax(field);
+}
+
+/** 1 for free blocks that have no room between pinned ones; null if there are none. A bend is better than a push. */
+function squeezedBlocks({ blocks, pin, low, high }: Field): Uint8Array | null {
+  let squeezed: Uint8Array | null = null;
+  for (let b = 0; b < blocks.count; b++) {
+    if (!Number.isNaN(pin[b]) || low[b] <= high[b] + 1e-3) continue;
+    squeezed ??= new Uint8Array(blocks.count);
+    squeezed[b] = 1;
+  }
+  return squeezed;
 }
 
 /** Blocks with everything that acts on them. */

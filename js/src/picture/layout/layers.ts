@@ -112,7 +112,7 @@ function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
   for (let e = 0; e < m; e++) {
     const between = span[e] - 1;
     const u = upper[e];
-    if (lower[e] < 0 || (between >= limit && !(bus && bus[u]))) {
+    if (lower[e] < 0 || (between >= limit && !bus?.[u])) {
       dummyStart[e] = -1;
     } else if (bus && busStart && busUsed && bus[u] && between > 0) {
       if (busStart[u] < 0) {
@@ -158,7 +158,7 @@ function longestSpan(graph: Directed, span: Int32Array, bus: Int32Array | null, 
   let total = 0;
   for (let e = 0; e < graph.m; e++) {
     const u = graph.upper[e];
-    if (span[e] > 1 && !(bus && bus[u])) howMany[span[e] - 1]++;
+    if (span[e] > 1 && !bus?.[u]) howMany[span[e] - 1]++;
   }
   if (bus) {
     for (let v = 0; v < graph.n; v++) {

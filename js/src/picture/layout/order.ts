@@ -55,12 +55,28 @@ function* walkOrder(layered: Layered): Generator<void, Order> {
       const r = row[v];
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
-      for (let k = up.start[v + 1] - 1; k >= up.start[v]; k--)
-        if (position[up.item[k]] < 0) stack[depth++] = up.item[k];
+      const first = up.start[v];
+      const swap = balances(layered, v);
+      for (let k = up.start[v + 1] - 1; k >= first; k--) {
+        const u = up.item[swap && k <= first + 1 ? 2 * first + 1 - k : k];
+        // The last one pushed is visited first.
+        if (position[u] < 0) stack[depth++] = u;
+      }
       if (++work % SLICE === 0) yield;
     }
   }
   return { item, position };
+}
+
+/** Whether an item has an input and then two or more leaves of its own: with one leaf on each side edges are shorter. */
+function balances({ up, down }: Layered, v: number): boolean {
+  const first = up.start[v];
+  const end = up.start[v + 1];
+  if (end - first < 3) return false;
+  const isLeaf = (u: number) => up.start[u] === up.start[u + 1] && down.start[u + 1] - down.start[u] === 1;
+  if (isLeaf(up.item[first])) return false;
+  for (let k = first + 1; k < end; k++) if (!isLeaf(up.item[k])) return false;
+  return true;
 }
 
 /**

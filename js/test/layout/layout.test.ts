@@ -1,0 +1,274 @@
+import { describe, expect, test } from "vitest";
+import { type LayoutInput, layout, layoutSlices } from "../../src/picture/layout/index.ts";
+import { accumulation, anyDag, lstm, type PlainGraph, RECORDED, random, recorded, residual } from "../graphs/index.ts";
+import { inputOf, movedShare, overlaps, through } from "./measure.ts";
+
+const GRAPHS: [string, () => PlainGraph][] = [
+  ...RECORDED.map((name): [string, () => PlainGraph] => [name, () => recorded(name)]),
+  ["an unrolled LSTM", () => lstm(60)],
+  ["micro-batches", () => accumulation(16)],
+  ["residual blocks", () => residual(2000)],
+  ["a random DAG", () => anyDag(400, 3)],
+  ["a wide random DAG", () => anyDag(300, 4, 300)],
+];
+
+function small(n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}): LayoutInput {
+  return {
+    n,
+    width: new Float32Array(n).fill(100),
+    height: new Float32Array(n).fill(30),
+    edges: Int32Array.from(pairs.flat()),
+    ranksep: 20,
+    nodesep: 20,
+    ...more,
+  };
+}
+
+describe.each(GRAPHS)("%s", (_, make) => {
+  const input = inputOf(make());
+  const out = layout(input);
+
+  test("has every box on the page, none over another, no edge through one", () => {
+    expect(out.x.every((x, v) => x - input.width[v] / 2 >= -0.01 && x + input.width[v] / 2 <= out.width + 0.01)).toBe(
+      true,
+    );
+    expect(
+      out.y.every((y, v) => y - input.height[v] / 2 >= -0.01 && y + input.height[v] / 2 <= out.height + 0.01),
+    ).toBe(true);
+    expect(overlaps(input, out)).toBe(0);
+    expect(through(input, out)).toBe(0);
+  });
+
+  test("has users below what they use, by at least the gap of rows", () => {
+    for (let e = 0; e < input.edges.length; e += 2) {
+      const gap = out.y[input.edges[e]] - out.y[input.edges[e + 1]];
+      expect(gap).toBeGreaterThanOrEqual(28 + input.ranksep - 0.01);
+    }
+  });
+
+  test("routes every edge from the top of its lower box up to the bottom of its upper one", () => {
+    for (let e = 0; e < input.edges.length / 2; e++) {
+      const [from, to] = input.edges.subarray(2 * e, 2 * e + 2);
+      const points = out.route.subarray(out.routeStart[e], out.routeStart[e + 1]);
+      expect(points.length).toBeGreaterThanOrEqual(4);
+      expect(points[1]).toBeCloseTo(out.y[from] - 14, 3);
+      expect(points[points.length - 1]).toBeCloseTo(out.y[to] + 14, 3);
+      expect(Math.abs(points[0] - out.x[from])).toBeLessThanOrEqual(input.width[from] / 2);
+      expect(Math.abs(points[points.length - 2] - out.x[to])).toBeLessThanOrEqual(input.width[to] / 2);
+    }
+  });
+
+  test("comes out the same again, whole or in slices", () => {
+    const slices = layoutSlices(input);
+    let step = slices.next();
+    while (!step.done) step = slices.next();
+    expect(step.value.x).toEqual(out.x);
+    expect(step.value.route).toEqual(out.route);
+  });
+});
+
+test("a deep graph stays as narrow as a shallow one of its kind", () => {
+  for (const make of [
+    residual,
+    (size: number) => lstm(Math.ceil(size / 20)),
+    (size: number) => accumulation(16, Math.ceil(size / 48)),
+  ]) {
+    const shallow = layout(inputOf(make(600)));
+    const deep = layout(inputOf(make(6000)));
+    expect(deep.height).toBeGreaterThan(4 * shallow.height);
+    expect(deep.width).toBeLessThan(2.5 * shallow.width);
+  }
+});
+
+test("a chain is one straight line", () => {
+  const out = layout(
+    small(
+      50,
+      Array.from({ length: 49 }, (_, i) => [i + 1, i] as [number, number]),
+    ),
+  );
+  expect(new Set(out.x).size).toBe(1);
+  expect(out.width).toBe(100);
+});
+
+test("inputs of one operation stand in their order from left to right", () => {
+  const out = layout(
+    small(4, [
+      [3, 0],
+      [3, 1],
+      [3, 2],
+    ]),
+  );
+  expect(out.x[0]).toBeLessThan(out.x[1]);
+  expect(out.x[1]).toBeLessThan(out.x[2]);
+  expect(out.x[3]).toBeCloseTo(out.x[1], 3);
+});
+
+test("a trunk with two losses stands between them", () => {
+  const out = layout(
+    small(3, [
+      [1, 0],
+      [2, 0],
+    ]),
+  );
+  expect(out.x[0]).toBeCloseTo((out.x[1] + out.x[2]) / 2, 3);
+});
+
+test("lanes keep their sides whatever crossings that costs", () => {
+  const pairs: [number, number][] = [
+    [2, 1],
+    [3, 0],
+  ];
+  const lane = Int32Array.from([0, 1, 0, 1]);
+  const out = layout(small(4, pairs, { lane }));
+  expect(out.x[0]).toBeLessThan(out.x[1]);
+  expect(out.x[2]).toBeLessThan(out.x[3]);
+});
+
+test("a box is not above the row its source line asks for", () => {
+  const out = layout(
+    small(
+      3,
+      [
+        [2, 0],
+        [2, 1],
+      ],
+      { rankHint: Int32Array.from([0, 2, -1]) },
+    ),
+  );
+  expect(out.y[2]).toBeGreaterThan(out.y[1]);
+  expect(out.rank[1]).toBeGreaterThanOrEqual(out.rank[0]);
+});
+
+test("a graph with a cycle, a loop and a double edge still gets a drawing", () => {
+  const input = small(4, [
+    [0, 1],
+    [1, 2],
+    [2, 0],
+    [3, 3],
+    [3, 2],
+    [3, 2],
+  ]);
+  const out = layout(input);
+  expect(overlaps(input, out)).toBe(0);
+  expect([...out.x, ...out.y, ...out.route].every(Number.isFinite)).toBe(true);
+  expect(out.routeStart[4] - out.routeStart[3]).toBe(0);
+});
+
+test("nothing to draw is an empty page, one box its own size", () => {
+  expect(layout(small(0, []))).toMatchObject({ width: 0, height: 0 });
+  expect(layout(small(1, []))).toMatchObject({ width: 100, height: 30 });
+});
+
+test("a tensor used ten thousand times over a deep chain costs neither time nor memory", () => {
+  const n = 10000;
+  const pairs: [number, number][] = [];
+  for (let i = 1; i < n; i++) {
+    pairs.push([i, i - 1]);
+    if (i > 1) pairs.push([i, 0]);
+  }
+  const input = small(n, pairs);
+  const out = layout(input);
+  expect(out.route.length).toBeLessThan(4e6 * 20);
+  expect(out.width).toBeLessThan(2000);
+});
+
+test("skips over the whole depth, one inside the other, stay out of the boxes", () => {
+  const half = 500;
+  const pairs: [number, number][] = [];
+  for (let i = 1; i < 2 * half; i++) pairs.push([i, i - 1]);
+  for (let i = 0; i < half - 1; i++) pairs.push([2 * half - 1 - i, i]);
+  const input = small(2 * half, pairs);
+  const out = layout(input);
+  expect(overlaps(input, out)).toBe(0);
+  expect(through(input, out)).toBe(0);
+});
+
+describe("with the places of an earlier layout", () => {
+  /** What existed when the first `share` of the nodes was made; numbers of nodes stay. */
+  function prefix(plain: PlainGraph, share: number): PlainGraph {
+    const seqs = plain.nodes.map((node) => node.seq).filter((seq) => seq >= 0);
+    const cut = [...seqs].sort((a, b) => a - b)[Math.floor(share * (seqs.length - 1))];
+    const keep = plain.nodes.map((node) => node.kind === "fn" && node.seq <= cut);
+    for (const [from, to] of plain.edges) if (keep[from]) keep[to] = true;
+    const number = new Map<number, number>();
+    for (const [i, kept] of keep.entries()) if (kept) number.set(i, number.size);
+    return {
+      nodes: plain.nodes.filter((_, i) => keep[i]),
+      edges: plain.edges.flatMap(([a, b]) =>
+        keep[a] && keep[b] ? [[number.get(a)!, number.get(b)!] as [number, number]] : [],
+      ),
+    };
+  }
+
+  function seeded(input: LayoutInput, known: Map<string, [number, number]>, names: string[]): LayoutInput {
+    const x = Float32Array.from(names, (name) => known.get(name)?.[0] ?? Number.NaN);
+    const y = Float32Array.from(names, (name) => known.get(name)?.[1] ?? Number.NaN);
+    return { ...input, previous: { x, y } };
+  }
+
+  /** Names that outlive a renumbering: by sequence number, leaves by label; leaves are not split here. */
+  const namesOf = (plain: PlainGraph) => plain.nodes.map((node) => `${node.seq}:${node.label}`);
+
+  test.each(["resnet50", "gpt2"] as const)("%s grows without moving what is there", (name) => {
+    const whole = recorded(name);
+    // Leaves are drawn as badges and take no part.
+    const fn = dropLeaves(whole);
+    let known = new Map<string, [number, number]>();
+    for (const share of [0.3, 0.5, 0.55, 0.8, 1]) {
+      const part = prefix(fn, share);
+      const names = namesOf(part);
+      const fresh = inputOf(part);
+      const input = known.size ? seeded(fresh, known, names) : fresh;
+      const out = layout(input);
+      const old = names.map((n, v) => [n, v] as const).filter(([n]) => known.has(n));
+      const moved = old.filter(([n, v]) => {
+        const [x, y] = known.get(n)!;
+        return Math.hypot(out.x[v] - x, out.y[v] - y) > 40;
+      });
+      expect(moved.length).toBe(0);
+      expect(overlaps(input, out)).toBe(0);
+      expect(through(input, out)).toBe(0);
+      known = new Map(names.map((n, v) => [n, [out.x[v], out.y[v]]]));
+    }
+  });
+
+  test("the same graph again moves nothing", () => {
+    const input = inputOf(residual(800));
+    const out = layout(input);
+    const again = layout({ ...input, previous: { x: out.x, y: out.y } });
+    expect(movedShare(out.x, out.y, again, input.n)).toBe(0);
+  });
+
+  test("boxes put in the middle move at most one in twenty", () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const plain = dropLeaves(residual(1000, seed));
+      const before = inputOf(plain);
+      const out = layout(before);
+      const next = random(seed);
+      const grown: PlainGraph = { nodes: [...plain.nodes], edges: [...plain.edges] };
+      for (let i = 0; i < 10; i++) {
+        grown.nodes.push({ label: "MulBackward0", kind: "fn", seq: 1e6 + i, line: null, mod: null });
+        grown.edges.push([grown.nodes.length - 1, Math.floor(next() * plain.nodes.length)]);
+      }
+      const input = inputOf(grown);
+      const previous = { x: new Float32Array(input.n).fill(Number.NaN), y: new Float32Array(input.n).fill(Number.NaN) };
+      previous.x.set(out.x);
+      previous.y.set(out.y);
+      const after = layout({ ...input, previous });
+      expect(overlaps(input, after)).toBe(0);
+      expect(movedShare(out.x, out.y, after, before.n)).toBeLessThanOrEqual(0.05);
+    }
+  });
+});
+
+function dropLeaves(plain: PlainGraph): PlainGraph {
+  const number = new Map<number, number>();
+  for (const [i, node] of plain.nodes.entries()) if (node.kind === "fn") number.set(i, number.size);
+  return {
+    nodes: plain.nodes.filter((node) => node.kind === "fn"),
+    edges: plain.edges.flatMap(([a, b]) =>
+      number.has(a) && number.has(b) ? [[number.get(a)!, number.get(b)!] as [number, number]] : [],
+    ),
+  };
+}
