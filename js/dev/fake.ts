@@ -10,6 +10,7 @@ import type { Model } from "../src/kernel.ts";
 type Listener = (...args: unknown[]) => void;
 
 export class FakeModel implements Model {
+  widget_manager?: unknown;
   readonly sent: Record<string, unknown>[] = [];
   /** Called with every message of the page; a kernel connects itself here. */
   receive: (message: Record<string, unknown>) => void = () => {};
@@ -220,6 +221,11 @@ function held(story: Story): number {
     .reduce((sum, slot) => sum + ((slot.state ?? 0) === 0 ? slot.bytes : 0), 0);
 }
 
+/** What a call over a node would free. */
+function kept(node: FakeNode): FakeSlot[] {
+  return (node.slots ?? []).filter((slot) => (slot.state ?? 0) === 0);
+}
+
 interface Run {
   order: FakeNode[];
   fails: FakeNode | null;
@@ -325,10 +331,10 @@ export class FakeKernel {
 
   private forecast(root: FakeRoot, retain: boolean): unknown {
     const { order, fails } = this.run(root);
-    const frees = retain ? [] : order.flatMap((node) => (node.slots ?? []).map((_, i) => [node.uid, i]));
-    const freed = order
-      .flatMap((node) => (retain ? [] : (node.slots ?? [])))
-      .reduce((sum, slot) => sum + slot.bytes, 0);
+    const frees = retain
+      ? []
+      : order.flatMap((node) => kept(node).map((slot) => [node.uid, node.slots!.indexOf(slot)]));
+    const freed = order.flatMap((node) => (retain ? [] : kept(node))).reduce((sum, slot) => sum + slot.bytes, 0);
     const ran = new Set(order.map((node) => node.uid));
     const afterwards = this.story.roots
       .filter((other) => other.alive !== false)
@@ -358,7 +364,7 @@ export class FakeKernel {
     let bytes = 0;
     for (const node of order) {
       if (node.leaf) node.leaf.grad = true;
-      for (const slot of retain ? [] : (node.slots ?? [])) {
+      for (const slot of retain ? [] : kept(node)) {
         Object.assign(slot, { state: 1, freedBy: n });
         slots += 1;
         bytes += slot.bytes;

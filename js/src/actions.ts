@@ -1,10 +1,19 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { type Child, h } from "./dom.ts";
-import { NoAnswer, Refused } from "./kernel.ts";
+import { NoAnswer, Refused, type Verb } from "./kernel.ts";
 import type { Graph, Root, TimelineEvent } from "./picture/model.ts";
 import { decode } from "./picture/wire.ts";
 import { backwardName, bytes, count } from "./say.ts";
-import { type Actions, type Answer, type Context, type Forecasts, type Kept, type Mode, whyOff } from "./state.ts";
+import {
+  type Actions,
+  type Answer,
+  type Context,
+  type Forecasts,
+  type Kept,
+  type Mode,
+  type Running,
+  whyOff,
+} from "./state.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
@@ -12,9 +21,10 @@ const STORED = 24;
 
 interface BackwardResult {
   raised: null | { type: string; message: string; uid: number | null };
-  call: number;
-  freedSlots: number;
-  freedBytes: number;
+  /** null: nothing is known of them. */
+  call: number | null;
+  freedSlots: number | null;
+  freedBytes: number | null;
 }
 
 export function problem(error: unknown): Answer {
@@ -69,42 +79,57 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     }
   }
 
-  async function backward(root: Root, retain: boolean): Promise<void> {
-    const what = backwardName(root, retain);
+  /** Runs one request that changes something; there is never a second one at the same time. */
+  async function run<T>(
+    verb: Verb,
+    args: Record<string, unknown>,
+    what: string,
+    said: (result: T) => Answer,
+  ): Promise<void> {
     if (state.running) {
-      return context.set({
-        answer: {
-          kind: "status",
-          text: `${state.running.what} is still running.`,
-          next: "One call at a time: wait for it, or cancel it.",
-        },
-      });
+      const next = "One call at a time: wait for it, or cancel it.";
+      context.set({ answer: { kind: "status", text: `${state.running.what} is still running.`, next } });
+      return;
     }
-    const off = whyOff(state, root);
-    if (off) return context.set({ answer: { kind: "alert", text: off, next: "" } });
-    stop = new AbortController();
-    const queued = (behind: string, seconds: number) =>
-      state.running && context.set({ running: { ...state.running, queued: { behind, seconds } } });
-    const asked = kernel.ask<BackwardResult>(
-      "backward",
-      { root: root.id, retain_graph: retain, keep_grad: state.keepGrad },
-      { queued, signal: stop.signal },
-    );
-    context.set({ running: { request: asked.id, what, queued: null }, answer: null, preview: null });
+    const { signal } = (stop = new AbortController());
+    let wait: Running["queued"] = null;
+    const queued = (behind: string, seconds: number) => {
+      wait = { behind, seconds };
+      if (state.running) context.set({ running: { ...state.running, queued: wait } });
+    };
+    const asked = kernel.ask<T>(verb, args, { queued, signal });
+    context.set({ running: { request: asked.id, what, queued: wait }, answer: null, preview: null });
     // A kernel whose only thread runs a cell cannot even say that the call is queued.
     const silent = setTimeout(() => {
       const cell = state.now?.status.cell;
-      if (kernel.busy() && !state.running?.queued) queued(cell == null ? "the running cell" : `In[${cell}]`, 0);
+      if (kernel.busy() && !wait) queued(cell == null ? "the running cell" : `In[${cell}]`, 0);
     }, QUEUED_MS);
     try {
-      const result = await asked;
-      context.set({ running: null, answer: saidAfter(what, result, state.keepGrad) });
-      if (result.raised?.uid != null) hooks.failed(result.raised.uid);
+      context.set({ answer: said(await asked), running: null });
     } catch (error) {
-      context.set({ running: null, answer: stop.signal.aborted ? state.answer : problem(error) });
+      context.set({ running: null, answer: signal.aborted ? state.answer : problem(error) });
     } finally {
       clearTimeout(silent);
     }
+  }
+
+  function backward(root: Root, retain: boolean): void {
+    const off = whyOff(state, root);
+    if (off) {
+      context.set({ answer: { kind: "alert", text: off, next: "" } });
+      return;
+    }
+    const what = backwardName(root, retain);
+    const { keepGrad } = state;
+    void run<BackwardResult>(
+      "backward",
+      { root: root.id, retain_graph: retain, keep_grad: keepGrad },
+      what,
+      (result) => {
+        if (result.raised?.uid != null) hooks.failed(result.raised.uid);
+        return saidAfter(what, result, keepGrad);
+      },
+    );
   }
 
   async function cancel(): Promise<void> {
@@ -137,7 +162,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       return;
     }
     if (confirmed) {
-      void runRebuild(root, cells);
+      runRebuild(root, cells);
       return;
     }
     const go = () => {
@@ -171,27 +196,12 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     ]);
   }
 
-  async function runRebuild(root: Root, cells: string): Promise<void> {
-    if (state.running)
-      return context.set({ answer: { kind: "status", text: `${state.running.what} is still running.`, next: "" } });
-    stop = new AbortController();
-    const queued = (behind: string, seconds: number) =>
-      state.running && context.set({ running: { ...state.running, queued: { behind, seconds } } });
-    const asked = kernel.ask<{ cells: number[]; error: string | null }>(
-      "rebuild",
-      { root: root.id },
-      { queued, signal: stop.signal },
-    );
-    context.set({ running: { request: asked.id, what: `Rebuild ${root.path}`, queued: null }, answer: null });
-    try {
-      const { error } = await asked;
-      const answer: Answer = error
+  function runRebuild(root: Root, cells: string): void {
+    void run<{ error: string | null }>("rebuild", { root: root.id }, `Rebuild ${root.path}`, ({ error }) =>
+      error
         ? { kind: "alert", text: `Rebuilding ${root.path} stopped: ${error}`, next: "" }
-        : { kind: "status", text: `${root.path} was built afresh by running ${cells} again.`, next: "" };
-      context.set({ running: null, answer });
-    } catch (error) {
-      context.set({ running: null, answer: stop.signal.aborted ? state.answer : problem(error) });
-    }
+        : { kind: "status", text: `${root.path} was built afresh by running ${cells} again.`, next: "" },
+    );
   }
 
   const events = () => state.now?.events ?? [];
@@ -254,7 +264,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
 
   return {
     preview: (root, mode) => void preview(root, mode),
-    backward: (root, retain) => void backward(root, retain),
+    backward,
     cancel: () => void cancel(),
     travel: (id) => void travel(id),
     inspect: (uid) => void inspect(uid),
@@ -265,13 +275,11 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
 }
 
 function saidAfter(what: string, result: BackwardResult, keptGrad: boolean): Answer {
+  const slots = result.freedSlots ?? 0;
   if (result.raised) {
-    const freed = result.freedSlots > 0 ? `It had freed ${count(result.freedSlots, "saved tensor")} before.` : "";
+    const freed = slots > 0 ? `It had freed ${count(slots, "saved tensor")} before.` : "";
     return { kind: "alert", text: `${what} raised ${result.raised.type}: ${result.raised.message}`, next: freed };
   }
-  const freed =
-    result.freedSlots > 0
-      ? `freed ${count(result.freedSlots, "saved tensor")}, ${bytes(result.freedBytes)}`
-      : "freed nothing";
+  const freed = slots > 0 ? `freed ${count(slots, "saved tensor")}, ${bytes(result.freedBytes ?? 0)}` : "freed nothing";
   return { kind: "status", text: `${what} ran and ${freed}.`, next: keptGrad ? ".grad is as it was." : "" };
 }

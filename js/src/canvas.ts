@@ -10,7 +10,7 @@ import { attr, h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import { Minimap } from "./minimap.ts";
 import type { Item, Role, Scene } from "./picture/scene.ts";
-import { type Box, gestures, READABLE, Viewport } from "./viewport.ts";
+import { type Box, FULL, gestures, NEARLY, READABLE, Viewport } from "./viewport.ts";
 
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
@@ -174,7 +174,9 @@ export class Canvas {
   home(anchor?: Item | null): void {
     const box = this.content();
     const root = anchor ?? this.scene.items.find((item) => item.role === "root");
-    this.viewport.fit(box, READABLE, root ? { x: root.x, y: root.y, w: root.w, h: root.h } : null);
+    // A little cut off is better than all names of leaves and lines gone.
+    const smallest = this.viewport.whole(box) >= NEARLY ? FULL : READABLE;
+    this.viewport.fit(box, smallest, root ? { x: root.x, y: root.y, w: root.w, h: root.h } : null);
   }
 
   fit(): void {

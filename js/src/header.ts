@@ -82,7 +82,7 @@ function moreMenu(context: Context): HTMLElement {
     const at = items.indexOf((list.getRootNode() as ShadowRoot).activeElement as HTMLElement);
     if (event.key === "ArrowDown") items[(at + 1) % items.length]?.focus();
     else if (event.key === "ArrowUp") items[(at + items.length - 1) % items.length]?.focus();
-    else if (event.key === "Escape") toggle(false), button.focus();
+    else if (event.key === "Escape") close();
     else return;
     event.preventDefault();
     event.stopPropagation();

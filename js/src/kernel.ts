@@ -79,7 +79,7 @@ export class Kernel {
     this.pingMs = pingMs;
     const sign = () => this.set("alive");
     const doubt = () => void this.ping();
-    const message = (content: Reply) => this.receive(content);
+    const message = (content: Reply | null) => this.receive(content);
     const listeners: [string, (...args: never[]) => void][] = [
       ["msg:custom", message],
       ["change:wire", sign],
@@ -167,10 +167,10 @@ export class Kernel {
     this.changed(state);
   }
 
-  private receive(reply: Reply): void {
+  private receive(reply: Reply | null): void {
     this.set("alive");
     const waiting = typeof reply?.id === "number" ? this.waiting.get(reply.id) : undefined;
-    if (!waiting) return; // an answer to another view, or to a request that was given up
+    if (!waiting || !reply) return; // an answer to another view, or to a request that was given up
     if (reply.queued) waiting.queued?.(String(reply.queued.behind ?? ""), Number(reply.queued.seconds ?? 0));
     else if (reply.ok === true) waiting.resolve(reply.result ?? {});
     else waiting.reject(new Refused(String(reply.error?.message ?? "Refused."), String(reply.error?.next ?? "")));

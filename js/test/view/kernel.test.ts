@@ -1,0 +1,103 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FakeModel } from "../../dev/fake.ts";
+import { Kernel, type Link, NoAnswer, Refused } from "../../src/kernel.ts";
+
+let life: AbortController;
+beforeEach(() => {
+  life = new AbortController();
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  life.abort();
+  vi.useRealTimers();
+});
+
+function connect(): { model: FakeModel; kernel: Kernel; links: Link[] } {
+  const model = new FakeModel();
+  const links: Link[] = [];
+  return { model, links, kernel: new Kernel(model, life.signal, (link) => links.push(link)) };
+}
+
+test("a request resolves with the result that has its id", async () => {
+  const { model, kernel } = connect();
+  const first = kernel.ask("inspect", { uid: 4 });
+  const second = kernel.ask("inspect", { uid: 5 });
+  expect(model.sent.map(({ verb, uid }) => [verb, uid])).toEqual([
+    ["inspect", 4],
+    ["inspect", 5],
+  ]);
+  model.emit("msg:custom", { id: second.id, ok: true, result: "of 5" });
+  model.emit("msg:custom", { id: first.id, ok: true, result: "of 4" });
+  expect(await first).toBe("of 4");
+  expect(await second).toBe("of 5");
+});
+
+test("a refusal rejects with the kernel's words and its next step", async () => {
+  const { model, kernel } = connect();
+  const asked = kernel.ask("backward", { root: 1 });
+  model.emit("msg:custom", {
+    id: asked.id,
+    ok: false,
+    error: { message: "This picture is out of date", next: "Look again." },
+  });
+  const error = (await asked.catch((e: unknown) => e)) as Refused;
+  expect(error).toBeInstanceOf(Refused);
+  expect([error.message, error.next]).toEqual(["This picture is out of date", "Look again."]);
+});
+
+test("silence beyond the timeout rejects, and a kernel that does not answer a ping either counts as gone", async () => {
+  const { kernel, links } = connect();
+  const asked = kernel.ask("forecast", { root: 1 }, { timeout: 100 }).catch((e) => e);
+  await vi.advanceTimersByTimeAsync(150);
+  expect(await asked).toBeInstanceOf(NoAnswer);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(links).toEqual(["gone"]);
+});
+
+test("silence while a cell runs is not death", async () => {
+  const { model, kernel, links } = connect();
+  model.set("busy", "In[7] is running");
+  void kernel.ping();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(links).toEqual(["alive"]);
+});
+
+test("a queued request waits without a timeout", async () => {
+  const { model, kernel } = connect();
+  const told: [string, number][] = [];
+  const asked = kernel.ask(
+    "backward",
+    { root: 1 },
+    { timeout: 100, queued: (behind, seconds) => told.push([behind, seconds]) },
+  );
+  model.emit("msg:custom", { id: asked.id, queued: { behind: "In[7]", seconds: 12 } });
+  await vi.advanceTimersByTimeAsync(60_000);
+  model.emit("msg:custom", { id: asked.id, ok: true, result: {} });
+  await asked;
+  expect(told).toEqual([["In[7]", 12]]);
+});
+
+test("a change of the picture proves that a kernel thought dead is there", async () => {
+  const { model, kernel, links } = connect();
+  void kernel.ping();
+  await vi.advanceTimersByTimeAsync(10_000);
+  model.set("wire", "...");
+  expect(links).toEqual(["gone", "alive"]);
+});
+
+test("messages for other views and nonsense are ignored", () => {
+  const { model, kernel } = connect();
+  for (const message of [{ id: 1, ok: true }, {}, { id: "x" }, null]) {
+    expect(() => model.emit("msg:custom", message)).not.toThrow();
+  }
+  expect(kernel.state).toBe("alive");
+});
+
+test("closing the view rejects what still waits and leaves no listener", async () => {
+  const { model, kernel } = connect();
+  const asked = kernel.ask("forecast", { root: 1 }).catch((e) => e);
+  life.abort();
+  expect(await asked).toBeInstanceOf(NoAnswer);
+  expect(model.listening).toBe(0);
+});

@@ -1,0 +1,62 @@
+/** A view on a fake kernel, and small ways to look at it. */
+import { FakeKernel, FakeModel, type Story } from "../../dev/fake.ts";
+import { View } from "../../src/view.ts";
+
+export interface Shown {
+  model: FakeModel;
+  kernel: FakeKernel;
+  root: HTMLElement;
+  close(): void;
+  /** Waits until the view has drawn what it knows. */
+  settle(): Promise<void>;
+  one(selector: string): HTMLElement;
+  all(selector: string): HTMLElement[];
+  button(name: string): HTMLButtonElement;
+  press(key: string, on?: Element): void;
+}
+
+export async function show(story: Story, manager?: unknown): Promise<Shown> {
+  const model = new FakeModel();
+  model.widget_manager = manager;
+  const kernel = new FakeKernel(model, story);
+  const life = new AbortController();
+  const el = document.createElement("div");
+  document.body.append(el);
+  new View(model, el, life.signal);
+  const root = el.querySelector<HTMLElement>(".graphwidget")!;
+  const settle = async () => {
+    for (let i = 0; i < 6; i++) await new Promise((resolve) => setTimeout(resolve, 12));
+  };
+  const shown: Shown = {
+    model,
+    kernel,
+    root,
+    settle,
+    close: () => {
+      life.abort();
+      el.remove();
+    },
+    all: (selector) => [...root.querySelectorAll<HTMLElement>(selector)],
+    one: (selector) => {
+      const found = root.querySelector<HTMLElement>(selector);
+      if (!found) throw new Error(`nothing matches ${selector}`);
+      return found;
+    },
+    button: (name) => {
+      const found = shown
+        .all("button")
+        .find((each) => (each.getAttribute("aria-label") ?? each.textContent?.trim()) === name);
+      if (!found) throw new Error(`no button "${name}"`);
+      return found as HTMLButtonElement;
+    },
+    press: (key, on = root) => {
+      on.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    },
+  };
+  await settle();
+  return shown;
+}
+
+export function node(view: Shown, name: string): HTMLElement[] {
+  return view.all(`[role=treeitem][data-node="${name}"]`);
+}

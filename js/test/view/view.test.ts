@@ -1,0 +1,327 @@
+// @vitest-environment happy-dom
+import { afterEach, expect, test } from "vitest";
+import { deep, reused, STORIES, tiny, trunk } from "../../dev/stories.ts";
+import { node, type Shown, show } from "./support.ts";
+
+let view: Shown;
+afterEach(() => view.close());
+
+test("every node is a treeitem that says its op, label, state, cell and line", async () => {
+  view = await show(reused());
+  const shared = node(view, "MvBackward0").find((each) => each.dataset.shared === "true")!;
+  expect(shared.dataset).toMatchObject({ uid: "4", state: "freed", ghost: "false" });
+  const label = shared.getAttribute("aria-label")!;
+  for (const part of [
+    "MvBackward0 of y",
+    "In[1] line 6",
+    "shared by",
+    "2 saved tensors freed by call 1",
+    "raised here",
+  ]) {
+    expect(label).toContain(part);
+  }
+  expect(view.one("[role=tree]").getAttribute("aria-label")).toBe("Autograd graph, 7 nodes, 1 finding");
+});
+
+test("one item is the tab stop and all others can be focused", async () => {
+  view = await show(reused());
+  const stops = view.all("[role=treeitem]").map((item) => item.getAttribute("tabindex"));
+  expect(stops.filter((stop) => stop === "0")).toHaveLength(1);
+  expect(stops.filter((stop) => stop !== "0" && stop !== "-1")).toEqual([]);
+});
+
+test("each live root has two buttons with the calls as their names, a gone one has none", async () => {
+  view = await show(reused());
+  const names = view.all(".gw-run").map((each) => each.getAttribute("aria-label"));
+  expect(names).toEqual(["loss.backward()", "loss.backward(retain_graph=True)", "Rebuild loss"]);
+});
+
+test("backward empties the slots and the answer is announced; the second one raises and is an alert", async () => {
+  view = await show(tiny());
+  expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("held");
+  view.button("loss.backward()").click();
+  await view.settle();
+  expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("freed");
+  expect(view.one(".gw-answer[role=status]").textContent).toContain("loss.backward() ran and freed 2 saved tensors");
+  view.button("loss.backward()").click();
+  await view.settle();
+  expect(view.one(".gw-answer[role=alert]").textContent).toContain(
+    "Trying to backward through the graph a second time",
+  );
+  expect(view.one(".gw-answer[role=status]").textContent).toBe("");
+  expect(node(view, "ReluBackward0")[0]!.getAttribute("aria-label")).toContain("raised here");
+});
+
+test("retain_graph leaves the slots held", async () => {
+  view = await show(tiny());
+  for (let i = 0; i < 2; i++) {
+    view.button("loss.backward(retain_graph=True)").click();
+    await view.settle();
+  }
+  expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("held");
+  expect(view.model.sent.filter(({ verb }) => verb === "backward").map((m) => m.retain_graph)).toEqual([true, true]);
+});
+
+test("the box 'keep .grad' goes with the call", async () => {
+  view = await show(tiny());
+  view.one(".gw-keep input").click();
+  view.button("loss.backward()").click();
+  await view.settle();
+  expect(view.model.sent.find(({ verb }) => verb === "backward")!.keep_grad).toBe(true);
+  expect(view.one(".gw-answer[role=status]").textContent).toContain(".grad is as it was");
+});
+
+test("a second click while a call runs is refused with words and sends nothing", async () => {
+  view = await show(tiny());
+  view.kernel.delay = 200;
+  view.button("loss.backward()").click();
+  await view.settle();
+  view.button("loss.backward(retain_graph=True)").click();
+  await view.settle();
+  expect(view.model.sent.filter(({ verb }) => verb === "backward")).toHaveLength(1);
+  expect(view.one(".gw-answer[role=status]").textContent).toContain("loss.backward() is still running");
+});
+
+test("a queued call says what it waits for, and can be cancelled", async () => {
+  view = await show(tiny());
+  view.kernel.behind = "In[7]";
+  view.button("loss.backward()").click();
+  await view.settle();
+  expect(view.one(".gw-wait").textContent).toContain("loss.backward() waits for In[7]");
+  expect(view.one(".gw-wait").textContent).toContain("Nothing has changed yet");
+  view.button("Cancel").click();
+  await view.settle();
+  expect(view.one(".gw-wait").hidden).toBe(true);
+  expect(view.model.sent.at(-1)).toMatchObject({
+    verb: "cancel",
+    request: view.model.sent.find((m) => m.verb === "backward")!.id,
+  });
+});
+
+test("a root that has died gets a clear answer", async () => {
+  view = await show(tiny());
+  view.kernel.story.roots = [];
+  view.button("loss.backward()").click();
+  await view.settle();
+  expect(view.one(".gw-answer[role=alert]").textContent).toContain("out of date");
+});
+
+test("without a kernel the buttons are off and say why", async () => {
+  let tell = () => {};
+  const kernel = {
+    status: "idle",
+    statusChanged: { connect: (slot: () => void) => void (tell = slot), disconnect: () => {} },
+  };
+  view = await show(tiny(), { kernel });
+  expect(view.button("loss.backward()").disabled).toBe(false);
+  kernel.status = "dead";
+  tell();
+  await view.settle();
+  expect(view.button("loss.backward()").disabled).toBe(true);
+  expect(view.button("loss.backward()").title).toContain("needs a kernel");
+  expect(view.one(".gw-pill").textContent).toContain("read-only");
+});
+
+test("focusing a button forecasts both calls, and marks what would be freed", async () => {
+  view = await show(trunk());
+  const button = view.button("loss1.backward()");
+  Object.defineProperty(button, "matches", { value: () => true });
+  button.focus();
+  await view.settle();
+  expect(view.one(".gw-forecast").textContent).toContain("nothing has run");
+  expect(view.one(".gw-card[data-mode=backward]").textContent).toContain("frees 11");
+  expect(view.one(".gw-card[data-mode=retain]").textContent).toContain("frees 0");
+  expect(view.one(".gw-after").textContent).toContain("loss2.backward()");
+  expect(button.getAttribute("aria-description")).toContain(
+    "frees 11 saved tensors; afterwards loss1.backward() would then raise",
+  );
+  expect(node(view, "ReluBackward0")[0]!.getAttribute("aria-label")).toContain("would be freed");
+  button.blur();
+  await view.settle();
+  expect(view.one(".gw-forecast").hidden).toBe(true);
+  expect(node(view, "ReluBackward0")[0]!.getAttribute("aria-label")).not.toContain("would be freed");
+});
+
+test("the finding shows its path with the carrier and at most three fixes", async () => {
+  view = await show(reused());
+  const finding = view.one("[role=alert] [data-finding=second_backward]");
+  expect(finding.querySelectorAll("[data-fix]")).toHaveLength(3);
+  expect([...finding.querySelectorAll(".gw-path [role=listitem]")].map((e) => e.textContent)).toEqual([
+    "loss",
+    "x_out",
+    "y",
+    "MvBackward0",
+  ]);
+  expect(finding.querySelector(".gw-tagbutton")!.textContent).toBe("y");
+});
+
+test("selecting a node inspects it: line, saved tensors, what keeps it", async () => {
+  view = await show(reused());
+  node(view, "MvBackward0")
+    .find((each) => each.dataset.shared === "true")!
+    .dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await view.settle();
+  const words = view.one(".gw-inspector").textContent!;
+  for (const part of ["MvBackward0", "In[1]:6", "y = t @ a", "self", "vec", "freed", "del y"])
+    expect(words).toContain(part);
+});
+
+test("arrow keys walk along the edges: down to the loss, up to the leaf", async () => {
+  view = await show(tiny());
+  const tree = view.one("[role=tree]");
+  const at = () => view.one("[role=treeitem][tabindex='0']").getAttribute("data-key");
+  const walked: (string | null)[] = [];
+  for (const key of ["Home", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"]) {
+    view.press(key, tree);
+    walked.push(at());
+  }
+  expect(walked[0]).toMatch(/^leaf/);
+  expect(walked.slice(1)).toEqual(["n1", "n2", "n3", "root1", "n3"]);
+});
+
+test("time goes back step by step, and the buttons are off there", async () => {
+  view = await show(tiny());
+  view.button("loss.backward()").click();
+  await view.settle();
+  view.press("[");
+  await view.settle();
+  expect(view.root.dataset.past).toBe("true");
+  expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("held");
+  expect(view.button("loss.backward()").disabled).toBe(true);
+  expect(view.one("[role=slider]").getAttribute("aria-valuetext")).toBe("In[1], 48 B held");
+  view.press("n");
+  await view.settle();
+  expect(view.root.dataset.past).toBeUndefined();
+  expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("freed");
+});
+
+test("an older picture never replaces a newer one", async () => {
+  view = await show(tiny());
+  const old = view.model.get("wire");
+  view.kernel.publish();
+  view.kernel.publish();
+  view.model.update({ wire: old });
+  await view.settle();
+  expect(view.root.dataset.serial).toBe("3");
+});
+
+test("focus, selection and the opened time survive an update", async () => {
+  view = await show(tiny());
+  view.press("Home", view.one("[role=tree]"));
+  const focused = document.activeElement!.getAttribute("data-key");
+  view.kernel.publish();
+  await view.settle();
+  expect(document.activeElement!.getAttribute("data-key")).toBe(focused);
+  expect(view.root.dataset.serial).toBe("2");
+});
+
+test("search counts its hits and walks through them", async () => {
+  view = await show(trunk());
+  view.press("/");
+  await view.settle();
+  const box = view.one("input[type=search]") as HTMLInputElement;
+  box.value = "relu";
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  await view.settle();
+  expect(view.one(".gw-found").textContent).toBe("1 of 2");
+  view.press("Enter", box);
+  await view.settle();
+  expect(view.one(".gw-found").textContent).toBe("2 of 2");
+  view.press("Escape", box);
+  await view.settle();
+  expect(view.one(".gw-search").hidden).toBe(true);
+});
+
+test("the table twin has a row for every node", async () => {
+  view = await show(reused());
+  view.press("t");
+  await view.settle();
+  const rows = view.all(".gw-table tbody tr").map((row) => row.textContent);
+  expect(rows).toHaveLength(9);
+  expect(rows.find((row) => row!.includes("y = t @ a") || row!.includes("In[1]:6"))).toContain("call 1");
+});
+
+test("an empty graph says what to do", async () => {
+  view = await show(STORIES.empty!());
+  expect(view.one(".gw-empty").hidden).toBe(false);
+  expect(view.one(".gw-empty").textContent).toContain("requires_grad=True");
+});
+
+test("rebuild says which cells run before it runs them", async () => {
+  view = await show(reused());
+  view.button("Rebuild loss").click();
+  expect(view.one("[role=dialog]").textContent).toContain("In[1], In[2]");
+  expect(view.model.sent.some(({ verb }) => verb === "rebuild")).toBe(false);
+  view.button("Run In[1], In[2] again").click();
+  await view.settle();
+  expect(view.model.sent.some(({ verb }) => verb === "rebuild")).toBe(true);
+  expect(view.one(".gw-answer[role=status]").textContent).toContain("built afresh");
+});
+
+test("the legend is a dialog that closes with Escape and gives the focus back", async () => {
+  view = await show(tiny());
+  const button = view.button("Legend");
+  button.focus();
+  button.click();
+  const dialog = view.one("[role=dialog]");
+  expect(dialog.getAttribute("aria-label")).toBe("Legend");
+  view.press("Escape", dialog.querySelector("button")!);
+  expect(view.one(".gw-veil").hidden).toBe(true);
+  expect(document.activeElement).toBe(button);
+});
+
+test("names and messages from the kernel are text, whatever they contain", async () => {
+  const story = tiny();
+  const evil = `<img src=x onerror="globalThis.broken=1">`;
+  story.nodes[0]!.place = [1, 4, evil, null];
+  story.owners.push([evil, 2, "variable"]);
+  story.status.text = evil;
+  view = await show(story);
+  view.press("t");
+  node(view, "MeanBackward0")[0]!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await view.settle();
+  expect(view.all("img")).toEqual([]);
+  expect(view.one(".gw-pill").textContent).toContain(evil);
+});
+
+test("a picture that cannot be read is an alert, and the next one is drawn", async () => {
+  view = await show(tiny());
+  const errors: unknown[] = [];
+  const original = console.error;
+  console.error = (...all: unknown[]) => errors.push(all);
+  view.model.update({ wire: `{"schema": 99}` });
+  await view.settle();
+  console.error = original;
+  expect(errors).toHaveLength(1);
+  expect(view.one(".gw-answer[role=alert]").textContent).not.toBe("");
+  view.kernel.publish();
+  await view.settle();
+  expect(view.root.dataset.serial).toBe("2");
+});
+
+test("a large graph is drawn as a bitmap with the tab stop as an element", async () => {
+  view = await show(deep(120));
+  const menu = view.one(".gw-group") as HTMLSelectElement;
+  menu.value = "all";
+  menu.dispatchEvent(new Event("change"));
+  await view.settle();
+  await view.settle();
+  expect(view.one(".gw-canvas").dataset.drawnAs).toBe("bitmap");
+  expect(view.all("[role=treeitem]").length).toBeLessThan(5);
+  view.press("ArrowUp", view.one("[role=tree]"));
+  expect(view.one("[role=treeitem][tabindex='0']").getAttribute("data-node")).toBe("SumBackward0");
+});
+
+test("closing a view removes it and all its listeners", async () => {
+  view = await show(tiny());
+  view.close();
+  expect(view.model.listening).toBe(0);
+  expect(view.root.isConnected).toBe(false);
+});
+
+test("there is no id in the view, so that two of them can stand in one page", async () => {
+  view = await show(reused());
+  const second = await show(reused());
+  expect(document.querySelectorAll(".graphwidget [id]")).toHaveLength(0);
+  second.close();
+});
