@@ -16,6 +16,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import torch
     from torch.autograd.graph import GradientEdge
 
@@ -27,6 +29,8 @@ __all__ = ["explain", "forecast", "snapshot", "track", "view"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_CALLER = 2  # frames up from a public function: past the wrapper that checks its options
 
 # The trackers of `track()` that are running, the innermost last.
 _tracking: list[Tracker] = []
@@ -150,8 +154,8 @@ def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
         return tracker.snapshot()
     from graphwidget.notebook import live
 
-    namespace = _caller_namespace()
-    return live.take_graphs(tensors, tracker, namespace) if tensors else live.take_named(namespace)
+    names = _names(sys._getframe(_CALLER))
+    return live.take_graphs(tensors, tracker, names) if tensors else live.take_named(names)
 
 
 @_refuses_unknown_options
@@ -196,7 +200,7 @@ def forecast(
         raise ValueError(f'graphwidget.forecast(): api is "backward" or "grad", not {api!r}.')
     if api != "backward" and ends is None:
         raise ValueError('graphwidget.forecast(): api="grad" needs inputs=, as torch.autograd.grad does.')
-    graph = take_graphs(starts, current_tracker(), _caller_namespace(), inputs=ends or ())
+    graph = take_graphs(starts, current_tracker(), _names(sys._getframe(_CALLER)), inputs=ends or ())
     answer = engine.forecast(
         graph,
         graph.roots,
@@ -274,7 +278,8 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
         _check_has_graph(tensor, "view")
     from graphwidget.notebook import extension
 
-    return extension.view_of(tensors, current_tracker(), _caller_namespace(), height)
+    frame = sys._getframe(_CALLER)
+    return extension.view_of(tensors, current_tracker(), _names(frame), _namespace(frame), height)
 
 
 @contextmanager
@@ -302,14 +307,19 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge) else [value]
 
 
-def _caller_namespace() -> dict[str, Any]:
-    """The user's variables: those of the notebook, else those where the public function was called."""
+def _namespace(frame: FrameType) -> dict[str, Any]:
+    """The user's variables: those of the notebook, else the global ones of the code in `frame`. A live dict."""
     extension = sys.modules.get("graphwidget.notebook.extension")
     loaded = extension.current() if extension is not None else None
-    if loaded is not None:
-        return dict(loaded.shell.user_ns)
-    frame = sys._getframe(3)  # past the public function and its wrapper
-    return {**frame.f_globals, **frame.f_locals}
+    return loaded.shell.user_ns if loaded is not None else frame.f_globals
+
+
+def _names(frame: FrameType) -> dict[str, Any]:
+    """The same with the local variables of `frame`. It holds them: not for keeping."""
+    from graphwidget.capture.reading import locals_of
+
+    # Reading `frame.f_locals` would leave a dict in the frame that keeps every local alive.
+    return {**_namespace(frame), **dict(locals_of(frame))}
 
 
 def _with_next_step(answer: Forecast, tensors: Sequence[Any]) -> Forecast:

@@ -284,8 +284,17 @@ def unload_ipython_extension(shell: Any) -> None:
         extension.unload()
 
 
-def view_of(tensors: Sequence[Any], tracker: Tracker | None, namespace: Mapping[str, Any], height: int) -> AutogradView:
-    """The shared view, or a view of given tensors."""
+def view_of(
+    tensors: Sequence[Any],
+    tracker: Tracker | None,
+    names: Mapping[str, Any],
+    namespace: Mapping[str, Any],
+    height: int,
+) -> AutogradView:
+    """The shared view, or a view of given tensors.
+
+    `names` are the variables where it is called, `namespace` is a live dict for later.
+    """
     from graphwidget.notebook.widget import AutogradView
 
     extension = current()
@@ -300,7 +309,7 @@ def view_of(tensors: Sequence[Any], tracker: Tracker | None, namespace: Mapping[
             view.height = height
             return view
         return AutogradView(TrackerSource(tracker, lambda: namespace), height=height)
-    source = TensorSource(tensors, tracker, namespace)
+    source = TensorSource(tensors, tracker, names, namespace)
     if extension is None:
         return AutogradView(source, height=height)
     return AutogradView(source, extension.turns, rerun=extension.rerun, height=height)

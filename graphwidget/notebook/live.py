@@ -46,8 +46,9 @@ def take_graphs(
     """
     search = owners.find(dict(namespace), budget_s=SEARCH_S)
     names = _names_inside(search.holdings, tensors)
+    refuses = internals.refuses_reentrant_checkpoints()
     if tracker is None:
-        return take(tensors, inputs=inputs, owners=names, identity=identity)
+        return take(tensors, inputs=inputs, owners=names, identity=identity, refuses_inputs=refuses)
     with tracker.lock:
         return take(
             tensors,
@@ -57,6 +58,7 @@ def take_graphs(
             places=tracker.provenance,
             freed_by=tracker.log.freed,
             watched_from=tracker.log.watched_from,
+            refuses_inputs=refuses,
         )
 
 

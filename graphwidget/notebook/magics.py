@@ -141,7 +141,7 @@ class Magics:
         if value is None:
             raise _usage(f"There is no tensor `{name}`. {self._hint(name)}")
         if not isinstance(value, torch.Tensor):
-            raise _usage(f"`{name}` is no tensor but a {type(value).__name__}. {self._hint(name)}")
+            raise _usage(f"`{name}` is of type {type(value).__name__}, not a tensor. {self._hint(name)}")
         if not value.requires_grad:
             from graphwidget.api import no_grad_reason
 

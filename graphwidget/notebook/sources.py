@@ -86,7 +86,13 @@ class TensorSource:
     leaf that was passed is drawn once and not followed.
     """
 
-    def __init__(self, tensors: Sequence[Any], tracker: Tracker | None, namespace: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        tensors: Sequence[Any],
+        tracker: Tracker | None,
+        names: Mapping[str, Any],
+        namespace: Mapping[str, Any],
+    ) -> None:
         import torch
 
         from graphwidget.capture.identity import Identity
@@ -95,12 +101,15 @@ class TensorSource:
         self._identity = tracker.identity if tracker is not None else Identity()
         self._namespace = namespace
         self._refs = [weakref.ref(t) for t in tensors if isinstance(t, torch.Tensor) and not t.is_leaf]
-        self._last = self._draw(tensors)
+        self._last = self._draw(tensors, names)
+        # Local variables must not be kept, only what they called these tensors.
+        self._names = {id(t): ref.path for t, ref in zip(tensors, self._last.snapshot.roots)}
 
     def drawing(self) -> Drawing:
         alive = self._alive()
         if alive:
-            self._last = self._draw(alive)
+            named = {path: t for t in alive if (path := self._names.get(id(t))) and path.isidentifier()}
+            self._last = self._draw(alive, {**named, **self._namespace})
         elif self.tracker is not None:
             self._last = self._with_story(self._last)
         return self._last
@@ -117,12 +126,12 @@ class TensorSource:
     def _alive(self) -> list[torch.Tensor]:
         return [tensor for ref in self._refs if (tensor := ref()) is not None]
 
-    def _draw(self, tensors: Sequence[Any]) -> Drawing:
+    def _draw(self, tensors: Sequence[Any], names: Mapping[str, Any]) -> Drawing:
         import torch
 
         from graphwidget.notebook.live import take_graphs
 
-        snapshot = take_graphs(tensors, self.tracker, self._namespace, identity=self._identity)
+        snapshot = take_graphs(tensors, self.tracker, names, identity=self._identity)
         return self._with_story(Drawing(snapshot, torch=torch.__version__))
 
     def _with_story(self, drawing: Drawing) -> Drawing:

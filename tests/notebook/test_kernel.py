@@ -139,7 +139,9 @@ def test_a_click_during_a_cell_is_queued_and_runs_after_it(page: Page) -> None:
         if reply["parent_header"]["msg_id"] == subshell["header"]["msg_id"]:
             break
     content = {"id": 3, "verb": "backward", "root": id, "retain_graph": True, "keep_grad": False}
-    message = page.client.session.msg("comm_msg", {"comm_id": page.comm, "data": {"method": "custom", "content": content}})
+    message = page.client.session.msg(
+        "comm_msg", {"comm_id": page.comm, "data": {"method": "custom", "content": content}}
+    )
     message["header"]["subshell_id"] = reply["content"]["subshell_id"]
     page.client.shell_channel.send(message)
     queued = page.answer(3)

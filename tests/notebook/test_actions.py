@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from graphwidget.analysis import diagnosis, engine
+from graphwidget.capture.tracker import Tracker
+from graphwidget.model import CellRun
+from graphwidget.notebook.actions import VERBS, Actions
+from graphwidget.notebook.offers import Offers
+from graphwidget.notebook.sources import TrackerSource
+from graphwidget.notebook.turns import Turns
+
+
+class Stage:
+    """A namespace that is tracked, and a page that asks."""
+
+    def __init__(self) -> None:
+        self.names: dict = {}
+        self.tracker = Tracker(lambda: self.names, forecaster=engine.forecast, diagnose=diagnosis.diagnose)
+        self.source = TrackerSource(self.tracker, lambda: self.names)
+        self.turns, self.offers = Turns(), Offers()
+        self.replies: list[dict] = []
+        self.rerun: list[CellRun] = []
+        self.actions = Actions(self.offers, self.turns, self.replies.append, self.refresh, rerun=self._run_again)
+        self.actions.source = self.source
+        self.tracker.start()
+
+    def refresh(self) -> None:
+        self.offers.update(self.source.drawing())
+
+    def _run_again(self, run: CellRun) -> None:
+        self.rerun.append(run)
+
+    def cell(self, source: str, number: int = 1) -> None:
+        """Run a cell as the extension would."""
+        code = compile(source, f"cell {number}", "exec")
+        self.tracker.begin_cell(number, source, filename=f"cell {number}")
+        try:
+            exec(code, self.names)
+        finally:
+            self.tracker.end_cell()
+        self.refresh()
+
+    def ask(self, verb: str, **arguments) -> dict:
+        self.actions.handle({"id": len(self.replies) + 1, "verb": verb, **arguments})
+        return self.replies[-1]
+
+    def result(self, verb: str, **arguments) -> dict:
+        reply = self.ask(verb, **arguments)
+        assert reply["ok"], reply
+        return reply["result"]
+
+    def refusal(self, verb: str, **arguments) -> str:
+        reply = self.ask(verb, **arguments)
+        assert reply["ok"] is False
+        return reply["error"]["message"]
+
+    def root(self, path: str) -> int:
+        return next(offer.id for offer in self.offers.current.values() if path in offer.ref.paths)
+
+    def states(self) -> set[str]:
+        words = {saved.state.word for node in self.tracker.snapshot().nodes for saved in node.saved}
+        return words - {"unsaved"}
+
+
+FORWARD = """import torch
+w = torch.ones(3, requires_grad=True)
+loss = (w * torch.arange(3.)).exp().sum()
+"""
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    stage.cell(FORWARD)
+    yield stage
+    stage.tracker.stop()
+
+
+def test_ping_is_answered(stage: Stage) -> None:
+    assert stage.result("ping") == {"busy": None}
+
+
+def test_backward_runs_the_real_call_and_says_what_it_freed(stage: Stage) -> None:
+    result = stage.result("backward", root=stage.root("loss"))
+    assert result["raised"] is None and result["call"] == 0 and result["freedSlots"] == 2 and result["freedBytes"] > 0
+    assert torch.equal(stage.names["w"].grad, torch.arange(3.0) * torch.exp(torch.arange(3.0)))
+    assert stage.states() == {"freed"}
+
+
+def test_retain_graph_leaves_the_slots_held(stage: Stage) -> None:
+    for _ in range(2):
+        assert stage.result("backward", root=stage.root("loss"), retain_graph=True)["raised"] is None
+    assert stage.states() == {"held"}
+
+
+def test_an_error_of_the_call_is_a_result_with_the_failing_node(stage: Stage) -> None:
+    stage.result("backward", root=stage.root("loss"))
+    before = {name: getattr(sys, name, None) for name in ("last_type", "last_value", "last_traceback")}
+    raised = stage.result("backward", root=stage.root("loss"))["raised"]
+    assert raised["type"] == "RuntimeError" and "second time" in raised["message"]
+    node = stage.tracker.snapshot()
+    assert node.name_of(node.index_of[raised["uid"]]) == "ExpBackward0"
+    assert {name: getattr(sys, name, None) for name in before} == before
+
+
+def test_even_an_interrupt_in_a_hook_is_a_result(stage: Stage) -> None:
+    def hook(grad: object) -> None:
+        raise KeyboardInterrupt("stop")
+
+    stage.names["w"].register_hook(hook)
+    stage.cell("loss = (w * 2).sum()", 2)
+    assert stage.result("backward", root=stage.root("loss"))["raised"]["type"] == "KeyboardInterrupt"
+
+
+def test_a_root_that_is_no_scalar_gets_ones(stage: Stage) -> None:
+    stage.cell("out = w * 3", 2)
+    assert stage.result("backward", root=stage.root("out"))["raised"] is None
+    assert torch.equal(stage.names["w"].grad, torch.full((3,), 3.0))
+
+
+def test_keep_grad_leaves_the_same_grad_objects_untouched(stage: Stage) -> None:
+    stage.cell("v = torch.ones(3, requires_grad=True); loss = (w * v * 2).sum(); w.grad = torch.full((3,), 7.)", 2)
+    grad = stage.names["w"].grad
+    version = grad._version
+    assert stage.result("backward", root=stage.root("loss"), keep_grad=True)["raised"] is None
+    assert stage.names["w"].grad is grad and grad._version == version and grad.tolist() == [7.0] * 3
+    assert stage.names["v"].grad is None
+    assert stage.states() == {"freed"}
+
+
+def test_keep_grad_restores_a_tensor_that_retains_its_grad_and_after_an_error_too(stage: Stage) -> None:
+    stage.cell("h = w * 2; h.retain_grad(); loss = h.exp().sum()", 2)
+    stage.result("backward", root=stage.root("loss"), keep_grad=True)
+    assert stage.names["h"].grad is None and stage.names["w"].grad is None
+    assert stage.result("backward", root=stage.root("loss"), keep_grad=True)["raised"] is not None
+    assert stage.names["w"].grad is None
+
+
+def test_without_keep_grad_gradients_add_up(stage: Stage) -> None:
+    stage.cell("loss = (w * 2).sum()", 2)
+    stage.result("backward", root=stage.root("loss"), retain_graph=True)
+    stage.result("backward", root=stage.root("loss"), retain_graph=True)
+    assert stage.names["w"].grad.tolist() == [4.0] * 3
+
+
+def test_a_click_works_from_another_thread_with_grad_mode_off_there(stage: Stage) -> None:
+    def click() -> None:
+        torch.set_grad_enabled(False)
+        stage.ask("backward", root=stage.root("loss"), retain_graph=True)
+
+    thread = threading.Thread(target=click)
+    thread.start()
+    thread.join()
+    assert stage.replies[-1]["result"]["raised"] is None
+    assert stage.names["w"].grad is not None and torch.is_grad_enabled()
+
+
+def test_a_click_in_no_grad_mode_leaves_that_mode_on(stage: Stage) -> None:
+    with torch.no_grad():
+        assert stage.result("backward", root=stage.root("loss"))["raised"] is None
+        assert not torch.is_grad_enabled()
+
+
+def test_a_root_that_died_is_out_of_date(stage: Stage) -> None:
+    old = stage.root("loss")
+    del stage.names["loss"]
+    assert "out of date" in stage.refusal("backward", root=old)
+    assert stage.names["w"].grad is None
+
+
+def test_a_root_that_was_computed_anew_is_out_of_date(stage: Stage) -> None:
+    old = stage.root("loss")
+    stage.names["loss"] = (stage.names["w"] * 5).sum()
+    assert "computed anew" in stage.refusal("backward", root=old)
+    assert stage.names["w"].grad is None
+
+
+def test_an_id_that_was_never_offered_is_refused(stage: Stage) -> None:
+    for verb, argument in (("backward", "root"), ("forecast", "root"), ("rebuild", "root")):
+        assert "out of date" in stage.refusal(verb, **{argument: 999})
+    assert "out of date" in stage.refusal("inspect", uid=999)
+    assert "out of date" in stage.refusal("snapshot", event=999)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        "backward",
+        [],
+        {},
+        {"id": 1},
+        {"id": True, "verb": "ping"},
+        {"id": 1.5, "verb": "ping"},
+        {"id": 1, "verb": "__init__"},
+        {"id": 1, "verb": "handle"},
+        {"id": 1, "verb": ["ping"]},
+        {"id": 1, "verb": "backward"},
+        {"id": 1, "verb": "backward", "root": "loss"},
+        {"id": 1, "verb": "backward", "root": True},
+        {"id": 1, "verb": "backward", "root": 2**80},
+        {"id": 1, "verb": "backward", "root": 1, "retain_graph": "yes"},
+        {"id": 1, "verb": "backward", "root": 1, "code": "import os"},
+        {"id": 1, "verb": "inspect", "uid": None},
+        {"id": 2**90, "verb": "ping"},
+    ],
+)
+def test_a_foreign_message_gets_an_error_and_changes_nothing(stage: Stage, message: object) -> None:
+    states = stage.states()
+    stage.actions.handle(message)
+    (reply,) = stage.replies
+    assert reply["ok"] is False and reply["error"]["message"] and reply["error"]["next"]
+    assert stage.states() == states and stage.names["w"].grad is None
+
+
+def test_a_failure_of_our_own_is_an_answer_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "forecast", lambda *args, **kwargs: 1 / 0)
+    assert "ZeroDivisionError" in stage.refusal("forecast", root=stage.root("loss"))
+
+
+def test_a_forecast_runs_nothing_and_says_what_would_happen(stage: Stage) -> None:
+    stage.cell("loss2 = loss * 2", 2)
+    result = stage.result("forecast", root=stage.root("loss2"))
+    plain, retain = result["backward"], result["retain"]
+    assert plain["ok"] and plain["word"] == "ok" and len(plain["frees"]) == 3 and plain["freedBytes"] > 0
+    assert retain["ok"] and retain["frees"] == []
+    assert plain["reaches"] == ["w"] and stage.names["w"].grad is None
+    assert [row["backward"] for row in plain["afterwards"] if row["root"] == "loss2"] == ["freed"]
+    snapshot = stage.tracker.snapshot()
+    uid, slot = plain["frees"][0]
+    assert slot < len(snapshot.slots_of(snapshot.index_of[uid]))
+
+
+def test_a_forecast_of_a_freed_graph_names_the_failing_node(stage: Stage) -> None:
+    stage.result("backward", root=stage.root("loss"))
+    plain = stage.result("forecast", root=stage.root("loss"))["backward"]
+    assert plain["ok"] is False and plain["word"] == "freed" and plain["failsAt"] is not None
+
+
+def test_inspect_says_what_keeps_a_node(stage: Stage) -> None:
+    snapshot = stage.tracker.snapshot()
+    exp = next(node for node in snapshot.nodes if node.name == "ExpBackward0")
+    result = stage.result("inspect", uid=exp.uid)
+    assert [kept["path"] for kept in result["keptBy"]] == ["loss"]
+    assert result["keptBy"][0]["nodes"] >= 3 and result["keptBy"][0]["bytes"] > 0
+    assert [row["slot"] for row in result["storages"]] == [0]
+
+
+def test_a_stored_moment_can_be_asked_for(stage: Stage) -> None:
+    event = stage.tracker.events[0].id
+    stage.result("backward", root=stage.root("loss"))
+    wire = stage.result("snapshot", event=event)["wire"]
+    past = json.loads(wire)
+    assert set(past["slotState"]) == {"0", "4"} and past["calls"] == [] and past["event"] == event
+    assert past["roots"][0]["id"] < 0, "nothing of the past can be clicked"
+
+
+def test_rebuild_runs_the_recorded_cells_in_order(stage: Stage) -> None:
+    stage.cell("loss2 = loss * 2", 2)
+    assert stage.result("rebuild", root=stage.root("loss2")) == {"cells": [1, 2], "error": None}
+    assert [run.source for run in stage.rerun] == [FORWARD, "loss2 = loss * 2"]
+
+
+def test_rebuild_of_a_graph_from_unknown_cells_is_refused(stage: Stage) -> None:
+    stage.names["odd"] = (stage.names["w"] * 2).sum()
+    stage.tracker.begin_cell(2, "")
+    stage.tracker.end_cell()
+    stage.refresh()
+    assert stage.offers.current[stage.root("odd")].runs is None
+    assert "not known" in stage.refusal("rebuild", root=stage.root("odd"))
+    assert stage.rerun == []
+
+
+def test_a_click_during_a_cell_waits_and_runs_after_it(stage: Stage) -> None:
+    token = object()
+    stage.turns.cell_begins(token, "In[7]")
+    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
+    assert stage.replies == [{"id": 1, "queued": {"behind": "In[7]", "seconds": 0}}]
+    assert stage.names["w"].grad is None
+    assert stage.result("forecast", root=stage.root("loss"))["backward"]["ok"], "asking need not wait"
+    stage.turns.cell_ends(token)
+    assert stage.replies[-1]["result"]["raised"] is None and stage.names["w"].grad is not None
+
+
+def test_a_waiting_click_can_be_cancelled(stage: Stage) -> None:
+    token = object()
+    stage.turns.cell_begins(token, "In[7]")
+    stage.actions.handle({"id": 50, "verb": "backward", "root": stage.root("loss")})
+    assert stage.result("cancel", request=50) == {"cancelled": 50}
+    assert stage.replies[-2] == {"id": 50, "ok": False, "error": {"message": "Cancelled. Nothing has run.", "next": ""}}
+    stage.turns.cell_ends(token)
+    assert stage.names["w"].grad is None
+    assert "nothing to cancel" in stage.refusal("cancel", request=50)
+
+
+def test_a_waiting_click_on_a_root_that_the_cell_replaces_is_out_of_date(stage: Stage) -> None:
+    token = object()
+    stage.turns.cell_begins(token, "In[2]")
+    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
+    stage.cell("loss = (w * 9).sum()", 2)
+    stage.turns.cell_ends(token)
+    assert "out of date" in stage.replies[-1]["error"]["message"] and stage.names["w"].grad is None
+
+
+def test_a_second_click_while_the_first_runs_waits_for_it(stage: Stage) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hook(grad: object) -> None:
+        inside.set()
+        go_on.wait(10)
+
+    stage.names["w"].register_hook(hook)
+    stage.cell("loss = (w * 2).sum()", 2)
+    root = stage.root("loss")
+    first = threading.Thread(target=stage.actions.handle, args=({"id": 1, "verb": "backward", "root": root},))
+    first.start()
+    assert inside.wait(10)
+    stage.actions.handle({"id": 2, "verb": "backward", "root": root})
+    assert stage.replies == [{"id": 2, "queued": {"behind": "backward of loss", "seconds": 0}}]
+    assert "running already" in stage.refusal("cancel", request=1)
+    go_on.set()
+    first.join(10)
+    assert [reply["id"] for reply in stage.replies if reply.get("result")] == [1, 2]
+
+
+def test_a_cell_that_begins_waits_for_a_running_click() -> None:
+    turns, order, inside = Turns(), [], threading.Event()
+
+    def job() -> None:
+        inside.set()
+        time.sleep(0.1)
+        order.append("click")
+
+    from graphwidget.notebook.turns import Job
+
+    click = Job(1, "backward of loss", job, lambda *args: None, lambda why: None)
+    thread = threading.Thread(target=turns.submit, args=(click,))
+    thread.start()
+    assert inside.wait(10)
+    turns.cell_begins("token", "In[1]")
+    order.append("cell")
+    turns.cell_ends("token")
+    thread.join(10)
+    assert order == ["click", "cell"] and turns.busy is None
+
+
+def test_an_interrupted_cell_drops_what_waits(stage: Stage) -> None:
+    stage.turns.cell_begins("token", "In[7]")
+    stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
+    stage.turns.cell_ends("token", interrupted=True)
+    assert "interrupted" in stage.replies[-1]["error"]["message"] and stage.names["w"].grad is None
+
+
+def test_a_cell_whose_end_never_came_is_over_when_an_outer_one_ends(stage: Stage) -> None:
+    stage.turns.cell_begins("outer", "In[7]")
+    stage.turns.cell_begins("inner", "In[7]")
+    stage.turns.cell_ends("outer")
+    assert stage.turns.busy is None
+    stage.turns.cell_ends("inner")
+    assert stage.turns.busy is None
+
+
+def test_clicks_keep_nothing_alive(stage: Stage) -> None:
+    stage.result("backward", root=stage.root("loss"))
+    assert stage.result("backward", root=stage.root("loss"))["raised"]
+    loss = weakref.ref(stage.names["loss"])
+    del stage.names["loss"]
+    assert loss() is None
+
+
+def test_closing_refuses_everything_with_the_reason(stage: Stage) -> None:
+    stage.actions.refuse_all("This view was closed.")
+    for verb in VERBS:
+        assert stage.refusal(verb) == "This view was closed."

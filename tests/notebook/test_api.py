@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from collections.abc import Callable
+
+import numpy
+import pytest
+import torch
+
+import graphwidget as gw
+
+w = torch.ones(3, requires_grad=True)
+
+
+def test_a_snapshot_of_given_tensors_has_their_graphs_and_names_only() -> None:
+    h = w.exp()
+    loss = h.sum()
+    other = (w * 2).sum()
+    found = gw.snapshot(loss)
+    assert [node.name for node in found.nodes] == ["SumBackward0", "ExpBackward0", "AccumulateGrad"]
+    assert found.roots[0].path == "loss" and found.node(1).labels == ("h",) and found.node(2).labels[0] == "w"
+    assert other is not None
+
+
+def test_a_snapshot_without_tensors_finds_what_the_caller_can_name() -> None:
+    h = w.exp()
+    loss = h.sum()
+    found = gw.snapshot()
+    assert "loss" in [ref.path for ref in found.roots] and loss is not None
+
+
+def test_a_snapshot_outlives_its_tensors_and_holds_none() -> None:
+    loss = w.exp().sum()
+    found, ref = gw.snapshot(loss), weakref.ref(loss)
+    del loss
+    assert ref() is None and len(found) == 3
+
+
+def test_the_ways_out_of_a_snapshot(tmp_path: object) -> None:
+    loss = w.exp().sum()
+    found = gw.snapshot(loss)
+    assert "ExpBackward0" in found.to_text() and "ExpBackward0" in found.to_dot()
+    assert json.loads(found.to_json())["roots"][0]["path"] == "loss"
+    assert found.to_networkx().number_of_nodes() == 3
+
+
+def test_a_forecast_runs_nothing() -> None:
+    loss = w.exp().sum()
+    answer = gw.forecast(loss)
+    assert answer.ok and [node.name for node in answer.executes][:2] == ["SumBackward0", "ExpBackward0"]
+    assert w.grad is None
+    loss.backward()
+    w.grad = None
+    again = gw.forecast([loss], retain_graph=True)
+    assert again.ok is False and again.reason == "freed" and again.fails_at.name == "ExpBackward0"
+
+
+def test_a_forecast_takes_inputs_and_gradient_edges() -> None:
+    h = w.exp()
+    loss = h.sum()
+    assert [n.name for n in gw.forecast(loss, inputs=h, api="grad").executes] == ["SumBackward0"]
+    assert gw.forecast(torch.autograd.graph.get_gradient_edge(loss)).ok is not False
+
+
+def test_a_forecast_of_a_tensor_without_grad_says_what_to_do() -> None:
+    plain = torch.ones(())
+    answer = gw.forecast(plain)
+    assert answer.ok is False and answer.reason == "no_grad" and "requires_grad_()" in answer.why
+    assert "x.float()" in gw.forecast(torch.ones((), dtype=torch.int64)).why
+
+
+def test_tracking_a_script_records_its_calls() -> None:
+    with gw.track() as tracker:
+        h = w.exp()
+        (h * 2).sum().backward()
+        with pytest.raises(RuntimeError) as caught:
+            (h * 3).sum().backward()
+        (finding,) = gw.explain(caught.value)
+        assert finding.kind == "second_backward" and finding.carriers[0].endswith(":h")
+        assert gw.explain(h)[0].kind == "second_backward" and gw.explain()
+    assert [call.result for call in tracker.calls] == ["ok", "raised"]
+    assert torch.autograd._engine_run_backward is torch.autograd.graph._engine_run_backward
+    w.grad = None
+
+
+def test_explaining_without_tracking_says_what_to_do() -> None:
+    with pytest.raises(RuntimeError, match="load_ext graphwidget"):
+        gw.explain()
+
+
+def test_a_view_of_tensors_works_without_a_tracker() -> None:
+    loss = w.exp().sum()
+    view = gw.view(loss, height=300)
+    assert view.height == 300 and json.loads(view.wire)["n"] == 3 and "◆ SumBackward0  loss" in view.as_text()
+
+
+def test_a_view_of_tensors_keeps_none_of_them_and_keeps_its_last_picture() -> None:
+    loss = w.exp().sum()
+    view, ref = gw.view(loss), weakref.ref(loss)
+    del loss
+    gc.collect()
+    assert ref() is None
+    view.refresh()
+    assert json.loads(view.wire)["n"] == 3
+
+
+def test_the_button_of_a_view_of_tensors_runs_backward_without_a_tracker() -> None:
+    v = torch.ones(3, requires_grad=True)
+    loss = v.exp().sum()
+    view = gw.view(loss)
+    sent: list[dict] = []
+    view.send = sent.append
+    id = json.loads(view.wire)["roots"][0]["id"]
+    view._handle_custom_msg({"id": 1, "verb": "backward", "root": id}, [])
+    assert sent[-1]["result"]["raised"] is None and v.grad is not None
+    assert '"slotState":[[0,"1"]]' in view.delta.replace(" ", "")
+
+
+def test_a_view_of_a_leaf_leaves_no_weak_reference() -> None:
+    """torch swaps no tensor that has one: `module.to()` would fail."""
+    leaf = torch.ones(3, requires_grad=True)
+    gw.view(leaf)
+    assert weakref.getweakrefcount(leaf) == 0
+
+
+def test_a_view_of_everything_needs_a_tracker() -> None:
+    with pytest.raises(RuntimeError, match=r"graphwidget.view\(loss\)"):
+        gw.view()
+    with gw.track():
+        assert "wire" in gw.view().keys
+
+
+BAD: list[tuple[object, type[Exception], str]] = [
+    (torch.nn.Linear(2, 2), TypeError, "Pass what it returns"),
+    ("loss", TypeError, "pass the tensor itself"),
+    (numpy.ones(2), TypeError, "torch.from_numpy"),
+    (3.5, TypeError, "before .item"),
+    (None, TypeError, "requires_grad=True"),
+    ({"a": 1}, TypeError, "one by one"),
+    (torch.ones(2), ValueError, "requires_grad_()"),
+    (torch.ones(2, dtype=torch.int32), ValueError, r"x.float\(\)"),
+]
+
+
+@pytest.mark.parametrize("function", [gw.snapshot, gw.view, gw.forecast, gw.explain], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("bad, error, step", BAD, ids=lambda b: type(b).__name__ if not isinstance(b, str) else None)
+def test_misuse_is_an_error_that_names_the_next_step(
+    function: Callable, bad: object, error: type[Exception], step: str
+) -> None:
+    answers = function is gw.forecast and isinstance(bad, torch.Tensor)
+    if answers or (function is gw.explain and bad is None):
+        return  # a forecast of such a tensor is an answer; explain(None) asks about everything
+    with pytest.raises(error, match=step):
+        function(bad)
+
+
+@pytest.mark.parametrize(
+    "call, near",
+    [
+        (lambda x: gw.forecast(x, retain=True), "'retain_graph'"),
+        (lambda x: gw.view(x, hight=3), "'height'"),
+        (lambda x: gw.snapshot(x, slots=False), "takes none"),
+        (lambda x: gw.explain(x, verbose=True), "takes none"),
+        (lambda x: gw.forecast(x, api="jvp"), '"backward" or "grad"'),
+        (lambda x: gw.forecast([]), "at least one tensor"),
+        (lambda x: gw.forecast(x, api="grad"), "needs inputs="),
+    ],
+)
+def test_unknown_options_are_refused(call: Callable, near: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=near):
+        call(w.exp().sum())

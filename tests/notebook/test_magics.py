@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from graphwidget.notebook import extension as ext
+from graphwidget.notebook.magics import VERBS
+
+FORWARD = "import torch; w = torch.ones(3, requires_grad=True); d = {'a b': w.exp()}\nloss = d['a b'].sum()"
+
+
+@pytest.fixture
+def loaded(shell: Any) -> Any:
+    shell.run_cell("%load_ext graphwidget", store_history=True)
+    shell.run_cell(FORWARD, store_history=True)
+    return shell
+
+
+def magic(shell: Any, line: str) -> None:
+    shell.run_line_magic("graphwidget", line)
+
+
+def refusal(shell: Any, line: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        magic(shell, line)
+    return str(caught.value)
+
+
+def completions(shell: Any, line: str) -> list[str]:
+    return ext.current().magics.complete(shell, SimpleNamespace(line=line, symbol=line.split(" ")[-1]))
+
+
+def test_without_a_word_it_shows_the_view_with_text(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "")
+    assert "ExpBackward0  d['a b']  In[2]:1" in capsys.readouterr().out
+    view = ext.current().view
+    magic(loaded, "show")
+    assert ext.current().view is view, "many views, one widget"
+
+
+def test_a_closed_view_is_made_anew(loaded: Any) -> None:
+    magic(loaded, "")
+    first = ext.current().view
+    first.close()
+    magic(loaded, "")
+    assert ext.current().view is not first
+
+
+def test_text_prints_the_picture(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "text")
+    out = capsys.readouterr().out
+    assert out.startswith("Autograd graph: 2 nodes, 1 leaf, 1 root") and "is running" not in out
+
+
+def test_explain_tells_what_went_wrong(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "explain")
+    assert "Nothing is wrong" in capsys.readouterr().out
+    loaded.run_cell("loss.backward()", store_history=True)
+    loaded.run_cell("loss.backward()", store_history=True)
+    capsys.readouterr()
+    magic(loaded, "explain loss")
+    assert "[error]" in capsys.readouterr().out
+
+
+def test_forecast_says_what_a_call_would_do(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "forecast loss")
+    out = capsys.readouterr().out
+    assert "loss.backward() would succeed: 3 nodes would run." in out and "frees 1 saved tensor, 12 B" in out
+    assert "changes .grad of w" in out and loaded.user_ns["w"].grad is None
+    magic(loaded, "forecast loss --retain-graph")
+    assert (
+        "loss.backward(retain_graph=True) would succeed" in (out := capsys.readouterr().out) and "frees nothing" in out
+    )
+
+
+def test_forecast_finds_paths_that_are_no_names(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "forecast d['a b']")
+    assert "d['a b'].backward() would raise (not_scalar)" in capsys.readouterr().out
+
+
+def test_an_unknown_word_names_the_nearest(loaded: Any) -> None:
+    assert "Did you mean `%graphwidget explain`?" in refusal(loaded, "explian")
+    assert "[show | on | off" in refusal(loaded, "xyzzy")
+
+
+def test_words_too_many_are_refused(loaded: Any) -> None:
+    assert "takes nothing more" in refusal(loaded, "text loss")
+    assert "There is no option `--retain`. Did you mean `--retain-graph`?" in refusal(loaded, "forecast loss --retain")
+    assert "There is no option `-v`" in refusal(loaded, "explain -v")
+
+
+def test_a_name_that_does_not_exist_names_those_that_do(loaded: Any) -> None:
+    assert "There is no tensor `los`. There is: loss." in refusal(loaded, "forecast los")
+    assert "Which tensor?" in refusal(loaded, "forecast")
+    loaded.run_cell("del loss, d", store_history=True)
+    assert "run the forward pass first" in refusal(loaded, "explain loss")
+
+
+def test_what_is_no_tensor_or_has_no_grad_says_so(loaded: Any) -> None:
+    loaded.user_ns["model"] = object()
+    assert "`model` is of type object, not a tensor" in refusal(loaded, "forecast model")
+    loaded.run_cell("plain = torch.ones(2); whole = torch.ones(2, dtype=torch.int64)")
+    assert "does not require grad" in refusal(loaded, "forecast plain")
+    assert "x.float()" in refusal(loaded, "forecast whole")
+
+
+def test_nothing_is_evaluated(loaded: Any) -> None:
+    loaded.user_ns["boom"] = lambda: 1 / 0
+    assert "There is no tensor `boom()`" in refusal(loaded, "forecast boom()")
+
+
+def test_off_on_and_reset_say_what_they_did(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    magic(loaded, "off")
+    assert "on` goes on" in capsys.readouterr().out and not ext.current().tracker.running
+    magic(loaded, "on")
+    magic(loaded, "reset")
+    assert ext.current().tracker.running and len(ext.current().tracker.events) == 0
+
+
+def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
+    assert completions(loaded, "%graphwidget ") == list(VERBS)
+    assert completions(loaded, "%graphwidget fo") == list(VERBS)
+    assert "loss" in completions(loaded, "%graphwidget forecast ") and "loss" in completions(
+        loaded, "%graphwidget explain l"
+    )
+    assert "--retain-graph" in completions(loaded, "%graphwidget forecast loss ")
+    assert completions(loaded, "%graphwidget text ") == []
+
+
+def test_the_magics_help_lists_every_word(loaded: Any) -> None:
+    doc = loaded.magics_manager.magics["line"]["graphwidget"].__doc__
+    assert all(verb in doc for verb in VERBS)

@@ -1,0 +1,172 @@
+"""Who may import whom, and what `import graphwidget` costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import graphwidget
+
+PACKAGE = Path(graphwidget.__file__).parent
+
+# room -> the rooms it may import at any time; a function-level import counts, too.
+ALLOWED = {
+    "model": set(),
+    "capture": {"model"},
+    "analysis": {"model"},
+    "render": {"model"},
+    "notebook": {"model", "capture", "analysis", "render", "api", "programs"},
+    "api": {"model", "capture", "analysis", "notebook"},
+    "programs": {"model"},
+    "cli": {"model", "capture", "analysis", "render", "notebook", "api", "programs"},
+    "__main__": {"cli"},
+    "__init__": {"model", "capture", "analysis", "render", "notebook", "api"},
+}
+# Snapshot.to_text() and the like: documented in model.py, and only inside those methods.
+INSIDE_FUNCTIONS = {"model": {"render"}}
+WITHOUT_TORCH = ("model", "analysis", "render")
+
+
+def room_of(path: Path, package: Path) -> str:
+    first = path.relative_to(package).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(tree: ast.Module, module: list[str]) -> list[tuple[str, bool]]:
+    """(dotted name, whether it is inside a function) of every import of a file; types-only ones are left out."""
+    found: list[tuple[str, bool]] = []
+    work: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while work:
+        node, inside = work.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            found += [(alias.name, inside) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = module[: len(module) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(f"{name}.{alias.name}", inside) for alias in node.names]
+        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        work += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def violations(package: Path) -> list[str]:
+    """Imports against the direction, as ``file: what``."""
+    wrong = []
+    for path in sorted(package.rglob("*.py")):
+        room = room_of(path, package)
+        parts = list(path.relative_to(package.parent).with_suffix("").parts)
+        module = parts[:-1]  # the package that the file lies in
+        for name, inside in imports(ast.parse(path.read_text(encoding="utf-8")), module):
+            words = name.split(".")
+            where = f"{path.relative_to(package)}: {name}"
+            if words[0] == package.name and len(words) > 1:
+                target = words[1]
+                fine = target == room or target in ALLOWED.get(room, set()) or target == "__version__"
+                if not fine and not (inside and target in INSIDE_FUNCTIONS.get(room, ())):
+                    wrong.append(where)
+            elif words[0] == "torch" and room in WITHOUT_TORCH:
+                wrong.append(where)
+    return wrong
+
+
+def test_imports_run_one_way() -> None:
+    assert violations(PACKAGE) == []
+
+
+def test_every_file_lies_in_a_known_room() -> None:
+    assert {room_of(path, PACKAGE) for path in PACKAGE.rglob("*.py")} <= ALLOWED.keys()
+
+
+@pytest.mark.parametrize(
+    "file, line",
+    [
+        ("capture/x.py", "from graphwidget.notebook import widget"),
+        ("capture/x.py", "from ..analysis import engine"),
+        ("analysis/x.py", "import torch"),
+        ("analysis/x.py", "def f():\n    from torch import nn"),
+        ("render/x.py", "import graphwidget.capture.tracker"),
+        ("model.py", "from graphwidget.render import text"),
+        ("model.py", "def f():\n    from graphwidget.capture import tracker"),
+        ("api.py", "from .cli import main"),
+    ],
+)
+def test_a_planted_wrong_import_is_found(tmp_path: Path, file: str, line: str) -> None:
+    planted = tmp_path / "graphwidget" / file
+    planted.parent.mkdir(parents=True, exist_ok=True)
+    planted.write_text(line)
+    assert len(violations(tmp_path / "graphwidget")) == 1
+
+
+def loaded_after(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after running `code`."""
+    program = f"{textwrap.dedent(code)}\nimport sys\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+HEAVY = {"torch", "anywidget", "ipywidgets", "networkx", "IPython", "quickjs"}
+
+
+def test_importing_graphwidget_loads_nothing_heavy() -> None:
+    assert not HEAVY & loaded_after("import graphwidget; dir(graphwidget)")
+
+
+def test_that_test_can_fail() -> None:
+    assert "networkx" in HEAVY & loaded_after("import graphwidget, networkx")
+
+
+def test_the_model_and_pure_rooms_need_no_torch() -> None:
+    code = """
+        import graphwidget
+        from graphwidget import Snapshot
+        from graphwidget.analysis import diagnosis, engine, memory
+        from graphwidget.render import dot, json_export, text, wire
+        Snapshot().to_text(), Snapshot().to_json(), Snapshot().to_dot()
+    """
+    assert not HEAVY & loaded_after(code)
+
+
+def test_networkx_is_loaded_when_it_is_asked_for() -> None:
+    loaded = loaded_after("from graphwidget import Snapshot; Snapshot().to_networkx()")
+    assert "networkx" in loaded and "torch" not in loaded
+
+
+def test_tracking_loads_no_widget() -> None:
+    loaded = loaded_after("import graphwidget as gw\nwith gw.track() as t: pass")
+    assert "torch" in loaded and "anywidget" not in loaded
+
+
+def test_loading_the_extension_loads_no_widget() -> None:
+    code = """
+        from IPython.core.interactiveshell import InteractiveShell
+        from traitlets.config import Config
+        config = Config()
+        config.HistoryManager.enabled = False
+        InteractiveShell.instance(config=config).run_cell("%load_ext graphwidget")
+    """
+    loaded = loaded_after(code)
+    assert "graphwidget.notebook.extension" in loaded and "anywidget" not in loaded
+
+
+def test_every_public_name_is_there() -> None:
+    for name in graphwidget.__all__:
+        assert getattr(graphwidget, name) is not None
+    assert set(graphwidget.__all__) <= set(dir(graphwidget))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'snapshoot'"):
+        graphwidget.snapshoot
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    metadata = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{graphwidget.__version__}"\n' in metadata
