@@ -85,19 +85,21 @@ def _edges_to_break(numbers: Sequence[int], edge_start: Sequence[int], edge_to: 
     height = [0] * len(numbers)
     broken: dict[int, list[int]] = {}
     for i in sorted(range(len(numbers)), key=numbers.__getitem__):
-        most = 0
+        most, number, rising = 0, numbers[i], False
         targets = edge_to[edge_start[i] : edge_start[i + 1]]
         for j in targets:
             if height[j] >= most:
                 most = height[j] + 1
+            if numbers[j] >= number and edge_start[j] < edge_start[j + 1]:
+                rising = True
         height[i] = most
         floor = most // SEGMENT
-        if floor > 1:
-            for j in targets:
-                if SEGMENT <= height[j] < floor * SEGMENT:
-                    broken.setdefault(i, []).append(j)
-        if any(numbers[j] >= numbers[i] and edge_start[j] < edge_start[j + 1] for j in targets):
-            broken.setdefault(i, []).extend(targets)
+        if rising:
+            broken[i] = list(targets)
+        elif floor > 1:
+            below = [j for j in targets if SEGMENT <= height[j] < floor * SEGMENT]
+            if below:
+                broken[i] = below
     return broken
 
 

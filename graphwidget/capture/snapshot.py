@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storage, TensorRef
@@ -73,7 +74,7 @@ def take(
     reader = _Reader(
         Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs
     )
-    with ti.quiet():
+    with ti.quiet(), ti.no_collection():
         reader.seeds(roots, inputs, owners)
         reader.walk()
         reader.read_slots(slots)
@@ -342,11 +343,11 @@ class _Reader:
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
                     owners.setdefault(found[0], []).extend(self.paths[id(holding.tensor)])
-        none: tuple[str, ...] = ()
-        return tuple(
-            Storage(key, size, version, tuple(owners[key]) if key in owners else none)
-            for key, size, version in zip(tables.storages, tables.storage_bytes, tables.storage_version, strict=True)
-        )
+        found = list(map(Storage, tables.storages, tables.storage_bytes, tables.storage_version))
+        for key, paths in owners.items():
+            at = tables.storages[key]
+            found[at] = replace(found[at], owners=tuple(paths))
+        return tuple(found)
 
     def _reference(self, seed: _Seed) -> TensorRef:
         tensor = seed.tensor

@@ -564,6 +564,19 @@ def test_nothing_live_is_kept():
     assert len(snapshot) == 4
 
 
+def test_no_finaliser_runs_during_a_look_and_the_collector_is_left_as_it_was():
+    x = leaf(3)
+    loss = x.sin().sum()
+    take([loss])
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        take([loss])
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
 def test_tensors_can_still_be_swapped_after_a_look():
     a, b = leaf(3), leaf(3)
     loss = (a * 2).sum()
