@@ -50,7 +50,7 @@ function pushStretch(line: Line, group: Group, rest: Group[], shown: Group[]): v
     return;
   }
   const whole = group.state === "reveal" || (group.kind === "repeat" && !group.chunk);
-  const size = whole ? rest.length : Math.ceil(rest.length / Math.min(STRETCHES, Math.ceil(rest.length / 2)));
+  const size = whole ? rest.length : Math.max(2, Math.ceil(childrenOf(line, group).length / STRETCHES));
   for (let i = 0; i < rest.length; i += size) shown.push(stretch(line, group, rest.slice(i, i + size)));
 }
 

@@ -1,0 +1,377 @@
+import { describe, expect, test } from "vitest";
+import { type Folded, type FoldState, fold, search, seedPositions } from "../../src/picture/fold/index.ts";
+import type { Graph } from "../../src/picture/model.ts";
+import {
+  accumulation,
+  anyDag,
+  Builder,
+  lstm,
+  type PlainGraph,
+  RECORDED,
+  random,
+  recorded,
+  residual,
+  toGraph,
+} from "../graphs/index.ts";
+
+const GRAPHS: [string, () => PlainGraph][] = [
+  ...RECORDED.map((name): [string, () => PlainGraph] => [name, () => recorded(name)]),
+  ["an LSTM of 520 steps", () => lstm(520)],
+  ["micro-batches", () => accumulation(16)],
+  ["residual blocks", () => residual(5000)],
+  ["nothing known", () => bare(2000)],
+  ["a deep nest of modules", () => nest(40)],
+  ["many cells", () => manyCells(300)],
+  ["one line only", () => oneLine(1500)],
+  ["three thousand parallel samples", () => samples(3000)],
+];
+for (let seed = 1; seed <= 30; seed++) {
+  GRAPHS.push([`random graph ${seed}`, () => anyDag(30 + seed * seed * 2, seed, seed % 3 ? 12 : 200)]);
+}
+
+/** Random, without cell, line or module. */
+function bare(size: number): PlainGraph {
+  const plain = anyDag(size, 7);
+  for (const node of plain.nodes) Object.assign(node, { line: null, mod: null, call: undefined });
+  return plain;
+}
+
+function oneLine(size: number): PlainGraph {
+  const plain = anyDag(size, 8);
+  for (const node of plain.nodes) Object.assign(node, { line: "cell:1", cell: 1, mod: null });
+  return plain;
+}
+
+function nest(depth: number): PlainGraph {
+  const b = new Builder();
+  let x = b.leaf("w");
+  for (let i = 0; i < depth; i++) {
+    const mod = Array.from({ length: i + 1 }, (_, k) => `m${k}`).join(".");
+    for (let k = 0; k < 3; k++) x = b.fn("Mul", [x, x], { mod, line: `m.py:${k}` });
+  }
+  return b.graph;
+}
+
+function manyCells(cells: number): PlainGraph {
+  const b = new Builder();
+  let x = b.leaf("w");
+  const next = random(5);
+  for (let cell = 1; cell <= cells; cell++) {
+    for (let i = 1 + next() * 4; i > 0; i--)
+      x = b.fn(next() < 0.5 ? "Mul" : "Exp", [x], { cell, line: `c:${Math.ceil(i)}` });
+  }
+  return b.graph;
+}
+
+function samples(count: number): PlainGraph {
+  const b = new Builder();
+  const w = b.leaf("w");
+  let total = -1;
+  for (let i = 0; i < count; i++) {
+    const loss = b.fn("Mean", [b.fn("Exp", [b.fn("Mul", [w])])]);
+    total = b.fn("Add", total < 0 ? [loss] : [total, loss]);
+  }
+  return b.graph;
+}
+
+function hasCycle(folded: Folded): boolean {
+  const count = folded.boxes.length;
+  const waiting = new Int32Array(count);
+  for (let e = 0; e < folded.edges.length; e += 2) waiting[folded.edges[e]]++;
+  const ready = [...waiting.keys()].filter((b) => waiting[b] === 0);
+  let done = 0;
+  for (let b = ready.pop(); b !== undefined; b = ready.pop()) {
+    done++;
+    for (let e = 0; e < folded.edges.length; e += 2) {
+      if (folded.edges[e + 1] === b && --waiting[folded.edges[e]] === 0) ready.push(folded.edges[e]);
+    }
+  }
+  return done < count;
+}
+
+/** Every function node is in one box or inside a badge; the totals agree. */
+function checkComplete(graph: Graph, folded: Folded): void {
+  const seen = new Uint8Array(graph.n);
+  let count = 0;
+  folded.boxes.forEach((box, i) => {
+    count += box.count;
+    for (const v of box.nodes) {
+      expect(folded.boxOf[v]).toBe(i);
+      seen[v]++;
+    }
+    for (const v of box.prepared) {
+      expect(folded.boxOf[v]).toBe(-1);
+      seen[v]++;
+    }
+    for (const v of box.leaves) expect(graph.leaves.has(v)).toBe(true);
+  });
+  const functions = [...graph.kind.keys()].filter((v) => graph.kind[v] !== 1);
+  expect(functions.every((v) => seen[v] === 1)).toBe(true);
+  expect(count).toBe(functions.length);
+  expect(folded.total).toBe(count);
+  expect(new Set(folded.boxes.map((box) => box.key)).size).toBe(folded.boxes.length);
+}
+
+describe.each(GRAPHS)("%s", (_, make) => {
+  const graph = toGraph(make());
+  const folded = fold(graph);
+
+  test("is shown in at most 60 boxes, each node in one of them, all of them named", () => {
+    expect(folded.boxes.length).toBeLessThanOrEqual(60);
+    expect(folded.boxes.every((box) => box.title.length > 0)).toBe(true);
+    checkComplete(graph, folded);
+  });
+
+  test("has no cycle, folded or with everything open or with any one group open", () => {
+    expect(hasCycle(folded)).toBe(false);
+    for (const box of folded.boxes.filter((b) => b.kind !== "node").slice(0, 5)) {
+      const opened = fold(graph, { opened: new Set([box.key]) });
+      expect(opened.boxes.length).toBeGreaterThan(folded.boxes.length);
+      expect(hasCycle(opened)).toBe(false);
+      checkComplete(graph, opened);
+    }
+    if (graph.n > 3000) return;
+    const all = fold(graph, { expandAll: true });
+    expect(all.boxes.every((box) => box.kind === "node")).toBe(true);
+    expect(hasCycle(all)).toBe(false);
+    checkComplete(graph, all);
+  });
+
+  test("shows any node that matters, still in at most 60 boxes", () => {
+    const functions = [...graph.kind.keys()].filter((v) => graph.kind[v] !== 1);
+    const next = random(3);
+    const uids = [0, 1, 2].map(() => graph.uid[functions[Math.floor(next() * functions.length)]]);
+    const shown = fold(graph, { visible: uids });
+    expect(shown.boxes.length).toBeLessThanOrEqual(60);
+    expect(hasCycle(shown)).toBe(false);
+    for (const uid of uids) expect(shown.boxes.map((box) => box.key)).toContain(`n${uid}`);
+  });
+
+  test("can be opened down to any node, click by click", () => {
+    const functions = [...graph.kind.keys()].filter((v) => graph.kind[v] !== 1);
+    const v = functions[functions.length >> 1];
+    const opened = new Set<string>();
+    for (let click = 0; click < 100; click++) {
+      const now = fold(graph, { opened });
+      const at = now.boxOf[v];
+      if (at < 0 || now.boxes[at].kind === "node") return;
+      expect(opened.has(now.boxes[at].key)).toBe(false);
+      opened.add(now.boxes[at].key);
+    }
+    expect.fail("a hundred clicks were not enough");
+  });
+});
+
+describe("leaves and parameter preparation", () => {
+  const b = new Builder();
+  const w = b.leaf("w");
+  const t = b.fn("T", [w]);
+  const y = b.fn("Addmm", [b.leaf("b"), t]);
+  const z = b.fn("Mul", [y, w]);
+  const graph = toGraph(b.graph);
+
+  test("are badges of each use", () => {
+    const folded = fold(graph);
+    expect(folded.boxes.map((box) => box.title)).toEqual(["AddmmBackward0", "MulBackward0"]);
+    expect([...folded.boxes[0].leaves]).toEqual([2, w]);
+    expect([...folded.boxes[0].prepared]).toEqual([t]);
+    expect(folded.boxes[0].count).toBe(2);
+    expect([...folded.boxes[1].leaves]).toEqual([w]);
+    expect(folded.boxOf[w]).toBe(-1);
+    expect([...folded.edges]).toEqual([1, 0]);
+  });
+
+  test("a preparation that the user named, or that matters, is a node of its own", () => {
+    const named: Graph = { ...graph, owners: [{ node: t, nr: 0, path: "wt", kind: "variable" }] };
+    expect(fold(named).boxes).toHaveLength(3);
+    expect(fold(graph, { visible: [graph.uid[t]] }).boxes).toHaveLength(3);
+  });
+
+  test("a leaf that nothing uses is a box", () => {
+    const alone = new Builder();
+    alone.leaf("w");
+    expect(fold(toGraph(alone.graph)).boxes).toHaveLength(1);
+  });
+
+  test("edges of one box to another are one, with all members", () => {
+    const square = new Builder();
+    const x = square.fn("Exp", [square.leaf("a")]);
+    square.fn("Mul", [x, x]);
+    const folded = fold(toGraph(square.graph));
+    expect([...folded.edges]).toEqual([1, 0]);
+    expect([...folded.edgeStart]).toEqual([0, 2]);
+    expect([...folded.edgeMember]).toHaveLength(2);
+  });
+
+  test("totals count slots by state and bytes once per storage", () => {
+    const shared: Graph = {
+      ...graph,
+      slotStorage: new Int32Array(graph.n).fill(0),
+      slotState: Uint8Array.from(graph.slotState, (s, v) => (v === y ? 1 : v === z ? 2 : s)),
+      storages: [{ bytes: 64, owners: [] }],
+    };
+    const folded = fold(shared);
+    expect(folded.boxes[0]).toMatchObject({ held: 1, freed: 1, stale: 0, bytes: 64 });
+    expect(folded.boxes[1]).toMatchObject({ held: 0, freed: 0, stale: 1, bytes: 64 });
+  });
+});
+
+describe("names", () => {
+  const titles = (graph: Graph, state?: FoldState) => fold(graph, state).boxes.map((box) => box.title);
+
+  test("gpt2 shows its twelve blocks by module path", () => {
+    const folded = fold(toGraph(recorded("gpt2")));
+    const blocks = folded.boxes.filter((box) => /^h\.\d+$/.test(box.title));
+    expect(blocks).toHaveLength(12);
+    expect(blocks.every((box) => box.count === 57)).toBe(true);
+    expect(folded.boxes.length).toBeLessThanOrEqual(25);
+  });
+
+  test("an unrolled LSTM shows its first step and how often it repeats", () => {
+    const folded = fold(toGraph(lstm(520)));
+    const repeat = folded.boxes.find((box) => box.kind === "repeat");
+    expect(repeat?.times).toBeGreaterThanOrEqual(517);
+    expect(repeat?.title).toContain("lstm");
+  });
+
+  test("a group of one line is called by its source, with its place", () => {
+    const b = new Builder();
+    let x = b.leaf("w");
+    for (let line = 1; line <= 30; line++) {
+      for (let i = 0; i < 1 + (line % 3); i++) x = b.fn(["Mul", "Add", "Exp"][i], [x], { line: `c:${line}`, cell: 4 });
+    }
+    const box = fold(toGraph(b.graph), { maxBoxes: 30 }).boxes.find((other) => other.kind !== "node");
+    expect(box?.title).toMatch(/^line \d+ of the source$/);
+    expect(box?.subtitle).toMatch(/^In\[4\]:\d+ · \d nodes$/);
+  });
+
+  test("without any provenance a group is called by its operations", () => {
+    expect(titles(toGraph(bare(600))).some((title) => /^\d+ nodes: \w+…\w+$/.test(title))).toBe(true);
+  });
+
+  test("a freed unit of a repeat stands apart from the others", () => {
+    const plain = lstm(100);
+    const middle = plain.nodes.findIndex((node) => node.mod === "lstm" && node.call === 50);
+    plain.nodes[middle].freed = true;
+    const folded = fold(toGraph(plain));
+    const freed = folded.boxes.find((box) => box.freed > 0);
+    expect(freed?.count).toBeLessThanOrEqual(25);
+    expect(folded.boxes.filter((box) => box.kind === "repeat").length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("what the user opens and closes", () => {
+  const graph = toGraph(recorded("gpt2"));
+
+  test("opening a block changes only that block", () => {
+    const before = fold(graph);
+    const block = before.boxes.find((box) => box.title === "h.5")!;
+    const after = fold(graph, { opened: new Set([block.key]) });
+    const keys = new Set(after.boxes.map((box) => box.key));
+    expect(before.boxes.filter((box) => !keys.has(box.key)).map((box) => box.title)).toEqual(["h.5"]);
+    expect(after.open.map((group) => group.title)).toContain("h.5");
+    expect(after.boxes.some((box) => box.parent === block.key)).toBe(true);
+  });
+
+  test("closing the parent puts it back", () => {
+    const small = toGraph(recorded("mlp3"));
+    const open = fold(small);
+    const parent = open.boxes.map((box) => box.parent).find((key) => key !== null)!;
+    const closed = fold(small, { closed: new Set([parent]) });
+    expect(closed.boxes.length).toBeLessThan(open.boxes.length);
+    expect(closed.boxes.some((box) => box.key === parent && box.kind !== "node")).toBe(true);
+    checkComplete(small, closed);
+  });
+
+  test("small graphs are shown as they are", () => {
+    for (const name of ["toy8", "mlp3"] as const) {
+      expect(fold(toGraph(recorded(name))).boxes.every((box) => box.kind === "node")).toBe(true);
+    }
+  });
+
+  test("unknown keys and uids change nothing", () => {
+    const state = { opened: new Set(["g/none"]), closed: new Set(["n0"]), visible: [-5, 1e9] };
+    expect(fold(graph, state).boxes.map((box) => box.key)).toEqual(fold(graph).boxes.map((box) => box.key));
+  });
+});
+
+describe("focus", () => {
+  const graph = toGraph(recorded("toy8"));
+  const byName = (name: string) => graph.uid[[...graph.name.keys()].find((v) => graph.names[graph.name[v]] === name)!];
+  const names = (state: FoldState) =>
+    fold(graph, state)
+      .boxes.map((box) => box.title)
+      .sort();
+
+  test("around a node", () => {
+    expect(names({ focus: { kind: "around", uid: byName("TanhBackward0"), levels: 1 } })).toEqual([
+      "ExpBackward0",
+      "PowBackward0",
+      "SumBackward0",
+      "TanhBackward0",
+    ]);
+  });
+
+  test("one root, and the path between two nodes from either end", () => {
+    const root = byName("SumBackward0");
+    const sum = ["ExpBackward0", "MulBackward0", "SumBackward0", "TanhBackward0"];
+    expect(names({ focus: { kind: "root", uid: root } })).toEqual(sum);
+    expect(names({ focus: { kind: "path", from: root, to: byName("MulBackward0") } })).toEqual(sum);
+    expect(names({ focus: { kind: "path", from: byName("MulBackward0"), to: root } })).toEqual(sum);
+  });
+
+  test("only freed, one cell, an unknown node", () => {
+    const plain = recorded("toy8");
+    plain.nodes[0].freed = true;
+    expect(fold(toGraph(plain), { focus: { kind: "freed" } }).boxes).toHaveLength(1);
+    expect(names({ focus: { kind: "cell", cell: 1 } }).length).toBe(7);
+    expect(names({ focus: { kind: "cell", cell: 9 } })).toEqual([]);
+    expect(names({ focus: { kind: "around", uid: 1e9, levels: 3 } })).toEqual([]);
+  });
+});
+
+describe("search", () => {
+  const graph = toGraph(recorded("gpt2"));
+  const count = (query: string) => search(graph, query).length;
+
+  test("finds operations, modules, leaves, lines, and several words together", () => {
+    expect(count("softmax")).toBe(13);
+    expect(count("h.5")).toBeGreaterThanOrEqual(57);
+    expect(count("SoftmaxBackward0 h.5")).toBe(1);
+    expect(count("wte.weight")).toBe(1);
+    expect(count("In[1]:146")).toBe(3);
+  });
+
+  test("finds nothing for nothing", () => {
+    expect(count("  ")).toBe(0);
+    expect(count("no such thing")).toBe(0);
+  });
+});
+
+describe("places for the next picture", () => {
+  const folded = fold(toGraph(recorded("mlp3")));
+  const layout = {
+    x: Float32Array.from(folded.boxes, (_, i) => 10 * i),
+    y: Float32Array.from(folded.boxes, (_, i) => 100 * i),
+  };
+
+  test("a cell that was run again takes the places of the old nodes", () => {
+    const again = toGraph(recorded("mlp3"));
+    again.uid = again.uid.map((uid) => uid + 1000);
+    again.indexOf = new Map([...again.uid].map((uid, i) => [uid, i]));
+    again.places = again.places.map((p) => ({ ...p, cell: 7, outerCell: 7, run: 7 }));
+    const next = fold(again);
+    expect(next.boxes[0].key).not.toBe(folded.boxes[0].key);
+    expect(seedPositions(folded, layout, next)).toEqual(layout);
+  });
+
+  test("new boxes have no place yet", () => {
+    const grown = recorded("mlp3");
+    grown.nodes.push({ label: "MulBackward0", kind: "fn", seq: 1e6, line: null, mod: null });
+    grown.edges.push([grown.nodes.length - 1, 0]);
+    const next = fold(toGraph(grown));
+    const seeded = seedPositions(folded, layout, next);
+    expect([...seeded.x].filter(Number.isNaN)).toHaveLength(1);
+    expect([...seeded.x].slice(0, folded.boxes.length)).toEqual([...layout.x]);
+  });
+});
