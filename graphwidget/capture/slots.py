@@ -12,7 +12,9 @@ How a state is told (measured on torch 2.13; FREED and UNSAVED both show as "no 
 
 from __future__ import annotations
 
+import dis
 import functools
+import itertools
 import sys
 import threading
 from array import array
@@ -315,7 +317,7 @@ class SlotColumns:
         old = self.previous
         index = None if old is None else old.index_of.get(self._now[1])
         if old is None or index is None:
-            if custom is not None and ti.saves_nothing(custom):
+            if custom is not None and _never_saves(ti.function_with_context(custom)):
                 self.empty_after_release.add(self._now[0])
             else:
                 self._add(shown, FREED)
@@ -471,3 +473,19 @@ def _state_of(error: RuntimeError) -> int:
     if "second time" in text:
         return FREED
     return UNKNOWN
+
+
+def _never_saves(function: Any) -> bool:
+    """Whether a function uses its context (first argument) for attributes only, `save_for_backward` not among them."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
+        return False
+    context = code.co_varnames[0]
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
+    for step, after in itertools.pairwise([*steps, steps[-1]]):
+        named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if context in named and (
+            step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname
+        ):
+            return False
+    return True

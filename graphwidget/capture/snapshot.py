@@ -343,11 +343,11 @@ class _Reader:
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
                     owners.setdefault(found[0], []).extend(self.paths[id(holding.tensor)])
-        found = list(map(Storage, tables.storages, tables.storage_bytes, tables.storage_version))
+        storages = list(map(Storage, tables.storages, tables.storage_bytes, tables.storage_version))
         for key, paths in owners.items():
             at = tables.storages[key]
-            found[at] = replace(found[at], owners=tuple(paths))
-        return tuple(found)
+            storages[at] = replace(storages[at], owners=tuple(paths))
+        return tuple(storages)
 
     def _reference(self, seed: _Seed) -> TensorRef:
         tensor = seed.tensor

@@ -14,10 +14,8 @@ modified.
 
 from __future__ import annotations
 
-import dis
 import functools
 import gc
-import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -342,30 +340,12 @@ def unpack_all(node: Any, shown: str) -> None:
         getattr(node, "_saved_" + shown.partition("[")[0])
 
 
-def saves_nothing(node: Any) -> bool:
-    """Whether the code of a custom Function never calls `save_for_backward`. False: it does, or it cannot be told."""
+def function_with_context(node: Any) -> Any:
+    """The part of a custom Function that can call `save_for_backward`: `setup_context`, or else `forward`."""
     cls = getattr(type(node), "_forward_cls", None)
-    if cls is None:
-        return False
     setup = getattr(cls, "setup_context", None)
     own_setup = setup is not getattr(torch.autograd.Function, "setup_context", None)
-    return _never_saves(setup if own_setup else getattr(cls, "forward", None))
-
-
-def _never_saves(function: Any) -> bool:
-    """Whether a function uses its context (first argument) for attributes only, `save_for_backward` not among them."""
-    code = getattr(function, "__code__", None)
-    if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
-        return False
-    context = code.co_varnames[0]
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
-    for step, after in itertools.pairwise([*steps, steps[-1]]):
-        named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if context in named and (
-            step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname
-        ):
-            return False
-    return True
+    return setup if own_setup else getattr(cls, "forward", None)
 
 
 def node_that_saved_a_view() -> Any:
