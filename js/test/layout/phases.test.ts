@@ -1,0 +1,279 @@
+import { describe, expect, test } from "vitest";
+import { makeBlocks } from "../../src/picture/layout/blocks.ts";
+import { placeItems } from "../../src/picture/layout/coordinates.ts";
+import { crossingsBelow, type Order } from "../../src/picture/layout/crossings.ts";
+import { type Directed, direct } from "../../src/picture/layout/direct.ts";
+import { type Layered, makeLayers } from "../../src/picture/layout/layers.ts";
+import { orderRows } from "../../src/picture/layout/order.ts";
+import { previousRanks, rankBoxes } from "../../src/picture/layout/ranks.ts";
+import { placeRows } from "../../src/picture/layout/rows.ts";
+import type { LayoutInput } from "../../src/picture/layout/types.ts";
+import { random } from "../graphs/index.ts";
+
+const FREE = { lane: null, previous: null };
+
+function input(n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}): LayoutInput {
+  const size = (value: number) => new Float32Array(n).fill(value);
+  return {
+    n,
+    width: size(60),
+    height: size(30),
+    edges: Int32Array.from(pairs.flat()),
+    ranksep: 20,
+    nodesep: 10,
+    ...more,
+  };
+}
+
+function finish<T>(slices: Generator<void, T>): T {
+  for (;;) {
+    const step = slices.next();
+    if (step.done) return step.value;
+  }
+}
+
+function layers(
+  n: number,
+  pairs: [number, number][],
+  budget?: number,
+): { graph: Directed; rank: Int32Array; layered: Layered } {
+  const graph = direct(input(n, pairs));
+  const rank = rankBoxes(graph, input(n, pairs));
+  return { graph, rank, layered: makeLayers(graph, rank, budget) };
+}
+
+/** Every item in the order of its number. */
+function plainOrder(layered: Layered): Order {
+  const item = Int32Array.from({ length: layered.items }, (_, i) => i);
+  return { item, position: item.map((i) => i - layered.start[layered.row[i]]) };
+}
+
+describe("direction", () => {
+  test("the order has every box after what it uses", () => {
+    const { order } = direct(
+      input(4, [
+        [3, 1],
+        [3, 2],
+        [1, 0],
+        [2, 0],
+      ]),
+    );
+    expect([...order]).toEqual([0, 1, 2, 3]);
+  });
+
+  test("one edge of a cycle is turned round, a loop is left out", () => {
+    const graph = direct(
+      input(3, [
+        [0, 1],
+        [1, 2],
+        [2, 0],
+        [1, 1],
+      ]),
+    );
+    expect([...graph.flipped].reduce((a, b) => a + b)).toBe(1);
+    expect([...graph.lower][3]).toBe(-1);
+    expect(graph.order).toHaveLength(3);
+  });
+});
+
+describe("ranks", () => {
+  const ranks = (n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}) => {
+    const asked = input(n, pairs, more);
+    return [...rankBoxes(direct(asked), asked)];
+  };
+
+  test("count from the inputs", () => {
+    expect(
+      ranks(3, [
+        [1, 0],
+        [2, 1],
+      ]),
+    ).toEqual([0, 1, 2]);
+  });
+
+  test("a parameter stands just above its use, with its preparation and whatever else hangs on it", () => {
+    const chain: [number, number][] = [
+      [1, 0],
+      [2, 1],
+      [3, 2],
+    ];
+    expect(ranks(7, [...chain, [3, 4], [4, 5], [4, 6]])).toEqual([0, 1, 2, 3, 2, 1, 1]);
+  });
+
+  test("a box with more inputs than users stays near its inputs", () => {
+    const pairs: [number, number][] = [
+      [2, 0],
+      [2, 1],
+      [3, 0],
+      [4, 3],
+      [5, 4],
+      [6, 5],
+      [6, 2],
+      [3, 1],
+    ];
+    expect(ranks(7, pairs)[2]).toBe(1);
+  });
+
+  test("old boxes keep their rows, however new ones are appended", () => {
+    const y = Float32Array.from([15, 65, 115, Number.NaN, Number.NaN]);
+    const x = Float32Array.from([0, 0, 0, Number.NaN, Number.NaN]);
+    const pairs: [number, number][] = [
+      [1, 0],
+      [2, 1],
+      [3, 2],
+      [4, 3],
+      [4, 0],
+    ];
+    expect(ranks(5, pairs, { previous: { x, y } })).toEqual([0, 1, 2, 3, 4]);
+    expect([...previousRanks(y, 5)]).toEqual([0, 1, 2, -1, -1]);
+  });
+
+  test("no row stays empty", () => {
+    expect(ranks(2, [[1, 0]], { rankHint: Int32Array.from([3, 9]) })).toEqual([0, 1]);
+  });
+});
+
+describe("dummies", () => {
+  const far: [number, number][] = [
+    [1, 0],
+    [2, 1],
+    [3, 2],
+    [4, 3],
+  ];
+
+  test("an edge over three rows has one in each row between, from top to bottom", () => {
+    const { layered } = layers(5, [...far, [4, 0]]);
+    expect(layered.items).toBe(8);
+    const dummies = [...layered.dummy];
+    expect(dummies.map((d) => layered.row[d])).toEqual([1, 2, 3]);
+    expect(dummies.every((d) => layered.box[d] < 0)).toBe(true);
+    expect([...layered.up.item.slice(layered.up.start[dummies[0]], layered.up.start[dummies[0] + 1])]).toEqual([0]);
+  });
+
+  test("every link joins neighbouring rows, whatever the budget", () => {
+    const next = random(2);
+    const pairs: [number, number][] = [];
+    for (let v = 1; v < 200; v++) for (let k = 0; k < 3; k++) pairs.push([v, Math.floor(next() * v)]);
+    for (const budget of [undefined, 2000, 200, 0]) {
+      const { layered } = layers(200, pairs, budget);
+      for (let v = 0; v < layered.items; v++) {
+        for (let k = layered.up.start[v]; k < layered.up.start[v + 1]; k++) {
+          expect(layered.row[layered.up.item[k]]).toBe(layered.row[v] - 1);
+        }
+      }
+      expect(layered.up.item.length).toBe(layered.down.item.length);
+    }
+  });
+
+  test("beyond the budget the users of one box share a bus", () => {
+    const pairs: [number, number][] = [];
+    for (let v = 1; v < 100; v++) pairs.push([v, v - 1]);
+    for (let v = 2; v < 100; v++) pairs.push([v, 0]);
+    expect(layers(100, pairs).layered.dummy.length).toBe((98 * 97) / 2 + 98);
+    const { layered } = layers(100, pairs, 1000);
+    expect(layered.dummy.length).toBe(98);
+    expect([...layered.dummyStart].every((at) => at >= 0)).toBe(true);
+  });
+});
+
+describe("crossings", () => {
+  test("are inversions, also when counted with the tree", () => {
+    const next = random(9);
+    for (const width of [2, 5, 40]) {
+      const pairs: [number, number][] = [];
+      for (let v = 0; v < width; v++) {
+        pairs.push([width + v, v]);
+        pairs.push([width + v, Math.floor(next() * width)]);
+      }
+      const { layered, graph } = layers(2 * width, pairs);
+      const order = plainOrder(layered);
+      let expected = 0;
+      for (let e = 0; e < graph.m; e++) {
+        for (let f = 0; f < graph.m; f++) {
+          const at = (v: number) => order.position[layered.itemOf[v]];
+          if (at(graph.upper[e]) < at(graph.upper[f]) && at(graph.lower[e]) > at(graph.lower[f])) expected++;
+        }
+      }
+      expect(crossingsBelow(layered, order, 0)).toBe(expected);
+    }
+  });
+});
+
+describe("order", () => {
+  const count = (layered: Layered, order: Order) => {
+    let total = 0;
+    for (let r = 0; r + 1 < layered.rows; r++) total += crossingsBelow(layered, order, r);
+    return total;
+  };
+
+  test("leaves no crossing in a tree whose children come in any order", () => {
+    const next = random(4);
+    const pairs: [number, number][] = [];
+    for (let v = 1; v < 120; v++) pairs.push([v, (v - 1) >> 1]);
+    pairs.sort(() => next() - 0.5);
+    const { layered } = layers(120, pairs);
+    expect(count(layered, finish(orderRows(layered, FREE)))).toBe(0);
+  });
+
+  test("never makes a random graph worse, and is an order of every row", () => {
+    const next = random(6);
+    for (let round = 0; round < 5; round++) {
+      const pairs: [number, number][] = [];
+      for (let v = 10; v < 150; v++) for (let k = 0; k < 2; k++) pairs.push([v, v - 1 - Math.floor(next() * 10)]);
+      const { layered } = layers(150, pairs);
+      const order = finish(orderRows(layered, FREE));
+      expect(count(layered, order)).toBeLessThan(count(layered, plainOrder(layered)));
+      expect([...order.item].sort((a, b) => a - b)).toEqual([...plainOrder(layered).item]);
+      for (let i = 0; i < layered.items; i++) expect(layered.row[order.item[i]]).toBe(layered.row[i]);
+    }
+  });
+});
+
+describe("blocks and places", () => {
+  test("a block has one item in a row and blocks keep the gap", () => {
+    const next = random(8);
+    const pairs: [number, number][] = [];
+    for (let v = 5; v < 200; v++) for (let k = 0; k < 2; k++) pairs.push([v, v - 1 - Math.floor(next() * 5)]);
+    const { layered } = layers(200, pairs);
+    const order = finish(orderRows(layered, FREE));
+    const blocks = finish(makeBlocks(layered, order, null));
+    for (let b = 0; b < blocks.count; b++) {
+      for (let v = blocks.head[b]; blocks.below[v] >= 0; v = blocks.below[v]) {
+        expect(layered.row[blocks.below[v]]).toBe(layered.row[v] + 1);
+      }
+    }
+    const x = finish(placeItems(layered, order, new Float32Array(200).fill(60), 10, null));
+    for (let i = 1; i < layered.items; i++) {
+      if (layered.row[i] !== layered.row[i - 1]) continue;
+      const [u, v] = [order.item[i - 1], order.item[i]];
+      const half = (w: number) => (layered.box[w] < 0 ? 1 : 30);
+      const gap = layered.box[u] < 0 && layered.box[v] < 0 ? 5 : 10;
+      expect(x[v] - x[u]).toBeGreaterThanOrEqual(half(u) + half(v) + gap - 1e-6);
+    }
+  });
+
+  test("a long edge is straight all the way", () => {
+    const pairs: [number, number][] = [];
+    for (let v = 1; v < 12; v++) pairs.push([v, v - 1]);
+    const { layered } = layers(12, [...pairs, [11, 0]]);
+    const order = finish(orderRows(layered, FREE));
+    const x = finish(placeItems(layered, order, new Float32Array(12).fill(60), 10, null));
+    expect(new Set([...layered.dummy].map((d) => x[d])).size).toBe(1);
+  });
+});
+
+describe("rows", () => {
+  const rank = Int32Array.from([0, 1, 2]);
+  const height = Float32Array.from([30, 50, 30]);
+
+  test("are as high as their highest box", () => {
+    expect([...placeRows(3, rank, height, 20, null).centre]).toEqual([15, 75, 135]);
+  });
+
+  test("stay where they were, with a hole if need be; new ones on top go above", () => {
+    const y = (a: number, b: number, c: number) => Float32Array.from([a, b, c]);
+    expect([...placeRows(3, rank, height, 20, y(15, 200, 260)).centre]).toEqual([15, 200, 260]);
+    expect([...placeRows(3, rank, height, 20, y(Number.NaN, 25, 85)).centre]).toEqual([-35, 25, 85]);
+    expect([...placeRows(3, rank, height, 20, y(15, Number.NaN, 75)).centre]).toEqual([15, 75, 135]);
+  });
+});
