@@ -70,7 +70,8 @@ class Identity:
         uids = self._plain(keys, known, special)
         for i in special:
             uids[i] = self._special(nodes[i])
-        if self._shared_keys or len(set(keys)) + max(0, len(special) - 1) < len(keys):
+        special_keys = {keys[i] for i in special}  # one for leaves, one for each kind of error node
+        if self._shared_keys or len(set(keys)) - len(special_keys) < len(keys) - len(special):
             self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
 
