@@ -6,7 +6,10 @@ disagree, torch is right: what can no longer be told is left unknown.
 
 A call in a training loop must cost next to nothing. So a call all of whose nodes are newer than anything
 that was ever freed, and whose graph has the same shape as one looked at before at the same line, is only
-counted: it runs over everything, as its model did.
+counted: it runs over everything, as its model did. Where even walking the graph takes too large a share of
+the time (tiny layers in a tight loop), the walk is left out after a while: if the counter of sequence
+numbers has moved just as far since the last call and the root is of the same kind, the call is taken to be
+like its model, and `assumes` says so.
 
 Not the user's calls, and not recorded: those inside a running backward (custom Functions, hooks, re-entrant
 checkpoints), and those that torch makes on fake or functional tensors while it traces.
@@ -27,12 +30,27 @@ from typing import Any
 import torch
 
 from graphwidget.capture import torch_internals as ti
+from graphwidget.capture.deep import make_safe_to_drop
 from graphwidget.capture.freed import Freed
 from graphwidget.capture.identity import Identity
+from graphwidget.capture.outcome import (
+    FREED_WORDS,
+    HOLDING,
+    afterwards,
+    agrees,
+    boundary,
+    bytes_behind,
+    carriers,
+    executed_nodes,
+    failed_node,
+    newly_freed,
+    only_one,
+    same_freed,
+)
 from graphwidget.capture.owners import Search
-from graphwidget.capture.provenance import Provenance
+from graphwidget.capture.provenance import NOWHERE, Provenance
 from graphwidget.capture.snapshot import take
-from graphwidget.model import BackwardCall, Forecast, Kind, Node, Place, SlotState, Snapshot, TensorRef
+from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
 
@@ -40,24 +58,23 @@ Forecaster = Callable[..., Forecast]
 
 DETAILED = 16  # calls of one line that are looked at in full, however alike they are
 SAMPLE = 64  # after that every so many
+SHARE = 0.04  # of the time, for walking graphs before calls, after that
+LIKE = "not walked: as many nodes were made since the last call at this line as before call {n}"
+DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
 MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
 FREE_SEARCHES = 50  # calls of a cell before which names are looked up at any price
 SEARCH_SHARE = 0.02  # of the time, for looking up names after that
 
-_HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
-_FREED_WORDS = ("second time", "extra time", "already been freed")
-_REASONS = {  # a forecast's reason -> words in torch's message
-    "freed": _FREED_WORDS,
-    "inplace": ("modified by an inplace operation",),
-    "no_grad": ("does not require grad", "grad_fn"),
-    "not_scalar": ("implicitly created",),
-    "unused": ("appears to not have been used",),
-    "detached": ("detached in-place",),
-    "leaf_interior": ("graph interior",),
-    "not_differentiable": ("once_differentiable", "not differentiable", "not implemented"),
-    "checkpoint": ("checkpoint",),
-    "overlap": ("written-to tensor",),
-}
+
+_NONE: array[int] = array("q")
+
+
+@dataclass(slots=True)
+class _Model:
+    """A call that others are like. `distances`: of its nodes' numbers from the highest, ascending."""
+
+    call: BackwardCall
+    distances: array[int]
 
 
 @dataclass(slots=True)
@@ -65,6 +82,7 @@ class _Pending:
     """A call between its two ends. Plain data: nothing of the user's is held."""
 
     n: int
+    spot: tuple[int, int, int] | None
     place: Place
     api: Any
     keep: bool
@@ -74,8 +92,11 @@ class _Pending:
     newest: int
     alone: bool = True
     shape: int = 0
-    model: BackwardCall | None = None  # the call of the same shape, for one that is only counted
-    numbers: list[int] = field(default_factory=list)
+    model: _Model | None = None  # the call of the same shape, for one that is only counted
+    highest: int = -1
+    distances: array[int] = field(default_factory=lambda: array("q"))
+    glance: tuple[int, Any, int] | None = None
+    walked: bool = True
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
@@ -118,8 +139,11 @@ class CallLog:
         self._previous: Snapshot | None = None
         self.watched_from = 0
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
-        self._seen: dict[tuple[Place | None, str], int] = {}
-        self._models: dict[tuple[int, int], BackwardCall] = {}
+        self._seen: dict[tuple[int, int] | None, int] = {}
+        self._models: dict[tuple[int, int], _Model] = {}
+        self._lines: dict[object, tuple[object, _Model]] = {}  # line -> what its last counted call looked like
+        self._newest: dict[object, int] = {}  # line -> counter at its last call
+        self._spent = 0.0
         self._searches = 0
         self._search_time = 0.0
         self._since = perf_counter()
@@ -137,7 +161,10 @@ class CallLog:
     def begin_cell(self) -> None:
         """A new cell: look closely at its calls again."""
         self._searches, self._search_time, self._since = 0, 0.0, perf_counter()
+        self._spent = 0.0
         self._seen.clear()
+        self._lines.clear()
+        self._newest.clear()
         if len(self._models) > 1000:
             self._models.clear()
 
@@ -151,39 +178,53 @@ class CallLog:
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             if ti.in_backward() or torch.compiler.is_compiling():
                 return original(outputs, *args, **kwargs)
-            pending = self._before(outputs, args, kwargs)
+            pending = self._quietly(self._before, outputs, args, kwargs)
             if pending is None:
                 return original(outputs, *args, **kwargs)
             with ti.nested():
                 try:
                     result = original(outputs, *args, **kwargs)
                 except BaseException as error:
-                    self._after(pending, outputs, args, error)
+                    self._quietly(self._after, pending, outputs, args, error)
                     raise
-                self._after(pending, outputs, args, None)
+                self._quietly(self._after, pending, outputs, args, None)
                 return result
 
         return run_backward
 
-    def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Pending | None:
-        """Look at the graph before the call; None: this is no call of the user's."""
+    def _quietly(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Run one of our own steps untraced, under the lock. Its exceptions are noted; the call goes on without it."""
+        lines = self.provenance.lines
         try:
-            if ti.is_fake(outputs):
-                return None
-            frames = self.cell_frames(sys._getframe(2))
-            with self.lock:
-                self.provenance.lines.boundary()
-                pending = self._describe(args, kwargs, self.provenance.where(frames[0] if frames else None))
-                pending.alone = not self.running
-                self.running[pending.n] = pending
-                try:
-                    self._look(pending, outputs, args, frames)
-                except Exception as error:
-                    self.problem(error)
-                return pending
+            if lines.lost:
+                lines.reclaim(sys._getframe(2))
+            lines.boundary()
+            paused = lines.pause()
+            began = perf_counter()
+            try:
+                with self.lock:
+                    return step(*arguments)
+            finally:
+                self._spent += perf_counter() - began
+                lines.unpause(paused)
         except Exception as error:
             self.problem(error)
             return None
+
+    def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Pending | None:
+        """Look at the graph before the call; None: this is no call of the user's."""
+        if ti.is_fake(outputs):
+            return None
+        frames = self.cell_frames(sys._getframe(3))
+        spot = self.provenance.lines.where(frames[0]) if frames else None
+        pending = self._describe(args, kwargs, spot)
+        pending.alone = not self.running
+        self.running[pending.n] = pending
+        try:
+            self._look(pending, outputs, args, frames)
+        except Exception as error:
+            self.problem(error)
+        return pending
 
     def cell_frames(self, frame: FrameType | None) -> list[FrameType]:
         """Live frames of cells, innermost first."""
@@ -195,7 +236,9 @@ class CallLog:
             frame = frame.f_back
         return found
 
-    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: Place) -> _Pending:
+    def _describe(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None
+    ) -> _Pending:
         """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
 
         def argument(position: int, name: str, default: Any) -> Any:
@@ -206,7 +249,8 @@ class CallLog:
         accumulate = bool(argument(5, "accumulate_grad", False))
         return _Pending(
             n,
-            place,
+            spot,
+            NOWHERE if spot is None else self.provenance.place(spot),
             "backward" if accumulate else "autograd.grad",
             bool(argument(1, "keep_graph", False)),
             bool(argument(2, "create_graph", False)),
@@ -218,17 +262,28 @@ class CallLog:
     # ------------------------------------------------------------ before
 
     def _look(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], frames: list[FrameType]) -> None:
-        key = (pending.place if pending.place.iteration is None else replace(pending.place, iteration=None), pending.api)
+        key = None if pending.spot is None else pending.spot[:2]
         seen = self._seen[key] = self._seen.get(key, 0) + 1
+        self._glance(pending, key, outputs)
+        if seen > DETAILED and seen % SAMPLE and self._spent > SHARE * (perf_counter() - self._since):
+            before = self._lines.get(key)
+            if before is not None and before[0] == pending.glance:
+                pending.model, pending.walked = before[1], False
+                return
         nodes, numbers = survey(outputs)
         own = [number for number in numbers if number != ti.NO_SEQUENCE]
-        pending.numbers = own
-        pending.shape = _shape(nodes, own, key, pending)
+        pending.highest = max(own, default=-1)
+        distances = [pending.highest - number for number in own]
+        shape = (key, pending.api, pending.keep, pending.create, pending.has_inputs, tuple(distances))
+        pending.shape = hash((shape, tuple(map(type, nodes))))
         fresh = bool(own) and min(own) > self.freed.newest
         model = self._models.get((pending.shape, len(nodes)))
         if fresh and model is not None and seen > DETAILED and seen % SAMPLE:
             pending.model = model
+            self._lines[key] = (pending.glance, model)
             return
+        self._lines.pop(key, None)
+        pending.distances = array("q", sorted(distances))
         if not fresh:
             self._settle(nodes, numbers)
         del nodes
@@ -247,6 +302,16 @@ class CallLog:
                 allow_unused=pending.allow_unused,
                 grad_given=True,
             )
+
+    def _glance(self, pending: _Pending, key: object, outputs: Any) -> None:
+        """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
+        root = _root_node(outputs[0]) if len(outputs) == 1 else None
+        if root is not None:
+            pending.highest = ti.node_readers(type(root))[1](root)
+            last = self._newest.get(key, -1)
+            flags = (pending.api, pending.keep, pending.create, pending.has_inputs)
+            pending.glance = (pending.newest - last, (type(root), flags), pending.newest - pending.highest)
+        self._newest[key] = pending.newest
 
     def _settle(self, nodes: list[Any], numbers: list[int]) -> None:
         """Nodes of calls that were only counted may be met again: find out which call freed each."""
@@ -281,34 +346,33 @@ class CallLog:
     # ------------------------------------------------------------ after
 
     def _after(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
-        try:
-            with self.lock:
-                self.running.pop(pending.n, None)
-                if pending.model is not None and error is None:
-                    call, after = self._counted(pending, pending.model), None
-                else:
-                    call, after = self._recorded(pending, outputs, args, error)
-                self.freed.above(ti.sequence_nr() - 1)
-                self.finished(call, after)
-        except Exception as problem:
-            self.problem(problem)
+        self.running.pop(pending.n, None)
+        if pending.model is not None and error is None:
+            call, after = self._counted(pending, pending.model), None
+        else:
+            call, after = self._recorded(pending, outputs, args, error)
+        self.freed.above(ti.sequence_nr() - 1)
+        self.finished(call, after)
 
-    def _counted(self, pending: _Pending, model: BackwardCall) -> BackwardCall:
+    def _counted(self, pending: _Pending, model: _Model) -> BackwardCall:
         """A call like an earlier one: everything in it was new, so it ran over everything."""
         if not pending.keep:
-            self.freed.add_whole(pending.n, pending.numbers)
-        return replace(
-            model,
+            self.freed.add_whole(pending.n, pending.highest, model.distances)
+        call: BackwardCall = object.__new__(BackwardCall)  # `dataclasses.replace` takes ten times as long
+        call.__dict__.update(
+            model.call.__dict__,
             n=pending.n,
             place=pending.place,
             newest_seq=pending.newest,
-            executed=array("q"),
+            executed=_NONE,
             reached_uids=(),
             graph=None,
-            same_as=model.n if model.same_as is None else model.same_as,
-            forecast="ok",
+            same_as=model.call.n,
             thread=threading.get_ident(),
         )
+        if not pending.walked:
+            call.__dict__["assumes"] = (*model.call.assumes, LIKE.format(n=model.call.n))
+        return call
 
     def _recorded(
         self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None
@@ -317,21 +381,21 @@ class CallLog:
         if before is None:  # counted, but it raised after all; or looking failed
             before, forecast = self._take(outputs, args, None), None
         text = None if error is None else BaseException.__str__(error)
-        agreed = forecast is not None and pending.alone and _agrees(forecast, text)
+        agreed = forecast is not None and pending.alone and agrees(forecast, text)
         later = None
         if not agreed:
             later = self._take(outputs, args, None)
-        executed = _executed(before, forecast if agreed else None, later, error is None and not pending.has_inputs)
+        executed = executed_nodes(before, forecast if agreed else None, later, error is None and not pending.has_inputs)
         if error is not None and agreed and text is not None and executed and not pending.keep:
             later = self._take(outputs, args, None)
-            if not _same_freed(before, later, executed):
-                agreed, executed = False, _newly_freed(before, later)
+            if not same_freed(before, later, executed):
+                agreed, executed = False, newly_freed(before, later)
         call = self._call(pending, before, forecast, error, text, agreed, executed)
         if not pending.keep:
             self._release(pending, before, executed)
-        after = _afterwards(before, executed, None if pending.keep else pending.n)
+        after = afterwards(before, executed, None if pending.keep else pending.n)
         if error is None and agreed and not pending.has_inputs and call.executed_count == len(before):
-            self._models[(pending.shape, len(before))] = call
+            self._models[(pending.shape, len(before))] = _Model(call, pending.distances)
         if call.error and call.freed_by is not None:
             call = self._with_carriers(call, before)
         return call, after
@@ -354,11 +418,11 @@ class CallLog:
         agreed: bool,
         executed: Sequence[int],
     ) -> BackwardCall:
-        failed = _failed_node(before, forecast if agreed else None, text)
+        failed = failed_node(before, forecast if agreed else None, text)
         freed_by = None
-        if text is not None and any(words in text for words in _FREED_WORDS):
-            freed_by = self.freed.get(before.uid[failed]) if failed is not None else _only_one(before, self.freed)
-        slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in _HOLDING]
+        if text is not None and any(words in text for words in FREED_WORDS):
+            freed_by = self.freed.get(before.uid[failed]) if failed is not None else only_one(before, self.freed)
+        slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
         leaves = [i for i in executed if before.kind[i] == Kind.ACCUMULATE]
         slot = forecast.fails_slot if agreed and forecast is not None and error is not None else None
         return BackwardCall(
@@ -383,7 +447,7 @@ class CallLog:
             executed=array("q", (before.uid[i] for i in executed)),
             executed_count=len(executed),
             freed_slots=0 if pending.keep else len(slots),
-            freed_bytes=0 if pending.keep else _bytes(before, slots),
+            freed_bytes=0 if pending.keep else bytes_behind(before, slots),
             reached=tuple(leaf.paths[0] for i in leaves if (leaf := before.leaves.get(i)) is not None and leaf.paths),
             reached_uids=tuple(before.uid[i] for i in leaves),
             newest_seq=pending.newest,
@@ -403,7 +467,7 @@ class CallLog:
                 self.recent[earlier.n] = replace(earlier, executed=array("q", sorted(old)))
         border = boundary(graph, old)
         numbers = {graph.seq[i] for i in border}
-        search = self._search(self.cell_frames(sys._getframe(1)), force=True)
+        search = self._search(self.cell_frames(sys._getframe(4)), force=True)
         now = holdings_by_number(search) if search is not None else {}
         del search
         then = self._held.get(call.freed_by) if call.freed_by is not None else None
@@ -413,28 +477,39 @@ class CallLog:
 
 
 def survey(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
-    """The nodes below the roots and their sequence numbers, and nothing else: a microsecond a node."""
+    """The nodes below the roots and their sequence numbers, and nothing else: half a microsecond a node."""
     nodes: list[Any] = []
-    numbers: list[int] = []
     found: set[Any] = set()
-    readers: dict[type, tuple[Any, Any]] = {}
     for output in outputs:
         node = _root_node(output)
         if node is not None and node not in found:
             found.add(node)
             nodes.append(node)
+    next_of = {}
+    number_of = {}
+    numbers: list[int] = []
     for node in nodes:  # grows while it is read
         cls = type(node)
-        reader = readers.get(cls)
-        if reader is None:
-            reader = readers[cls] = ti.node_readers(cls)[:2]
-        next_of, number_of = reader
-        numbers.append(number_of(node))
-        for after, _ in next_of(node):
+        if cls not in next_of:
+            next_of[cls], number_of[cls] = ti.node_readers(cls)[:2]
+        numbers.append(number_of[cls](node))
+        for after, _ in next_of[cls](node):
             if after is not None and after not in found:
                 found.add(after)
                 nodes.append(after)
+    if len(nodes) > DEEP:
+        _make_safe(nodes, numbers, next_of)
     return nodes, numbers
+
+
+def _make_safe(nodes: list[Any], numbers: list[int], next_of: dict[type, Any]) -> None:
+    """A graph that was walked in Python dies differently: see `deep`."""
+    index = {node: i for i, node in enumerate(nodes)}
+    start, to = array("i", [0]), array("i")
+    for node in nodes:
+        to.extend(index[after] for after, _ in next_of[type(node)](node) if after is not None)
+        start.append(len(to))
+    make_safe_to_drop(nodes, numbers, start, to)
 
 
 def _root_node(output: Any) -> Any:
@@ -442,14 +517,6 @@ def _root_node(output: Any) -> Any:
         return ti.history(output, asked=True)[0]
     edge = ti.as_edge(output)
     return None if edge is None else edge[0]
-
-
-def _shape(nodes: list[Any], numbers: list[int], key: object, pending: _Pending) -> int:
-    """Equal for two calls of one line whose graphs were made by the same operations in the same order."""
-    base = max(numbers, default=0)
-    gaps = tuple([base - number for number in numbers])
-    kinds = tuple([type(node) for node in nodes])
-    return hash((key, pending.keep, pending.create, pending.has_inputs, gaps, kinds))
 
 
 def holdings_by_number(search: Search) -> dict[str, int]:
@@ -464,134 +531,3 @@ def holdings_by_number(search: Search) -> dict[str, int]:
         if node is not None:
             found[holding.path] = node._sequence_nr()
     return found
-
-
-def boundary(graph: Snapshot, old: set[int]) -> tuple[int, ...]:
-    """Indices of the old nodes (by uid) that new ones lead into, seen from the roots."""
-    border: set[int] = set()
-    seen: set[int] = set()
-    stack = [root.node for root in graph.roots if root.node >= 0]
-    while stack:
-        index = stack.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        if graph.kind[index] == Kind.ACCUMULATE:
-            continue
-        if graph.uid[index] in old:
-            border.add(index)
-        else:
-            stack.extend(graph.next(index))
-    return tuple(sorted(border))
-
-
-def carriers(border: set[int], inside: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
-    """Paths that held a border node (by sequence number) when it was freed and still do.
-
-    If none still does, those that did then: the variable has been given a new value since. If only locals of a
-    function that has returned did, those that hold it now. If nobody ever held a border node, the tensors
-    made before the freeing call that lie in the graph.
-    """
-    held_then = {path for path, number in then.items() if number in border}
-    held_now = {path for path, number in now.items() if number in border}
-    still = {path for path in held_now & held_then if now[path] == then[path]}
-    if not (held_then or held_now):
-        held_then = {path for path, number in then.items() if number in inside}
-        still = {path for path in held_then if now.get(path) == then[path]}
-    if still:
-        return _sorted(still)
-    fresh = held_now - held_then
-    if fresh and all(":" in path for path in held_then):
-        return _sorted(fresh)
-    return _sorted(held_then)
-
-
-def _sorted(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(paths, key=lambda path: (len(path), path)))
-
-
-# ---------------------------------------------------------------- what came of it
-
-
-def _agrees(forecast: Forecast, text: str | None) -> bool:
-    """Whether a call came out as the forecast said. `text` is the error's message."""
-    if text is None:
-        return forecast.ok is True
-    return forecast.ok is False and any(words in text for words in _REASONS.get(str(forecast.reason), ()))
-
-
-def _executed(before: Snapshot, forecast: Forecast | None, later: Snapshot | None, everything: bool) -> list[int]:
-    """Indices of the nodes that ran, in engine order where the forecast knew it."""
-    if forecast is not None:
-        return [node.index for node in forecast.executes]
-    if everything:
-        return list(range(len(before)))
-    return _newly_freed(before, later) if later is not None else []
-
-
-def _newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
-    """Nodes with a slot that held something before and is freed now."""
-    found = []
-    for index in range(len(before)):
-        after = later.index_of.get(before.uid[index])
-        if after is None:
-            continue
-        slots, slots_after = before.slots_of(index), later.slots_of(after)
-        if any(
-            before.slot_state[a] in _HOLDING and later.slot_state[b] == SlotState.FREED
-            for a, b in zip(slots, slots_after, strict=False)
-        ):
-            found.append(index)
-    return found
-
-
-def _same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
-    """Whether exactly the nodes that were said to run have lost what they held."""
-    holding = {i for i in executed if any(before.slot_state[s] in _HOLDING for s in before.slots_of(i))}
-    return holding == set(_newly_freed(before, later))
-
-
-def _failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:
-    """Index of the node at which the call failed, None: unknown, or it failed before any node ran."""
-    if text is None:
-        return None
-    if forecast is not None:
-        node: Node | None = forecast.fails_at
-        return node.index if node is not None else None
-    wanted = None
-    if any(words in text for words in _FREED_WORDS):
-        wanted = SlotState.FREED
-    elif "modified by an inplace operation" in text:
-        wanted = SlotState.STALE
-    if wanted is None or any(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in before.kind):
-        return None
-    found = {
-        i for i in range(len(before)) if any(before.slot_state[s] == wanted for s in before.slots_of(i))
-    }
-    return found.pop() if len(found) == 1 else None
-
-
-def _only_one(before: Snapshot, freed: Freed) -> int | None:
-    """The call that freed all that is freed in this graph, if it was one."""
-    found = {n for uid in before.uid if (n := freed.get(uid)) is not None}
-    return found.pop() if len(found) == 1 else None
-
-
-def _bytes(snapshot: Snapshot, slots: Sequence[int]) -> int:
-    """Bytes behind slots, once per storage."""
-    storages = {snapshot.slot_storage[s] for s in slots} - {-1}
-    loose = sum(snapshot.slot_bytes[s] for s in slots if snapshot.slot_storage[s] < 0)
-    return loose + sum(snapshot.storages[at].bytes for at in storages)
-
-
-def _afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snapshot:
-    """The graph as the call left it. `n` None: it freed nothing."""
-    if n is None:
-        return before
-    state, freed_by = bytearray(before.slot_state), before.slot_freed_by[:]
-    for i in executed:
-        for s in before.slots_of(i):
-            if state[s] in _HOLDING:
-                state[s], freed_by[s] = SlotState.FREED, n
-    return replace(before, slot_state=state, slot_freed_by=freed_by)
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import CodeType
 
 from graphwidget.model import Place
@@ -76,7 +76,9 @@ class Cell:
 
     __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "number", "run", "shift")
 
-    def __init__(self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None) -> None:
+    def __init__(
+        self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None
+    ) -> None:
         self.number, self.cell_id, self.run, self.base = number, cell_id, run, base
         self.inside = False  # it is the body of a cell magic: the cell around it is the same one
         self.lines = source.splitlines()
@@ -102,9 +104,11 @@ class Cell:
 class Scope:
     """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
 
-    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift")
+    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "watched")
 
-    def __init__(self, cell: Cell, code: CodeType) -> None:
+    def __init__(
+        self, cell: Cell, code: CodeType, watched: Callable[[Scope], Collection[int]] | None = None
+    ) -> None:
         magic = code.co_filename in MAGIC_FILES
         self.cell = cell
         self.shift = cell.magic_shift if magic else cell.shift
@@ -116,13 +120,17 @@ class Scope:
         key = ("", 0) if top else (code.co_name, code.co_firstlineno)
         own = loops.get(key, [])
         self.loops: list[Loop] = own
-        # Lines at which counting has something to do: passes that begin there, and loops entered there.
-        self.marks: dict[int, list[int]] = {}
-        self.heads: dict[int, list[int]] = {}
+        # Lines at which counting has something to do: loops that are entered there, and passes that begin there,
+        # each with the loops inside it.
+        self.heads: dict[int, list[tuple[int, Loop]]] = {}
+        self.marks: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for i, loop in enumerate(own):
-            self.marks.setdefault(loop.mark, []).append(i)
+            self.heads.setdefault(loop.first, []).append((i, loop))
             self.marks.setdefault(loop.first, [])
-            self.heads.setdefault(loop.first, []).append(i)
+            if not loop.inline:
+                inside = tuple(j for j, other in enumerate(own) if i in other.parents)
+                self.marks.setdefault(loop.mark, []).append((i, inside))
+        self.watched: Collection[int] = watched(self) if watched is not None else ()
         self.entry: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.at: dict[int, tuple[int, ...]] = {}
@@ -155,11 +163,18 @@ class Book:
         # None: looked at and not of a cell. What is missing has not been looked at.
         self.files: dict[str, Cell | None] = {}
         self.scopes: dict[int, Scope] = {}
+        self.watched: Callable[[Scope], Collection[int]] | None = None  # lines of a scope that somebody watches
         self._refs: dict[int, weakref.ref[CodeType]] = {}
         self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
-        self, filename: str, number: int | None, cell_id: str | None, source: str, run: int | None, code: str | None = None
+        self,
+        filename: str,
+        number: int | None,
+        cell_id: str | None,
+        source: str,
+        run: int | None,
+        code: str | None = None,
     ) -> Cell:
         """Announce a cell: from now on code compiled as `filename` belongs to it."""
         cell = Cell(number, cell_id, source, run, self._next_base(), code)
@@ -200,7 +215,7 @@ class Book:
         while work:
             one = work.pop()
             key = id(one)
-            self.scopes[key] = Scope(cell, one)
+            self.scopes[key] = Scope(cell, one, self.watched)
             self._refs[key] = weakref.ref(one, lambda _, key=key: self._forget(key))
             work.extend(c for c in one.co_consts if isinstance(c, CodeType) and id(c) not in self.scopes)
         return self.scopes[id(code)]

@@ -13,23 +13,23 @@ class Freed(Mapping[int, int]):
     """uid -> n of the call that freed the node; the first one, should several have run over it.
 
     A training loop frees the graph of each iteration, a thousand times over, and all of it dies at once.
-    Such a call is noted as the sorted sequence numbers of its nodes only; `settle` turns them into uids when
-    nodes of it are met again.
+    Such a call is noted as its newest sequence number and the distances of the others from it, which
+    all calls of that shape share; `settle` turns them into uids when nodes of it are met again.
 
     Parameters
     ----------
     limit
-        How many sequence numbers to keep before the oldest calls are dropped.
+        How many such calls to keep before the oldest are dropped.
     """
 
-    def __init__(self, limit: int = 500_000) -> None:
+    def __init__(self, limit: int = 50_000) -> None:
         self.limit = limit
         self.by_uid: dict[int, int] = {}
         # Sequence numbers above this have never been freed.
         self.newest = -1
-        # Their ranges ascend and do not overlap: each is above everything freed before.
-        self._whole: list[tuple[int, int, int, array[int]]] = []  # (lowest, highest, n, numbers)
-        self._size = 0
+        # (lowest, highest, n, ascending distances from the highest). The ranges ascend and do not overlap: each is
+        # above everything freed before.
+        self._whole: list[tuple[int, int, int, array[int]]] = []
 
     def __getitem__(self, uid: int) -> int:
         return self.by_uid[uid]
@@ -47,16 +47,14 @@ class Freed(Mapping[int, int]):
             by_uid.setdefault(uid, n)
         self.newest = max(self.newest, newest)
 
-    def add_whole(self, n: int, numbers: Iterable[int]) -> None:
-        """Call `n` released nodes with these sequence numbers, all above `newest`."""
-        ordered = array("q", sorted(numbers))
-        if not ordered:
+    def add_whole(self, n: int, highest: int, distances: array[int]) -> None:
+        """Call `n` released nodes with the sequence numbers ``highest - distance``, all above `newest`."""
+        if not distances:
             return
-        self._whole.append((ordered[0], ordered[-1], n, ordered))
-        self._size += len(ordered)
-        self.newest = max(self.newest, ordered[-1])
-        while self._size > self.limit and len(self._whole) > 1:
-            self._size -= len(self._whole.pop(0)[3])
+        self._whole.append((highest - distances[-1], highest, n, distances))
+        self.newest = max(self.newest, highest)
+        if len(self._whole) > self.limit:
+            del self._whole[: self.limit // 4]
 
     def above(self, number: int) -> None:
         """Nodes up to `number` may have been freed by something that was not recorded in detail."""
@@ -67,11 +65,11 @@ class Freed(Mapping[int, int]):
         at = bisect_left(self._whole, number, key=lambda entry: entry[1])
         if at == len(self._whole):
             return None
-        lowest, _, n, numbers = self._whole[at]
+        lowest, highest, n, distances = self._whole[at]
         if number < lowest:
             return None
-        found = bisect_left(numbers, number)
-        return n if found < len(numbers) and numbers[found] == number else None
+        found = bisect_left(distances, highest - number)
+        return n if found < len(distances) and distances[found] == highest - number else None
 
     def settle(self, numbers: Iterable[int], uids: Iterable[int]) -> None:
         """Nodes that were met: give those of them that a whole call released their own entry."""

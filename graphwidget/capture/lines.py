@@ -25,7 +25,6 @@ from typing import Any
 
 from graphwidget.capture.cells import Book, Scope
 from graphwidget.capture.ranges import Ranges
-from graphwidget.model import Place
 
 _mon: Any = getattr(sys, "monitoring", None)
 
@@ -38,10 +37,11 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """Of one thread: the frame that is running now, the counter when its line began, and the stretches."""
 
-    __slots__ = ("count", "last", "origin", "ranges", "suspended", "thread", "top")
+    __slots__ = ("count", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
 
-    def __init__(self, count: Callable[[], int]) -> None:
-        self.count = count
+    def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
+        self.count, self.tracer = count, tracer
+        self.watching = False  # whether a line that may write in place is running
         self.last = self.origin = count()
         self.ranges = Ranges()
         self.top: FrameState | None = None
@@ -52,9 +52,16 @@ class ThreadState:
         """Give the numbers since the last boundary to the line that was running."""
         top = self.top
         if top is not None:
-            base = top.base
-            self.ranges.add(self.last, now, top.scope.base + top.line, base.scope.base + base.line, top.iteration())
+            inner = top.scope.base + top.line
+            outer = top.outer
+            self.ranges.add(self.last, now, inner, inner if outer < 0 else outer, top.iteration())
         self.last = now
+
+    def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
+        """Tell whoever watches lines that write."""
+        watch = self.tracer.watch
+        if watch is not None:
+            self.watching = watch(frame, line, scope)
 
 
 class FrameState:
@@ -63,21 +70,23 @@ class FrameState:
     It knows its frame by `id` only: a frame keeps every local variable alive.
     """
 
-    __slots__ = ("base", "counts", "frame_id", "line", "parent", "scope", "thread", "theirs")
+    __slots__ = ("around", "counts", "frame_id", "line", "outer", "parent", "scope", "thread")
 
     def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
         self.scope, self.thread = scope, thread
         self.line = frame.f_lineno or 0
         self.frame_id = id(frame)
         self.counts = [-1] * len(scope.loops)
-        self.theirs: Any = None
         self.enter()
 
     def enter(self) -> None:
-        """Become the running frame of the thread."""
+        """Become the running frame of the thread. What the frames below do stands still meanwhile."""
         parent = self.thread.top
         self.parent: FrameState | None = parent
-        self.base: FrameState = self if parent is None or self.scope.outermost else parent.base
+        self.outer = self.around = -1
+        if parent is not None and not self.scope.outermost:
+            self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
+            self.around = parent.iteration()
         self.thread.top = self
 
     def adopted(self) -> None:
@@ -87,43 +96,40 @@ class FrameState:
 
     def iteration(self) -> int:
         """Pass of the innermost loop around the line, in the outermost frame that is in a loop; -1: none."""
-        found = -1
-        state: FrameState | None = self
-        while state is not None:
-            if state.counts:
-                for i in state.scope.loops_at(state.line):
-                    if state.counts[i] != -1:
-                        found = max(state.counts[i], -1)
-                        break
-            state = None if state is self.base else state.parent
-        return found
+        if self.around >= 0:
+            return self.around
+        if self.counts:
+            counts = self.counts
+            for i in self.scope.loops_at(self.line):
+                if counts[i] != -1:
+                    return max(counts[i], -1)
+        return -1
 
     def arrive(self, line: int, offset: int) -> None:
         """Count: `line` begins passes of loops, or is where a loop is entered."""
         scope, counts = self.scope, self.counts
         before = self.line
-        for i in scope.heads.get(line, ()):
-            loop = scope.loops[i]
-            if loop.inline:
-                # Its line comes once on entry, then (not on 3.12 and later) at one other offset for each pass.
-                if scope.entry.setdefault(i, offset) == offset:
-                    counts[i] = 0
-                else:
-                    self.again(offset)
-            elif not loop.first <= before <= loop.last:
-                counts[i] = -1
-        for i in scope.marks[line]:
-            if not scope.loops[i].inline and scope.entry.setdefault(i, offset) == offset:
+        if line in scope.heads:
+            for i, loop in scope.heads[line]:
+                if loop.inline:
+                    # Its line comes once on entry, then (not on 3.12 and later) at one other offset for each pass.
+                    if scope.entry.setdefault(i, offset) == offset:
+                        counts[i] = 0
+                    else:
+                        self.again(offset)
+                elif before < loop.first or before > loop.last:
+                    counts[i] = -1
+        for i, inside in scope.marks[line]:
+            if scope.entry.setdefault(i, offset) == offset:
                 counts[i] += 1
-                for j, other in enumerate(scope.loops):
-                    if i in other.parents:
-                        counts[j] = -1
+                for j in inside:
+                    counts[j] = -1
 
     def again(self, offset: int) -> None:
         """`for x in y: f(x)` goes into another pass at `offset`."""
         scope = self.scope
-        for i in scope.heads.get(self.line, ()):
-            if scope.loops[i].inline and scope.back.setdefault(i, offset) == offset:
+        for i, loop in scope.heads.get(self.line, ()):
+            if loop.inline and scope.back.setdefault(i, offset) == offset:
                 self.counts[i] += 1
 
 
@@ -142,6 +148,9 @@ class LineTracer:
 
     def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
         self.count, self.book, self.problem = count, book, problem
+        # Told of a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
+        # another such line is running. Returns whether one is.
+        self.watch: Callable[[FrameType, int, Scope], bool] | None = None
         self.threads: list[ThreadState] = []
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -151,7 +160,7 @@ class LineTracer:
         try:
             return self._local.state  # type: ignore[no-any-return]
         except AttributeError:
-            state = self._local.state = ThreadState(self.count)
+            state = self._local.state = ThreadState(self.count, self)
             with self._lock:
                 self.threads.append(state)
             return state
@@ -221,6 +230,12 @@ class LineTracer:
 
     lost = False  # whether something took the trace function of this thread away
 
+    def pause(self) -> Any:
+        """Stop tracing in this thread while our own code runs. Returns what `unpause` needs."""
+
+    def unpause(self, paused: Any) -> None:
+        """Trace again."""
+
     def reclaim(self, frame: FrameType | None) -> None:
         """Trace again after `lost`, if that is possible."""
 
@@ -275,6 +290,17 @@ class SettraceTracer(LineTracer):
     def lost(self) -> bool:  # type: ignore[override]
         return bool(self._previous) and sys.gettrace() not in (self._trace, self._plain)
 
+    def pause(self) -> Any:
+        trace = sys.gettrace()
+        if trace is self._plain:
+            sys.settrace(None)
+            return trace
+        return None  # nothing is traced, or somebody else traces too and shall not miss anything
+
+    def unpause(self, paused: Any) -> None:
+        if paused is not None and self._previous:
+            sys.settrace(paused)
+
     def reclaim(self, frame: FrameType | None) -> None:
         """After a debugger has gone: trace again. While one is there it keeps the trace function."""
         if sys.gettrace() is None:
@@ -293,8 +319,17 @@ class SettraceTracer(LineTracer):
             ours = self._plain(frame, event, arg)
             if ours is None:
                 return local
-            ours.__self__.theirs = local
-            return ours
+
+
+            def both(frame: FrameType, event: str, arg: object) -> Any:
+                nonlocal local
+                if local is not None:
+                    local = local(frame, event, arg)
+                ours(frame, event, arg)
+                return both
+
+            both.__self__ = ours.__self__  # type: ignore[attr-defined]
+            return both
 
         return trace
 
@@ -333,15 +368,18 @@ class TracedFrame(FrameState):
             thread.close(now)
         if event == "line":
             line: int = frame.f_lineno
-            if line in self.scope.marks:
+            scope = self.scope
+            if thread.watching or line in scope.watched:
+                thread.tell(frame, line, scope)
+            if line in scope.marks:
                 self.arrive(line, frame.f_lasti)
             self.line = line
             thread.top = self
         elif event == "return":
+            if thread.watching:
+                thread.tell(frame, 0, self.scope)
             thread.top = self.parent
-        if self.theirs is not None:
-            self.theirs = self.theirs(frame, event, arg)
-        return self.trace
+        # None leaves the frame's trace function as it is (in CPython up to 3.11, which is where this runs).
 
 
 class MonitoringTracer(LineTracer):
@@ -429,7 +467,11 @@ class MonitoringTracer(LineTracer):
     def _left(self, code: CodeType, offset: int, value: object) -> Any:
         try:
             thread = self.boundary()
-            thread.top = self._settle(thread, sys._getframe(1), code).parent
+            frame = sys._getframe(1)
+            state = self._settle(thread, frame, code)
+            if thread.watching:
+                thread.tell(frame, 0, state.scope)
+            thread.top = state.parent
         except Exception as error:
             self.problem(error)
         return None
@@ -485,7 +527,10 @@ class MonitoringTracer(LineTracer):
             state = thread.top
             if state is None or state.frame_id != id(frame):
                 state = self._settle(thread, frame, code)
-            if line in state.scope.marks:
+            scope = state.scope
+            if thread.watching or line in scope.watched:
+                thread.tell(frame, line, scope)
+            if line in scope.marks:
                 state.arrive(line, frame.f_lasti)
             state.line = line
         except Exception as error:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
+from types import CodeType
 from typing import Any
 
 import torch
@@ -19,17 +21,21 @@ from graphwidget.model import ModuleCall
 
 __all__ = ["ModuleTracer"]
 
-MAX_FORGOTTEN = 10_000  # dead modules of which the name is still known
+# Tiny modules in a tight loop would spend a good part of their time in hooks: then these rest until the next cell.
+COST = 5e-6  # seconds for one call
+SHARE = 0.02
+CHECK_EVERY = 500
 
 
 class _Known:
     """What is known of one module."""
 
-    __slots__ = ("calls", "children", "class_name", "key", "path", "ref", "size")
+    __slots__ = ("calls", "children", "class_name", "key", "own_code", "path", "ref")
 
-    def __init__(self, module: torch.nn.Module, key: int) -> None:
+    def __init__(self, module: torch.nn.Module, key: int, own_code: bool) -> None:
         self.key = key
         self.class_name = type(module).__name__
+        self.own_code = own_code
         self.calls = 0
         self.path: str | None = None  # from the user's name, once it has been found
         self.children: dict[int, str] | None = None  # id -> path below this module, when it was called from outside
@@ -37,16 +43,17 @@ class _Known:
 
 
 class _ThreadState:
-    __slots__ = ("last", "ranges", "stack")
+    __slots__ = ("last", "ranges", "stack", "trace")
 
     def __init__(self, now: int) -> None:
         self.last = now
         self.ranges = Ranges()
-        self.stack: list[tuple[_Known, int]] = []
+        self.stack: list[tuple[_Known, int, bool]] = []  # module, number of the call, were lines traced before it
+        self.trace: Any = None
 
     def close(self, now: int) -> None:
         if self.stack:
-            inner, call = self.stack[-1]
+            inner, call, _ = self.stack[-1]
             self.ranges.add(self.last, now, inner.key, self.stack[0][0].key, call)
         self.last = now
 
@@ -69,10 +76,18 @@ class ModuleTracer:
         self._by_key: list[tuple[str, str | None]] = []  # key -> (class name, path if the module has died)
         self._alive: dict[int, _Known] = {}  # key -> module
         self._local = threading.local()
+        self._since, self._calls = perf_counter(), 0
+        self.rested = False  # whether the hooks were taken out because they cost too much
         self._handles: list[Any] = []
-        self.called = 0
+        # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run. Replaced by
+        # who traces; `is_own` tells code that stands in a cell.
+        self.pause: Callable[[], Any] = lambda: None
+        self.unpause: Callable[[Any], None] = lambda trace: None
+        self.is_own: Callable[[CodeType], bool] = lambda code: True
 
     def start(self) -> None:
+        """Listen, for as long as that costs little."""
+        self._since, self._calls = perf_counter(), 0
         if not self._handles:
             self._handles = [
                 hooks.register_module_forward_pre_hook(self._before),
@@ -96,17 +111,20 @@ class ModuleTracer:
         if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
             return
         try:
+            paused = self.pause()
             state = self._state()
             now = self.count()
             if now != state.last:
                 state.close(now)
+            if paused is not None:
+                state.trace = paused
             known = self._by_id.get(id(module))
             if known is None or known.ref() is not module:
                 known = self._meet(module)
-            if not state.stack:
-                self.called += 1
-            state.stack.append((known, known.calls))
+            state.stack.append((known, known.calls, paused is not None))
             known.calls += 1
+            if known.own_code and state.trace is not None:
+                self.unpause(state.trace)
         except Exception as error:
             self.problem(error)
 
@@ -114,6 +132,7 @@ class ModuleTracer:
         if torch.compiler.is_compiling():
             return
         try:
+            self.pause()
             state = self._state()
             now = self.count()
             if now != state.last:
@@ -121,15 +140,31 @@ class ModuleTracer:
             # An exception may have skipped the end of inner calls.
             stack = state.stack
             while stack:
-                known, _ = stack.pop()
+                known, _, traced = stack.pop()
                 if known.ref() is module:
+                    if traced and state.trace is not None:
+                        self.unpause(state.trace)
                     break
+            if not stack:
+                state.trace = None
+                self._calls += 1
+                if self._calls >= CHECK_EVERY:
+                    self._check()
         except Exception as error:
             self.problem(error)
 
+    def _check(self) -> None:
+        """Rest if the last calls came so fast that the hooks were a good part of them."""
+        now = perf_counter()
+        if self._calls * COST > SHARE * (now - self._since):
+            self.rested = True
+            self.stop()
+        self._since, self._calls = now, 0
+
     def _meet(self, module: torch.nn.Module) -> _Known:
         key = len(self._by_key)
-        known = _Known(module, key)
+        code = getattr(type(module).forward, "__code__", None)
+        known = _Known(module, key, code is not None and self.is_own(code))
         self._by_key.append((known.class_name, None))
         number = id(module)
         self._by_id[number] = self._alive[key] = known

@@ -46,6 +46,8 @@ class Provenance:
         self.problem = problem
         self.lines: LineTracer = line_tracer(count, self.book, problem)
         self.modules = ModuleTracer(count, problem)
+        self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
+        self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
@@ -101,6 +103,7 @@ class Provenance:
         for name in MAGIC_FILES:
             self.book.files[name] = cell
         self.lines.boundary()
+        self.modules.start()
         self.lines.start()
         self._open.append((cell, threading.get_ident()))
         if frame is not None:
@@ -128,12 +131,11 @@ class Provenance:
 
     def where(self, frame: FrameType | None) -> Place:
         """The place of code that is running, from `frame` outwards."""
-        if self.lines.lost:
-            self.lines.reclaim(frame)
         key = self.lines.where(frame)
-        return NOWHERE if key is None else self._place(key)
+        return NOWHERE if key is None else self.place(key)
 
-    def _place(self, key: tuple[int, int, int]) -> Place:
+    def place(self, key: tuple[int, int, int]) -> Place:
+        """What a key of `lines` says."""
         place = self._places.get(key)
         if place is None:
             if len(self._places) > 20_000:
@@ -144,7 +146,7 @@ class Provenance:
     def place_of(self, seq: int, name: str = "") -> Place | None:
         """Where the node with this sequence number was made, None: unknown."""
         key = self.lines.find(seq) if seq >= 0 else None
-        return None if key is None else self._place(key)
+        return None if key is None else self.place(key)
 
     def module_of(self, seq: int, name: str = "") -> ModuleCall | None:
         """In which module call it was made, None: in none, or unknown."""
@@ -160,7 +162,7 @@ class Provenance:
         module_column, modules = _column(seqs, self.modules.find)
         return (
             place_column,
-            tuple(self._place(key) for key in places),
+            tuple(self.place(key) for key in places),
             module_column,
             tuple(self.modules.describe(*key) for key in modules),
         )

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 __all__ = ["Ranges"]
 
+FRESH = 4096
+
 
 class Ranges:
     """Ascending stretches [start, end), each with a key of three small integers.
@@ -28,28 +30,40 @@ class Ranges:
         self.starts = array("q")
         self.ends = array("q")
         self.keys = (array("q"), array("q"), array("q"))
+        # Appending here is all that happens at a line; the columns are filled when they are needed.
+        self.fresh: list[tuple[int, int, int, int, int]] = []
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.starts) + len(self.fresh)
 
     @property
     def full(self) -> bool:
-        return len(self.starts) > self.limit
+        return len(self) > self.limit
 
     def add(self, start: int, end: int, a: int, b: int, c: int) -> None:
         """Append a stretch; `start` is never below the last end, or the counter was not one of this thread."""
-        ends, (first, second, third) = self.ends, self.keys
-        if ends and ends[-1] == start and first[-1] == a and second[-1] == b and third[-1] == c:
-            ends[-1] = end
-            return
-        self.starts.append(start)
-        ends.append(end)
-        first.append(a)
-        second.append(b)
-        third.append(c)
+        self.fresh.append((start, end, a, b, c))
+        if len(self.fresh) > FRESH:
+            self.settle()
+
+    def settle(self) -> None:
+        """Move what is fresh into the columns. Neighbours with the same key become one."""
+        fresh, self.fresh = self.fresh, []
+        starts, ends, (first, second, third) = self.starts, self.ends, self.keys
+        for start, end, a, b, c in fresh:
+            if ends and ends[-1] == start and first[-1] == a and second[-1] == b and third[-1] == c:
+                ends[-1] = end
+                continue
+            starts.append(start)
+            ends.append(end)
+            first.append(a)
+            second.append(b)
+            third.append(c)
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The key of the stretch that holds `seq`, or None."""
+        if self.fresh:
+            self.settle()
         at = bisect_right(self.starts, seq) - 1
         if at < 0 or seq >= self.ends[at]:
             return None
@@ -58,6 +72,7 @@ class Ranges:
 
     def keep(self, live: Sequence[int], newest: int) -> None:
         """Drop the stretches that hold none of the ascending numbers `live`, except the `newest` last ones."""
+        self.settle()
         starts, ends = self.starts, self.ends
         border = max(0, len(starts) - newest)
         wanted = [i for i in range(border) if (p := bisect_left(live, starts[i])) < len(live) and live[p] < ends[i]]

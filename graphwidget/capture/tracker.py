@@ -28,6 +28,7 @@ from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.provenance import Provenance
 from graphwidget.capture.snapshot import take
+from graphwidget.capture.writes import Writes
 from graphwidget.model import (
     BackwardCall,
     CellRun,
@@ -35,7 +36,6 @@ from graphwidget.model import (
     Event,
     Finding,
     Kind,
-    Place,
     Record,
     Snapshot,
     TensorRef,
@@ -85,12 +85,11 @@ class Tracker:
         self.problems: deque[str] = deque(maxlen=100)
         self.busy: str | None = None
         self.running = False
-        self.writes: Callable[[], tuple[Write, ...]] = tuple
         self.runs: dict[int, CellRun] = {}
         self._namespace = namespace or (lambda: sys.modules["__main__"].__dict__)
         self._hidden, self._shell, self._diagnose = hidden, shell, diagnose
         self.identity = Identity()
-        self.provenance = Provenance(ti.sequence_nr, code_names=code_names, problem=self.problem)
+        self.provenance = Provenance(ti.next_number, code_names=code_names, problem=self.problem)
         self.log = CallLog(
             self.identity,
             self.provenance,
@@ -100,6 +99,15 @@ class Tracker:
             problem=self.problem,
             lock=self.lock,
         )
+        self._writes = Writes(
+            self.provenance.book,
+            calls=lambda: self.log.count,
+            where=lambda: self.provenance.where(sys._getframe(2)),
+            iteration=self._iteration,
+            problem=self.problem,
+        )
+        self.provenance.book.watched = self._writes.lines_of
+        self.provenance.lines.watch = self._writes.line
         self.history = History(history_bytes)
         self.log.recent = self.history.calls
         self._subscribers: list[Callable[[Event], None]] = []
@@ -136,6 +144,7 @@ class Tracker:
                 self.running = True
                 self.log.install()
                 self.provenance.start()
+                self._writes.install()
 
     def stop(self) -> None:
         """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
@@ -144,6 +153,7 @@ class Tracker:
                 self.running = False
                 self.log.uninstall()
                 self.provenance.stop()
+                self._writes.uninstall()
                 self._open.clear()
                 self.busy = None
 
@@ -187,7 +197,9 @@ class Tracker:
                     del self.runs[next(iter(self.runs))]
             self._open.append(run)
             self.busy = f"In[{number}] is running" if number is not None else "a cell is running"
+            self._writes.install()  # torch's optimizers may have been imported meanwhile
             self.log.begin_cell()
+            self._search()
             self._changed()
 
     def end_cell(self, error: BaseException | None = None) -> None:
@@ -199,6 +211,7 @@ class Tracker:
             run = self._open.pop()
             if error is not None and run in self.runs:
                 self._note_error(run, error)
+            self._writes.end_cell()
             self.provenance.end_cell()
             if not self._open:
                 self.busy = None
@@ -279,19 +292,31 @@ class Tracker:
         with self.lock:
             return tuple(self.history.events)
 
+    def _iteration(self) -> int:
+        top = self.provenance.lines.state().top
+        return top.iteration() if top is not None else -1
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """The in-place writes that are remembered, oldest first."""
+        with self.lock:
+            return self._writes.all()
+
     # ------------------------------------------------------------ the graph now
 
     def _changed(self) -> None:
         self._cached = self._findings = None
 
     def _search(self, frames: Sequence[FrameType] = (), budget_s: float = SEARCH_SECONDS) -> owners.Search:
-        return owners.find(
+        found = owners.find(
             self._namespace(),
             frames=frames,
             shell=self._shell,
             hidden=frozenset(self._hidden()),
             budget_s=budget_s,
         )
+        self._writes.watch(found)
+        return found
 
     def snapshot(self) -> Snapshot:
         """The graph of everything that can be named, now. Safe from any thread; cached until something changed."""
@@ -327,7 +352,7 @@ class Tracker:
                 for index, kinds in _owner_kinds(snapshot).items()
                 if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
-            return Record(snapshot, self.calls, self.writes(), dict(self.runs), outlived)
+            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived)
 
     def _remember_names(self, snapshot: Snapshot) -> None:
         """Who owned what at this event: later it may be that only `Out` does."""
@@ -363,7 +388,7 @@ class Tracker:
             )
 
     def _graphs_that_matter(self, live: Snapshot) -> list[Snapshot]:
-        """Graphs of the last call that failed and of the call that freed what it needed; or of the last call, if it has died."""
+        """Graphs of the last call, if it failed, and of the one that freed what it needed; else of the last, if it died."""
         calls = self.history.calls
         last = next(reversed(calls.values()), None)
         if last is None:

@@ -236,10 +236,19 @@ class Writes:
         self._refs, self._versions, self._paths = refs, versions, paths
         self._index = {id(ref()): i for i, ref in enumerate(refs)}
 
-    def line(self, frame: FrameType, line: int, scope: Scope) -> None:
+    def lines_of(self, scope: Scope) -> set[int]:
+        """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""
+        return set(self._statements_of(scope))
+
+    def line(self, frame: FrameType, line: int, scope: Scope) -> bool:
         """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
 
         To be called by the line tracer before it counts the passes of loops.
+
+        Returns
+        -------
+        bool
+            Whether a line that may write is running now.
         """
         try:
             armed = self._armed.setdefault(threading.get_ident(), [])
@@ -249,8 +258,10 @@ class Writes:
                 statement = self._statements_of(scope).get(line)
                 if statement is not None:
                     self._begin_line(armed, frame, line, scope, statement)
+            return bool(armed)
         except Exception as error:
             self.problem(error)
+            return False
 
     def end_cell(self) -> None:
         """The cell has ended: compare what its last line wrote."""
