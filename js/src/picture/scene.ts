@@ -190,6 +190,8 @@ const HULL_SIDE = 10;
 /** Room that a tag needs below its card, beyond the row gap; and that the border needs with its words. */
 const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
+const COMPACT_BORDER_ROOM = 22;
+const COMPACT_ROW_GAP = 9;
 /** More roots than this, and lanes are left to the layout. */
 const MAX_LANES = 16;
 
@@ -242,11 +244,12 @@ function rowRoom(
   border: Border | null,
 ): { top: number; bottom: number }[] {
   const rows: { top: number; bottom: number }[] = [];
+  const borderRoom = context.options.compact ? COMPACT_BORDER_ROOM : BORDER_ROOM;
   return depths(context).map((depth, b) => {
     rows[depth] ??= { top: 0, bottom: 0 };
     const tag = tags[b];
     const hangs = tag && (tag.carrier || context.below[b]!.length > 0);
-    const bottom = tag?.carrier && border?.old.includes(b) ? BORDER_ROOM : hangs ? TAG_ROOM : 0;
+    const bottom = tag?.carrier && border?.old.includes(b) ? borderRoom : hangs ? TAG_ROOM : 0;
     rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top);
     rows[depth].bottom = Math.max(rows[depth].bottom, bottom);
     return rows[depth];
@@ -303,7 +306,7 @@ export function layoutInput(plan: Plan, previous?: ReadonlyMap<string, readonly 
     height: plan.height,
     edges: Int32Array.from(edges.flatMap(({ from, to }) => [from, to])),
     lane,
-    ranksep: ROW_GAP,
+    ranksep: plan.options.compact ? COMPACT_ROW_GAP : ROW_GAP,
     nodesep: NODE_GAP,
   };
   if (previous) {
@@ -341,7 +344,8 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
   const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
   const areas = cards.map((card, b) => withLeaves(card, rects[b]!));
   const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
-  const border = plan.inside.border && drawBorder(plan.inside.border, cardRects, borderArea(whole, context));
+  const span = borderArea(whole, context);
+  const border = plan.inside.border && drawBorder(plan.inside.border, cardRects, span);
   const courses = wireCourses(context, edges, rects, placed, shift);
 
   const free = new Free();
@@ -351,7 +355,7 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
     free.add({ x: pill.x + pill.w / 2 - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
   });
   const carriers = tagItems(plan, cardRects, courses, border, free, true);
-  if (border) writeBorder(context, border, free);
+  if (border) writeBorder(context, border, span, free);
   const badges = leafBadges(context, cards, cardRects, whole, free);
   const otherTags = tagItems(plan, cardRects, courses, border, free, false);
 

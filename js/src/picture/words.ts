@@ -9,15 +9,16 @@ export function bytesText(count: number): string {
   let size = count;
   for (const unit of ["kB", "MB", "GB"]) {
     size /= 1000;
-    if (size < 999.5 || unit === "GB")
-      return `${size < 99.95 ? size.toFixed(1).replace(/\.0$/, "") : size.toFixed(0)} ${unit}`;
+    if (size < 999.5 || unit === "GB") return `${size < 99.95 ? size.toFixed(1) : size.toFixed(0)} ${unit}`;
   }
   return "";
 }
 
 /** The same with fewer digits, where room is short: `8.2 kB`, `16 kB`. */
 export function shortBytes(count: number): string {
-  return bytesText(count).replace(/^(\d\d)\.\d/, (_whole, digits) => digits);
+  return bytesText(count)
+    .replace(/^(\d\d)\.\d/, "$1")
+    .replace(".0 ", " ");
 }
 
 /** `1 node`, `2 nodes`. */

@@ -8,14 +8,14 @@ describe("words", () => {
     expect([0, 999, 1000, 16384, 99949, 163456, 1e6, 7.33e8].map(bytesText)).toEqual([
       "0 B",
       "999 B",
-      "1 kB",
+      "1.0 kB",
       "16.4 kB",
       "99.9 kB",
       "163 kB",
-      "1 MB",
+      "1.0 MB",
       "733 MB",
     ]);
-    expect([16384, 8192].map(shortBytes)).toEqual(["16 kB", "8.2 kB"]);
+    expect([16384, 8192, 2000].map(shortBytes)).toEqual(["16 kB", "8.2 kB", "2 kB"]);
   });
 
   it("counting words follow English", () => {

@@ -79,7 +79,7 @@ function hull(context: Context, group: readonly number[], areas: readonly Rect[]
   const x = area.x + area.w / 2 - w / 2;
   const h = area.h + top + PAD - 2;
   const marks: Mark[] = [rect(0, 0, w, h, "hull", 10)];
-  if (words && near) marks.push(text(w - 10, 14, words, "hullname", "end"));
+  if (words && near) marks.push(text(10, 14, words, "hullname"));
   const key = `hull${context.folded.boxes[group[0]!]!.key}`;
   return { key, role: "hull", x, y: area.y - top, w, h, marks, label: words };
 }
@@ -190,7 +190,12 @@ export function drawBorder(border: Border, cards: readonly Rect[], whole: Rect):
 }
 
 /** Names both sides, at the end of the line where there is room. */
-export function writeBorder(context: Context, { item, horizontal, at, border }: DrawnBorder, free: Free): void {
+export function writeBorder(
+  context: Context,
+  { item, horizontal, at, border }: DrawnBorder,
+  whole: Rect,
+  free: Free,
+): void {
   if (context.level < 3) return;
   const width = (words: string) => context.options.measure(words, "carry");
   if (!horizontal) {
@@ -202,15 +207,17 @@ export function writeBorder(context: Context, { item, horizontal, at, border }: 
   const places = (words: string, y: number): Rect[] => {
     const w = width(words);
     const end = item.x + item.w;
-    return [end - w, item.x, end + 8, item.x - w - 8].map((x) => ({ x, y, w, h: 13 }));
+    const inside = (area: Rect) => area.x >= whole.x && area.x + w <= whole.x + whole.w;
+    return [end - w, item.x, end + 8, item.x - w - 8].map((x) => ({ x, y, w, h: 13 })).filter(inside);
   };
-  for (const [words, y] of [
+  const both = [
     [border.oldWords, at - 16],
     [border.newWords, at + 4],
-  ] as const) {
-    const place = places(words, y).find((area) => free.has(area));
-    if (!place) continue;
-    free.add(place);
-    item.marks.push(text(place.x - item.x, y - item.y + 10.5, words, "carry"));
-  }
+  ] as const;
+  const found = both.map(([words, y]) => places(words, y).find((area) => free.has(area)));
+  if (!found[0] || !found[1]) return;
+  both.forEach(([words, y], i) => {
+    free.add(found[i]!);
+    item.marks.push(text(found[i]!.x - item.x, y - item.y + 10.5, words, "carry"));
+  });
 }

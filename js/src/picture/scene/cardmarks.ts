@@ -15,7 +15,7 @@ import { type Measure, shorten } from "../measure.ts";
 import { SLOT } from "../model.ts";
 import type { Mark, SlotBox } from "../scene.ts";
 import { callNumber, shortBytes } from "../words.ts";
-import { BOWL, type Card, GAP, slotLabel } from "./cards.ts";
+import { BOWL, type Card, GAP, glyphRoom, hasNoSlots, slotClass, slotLabel, textInset } from "./cards.ts";
 import { type Context, hueOfCall } from "./context.ts";
 
 export interface CardMarks {
@@ -97,17 +97,6 @@ function stateBar(context: Context, card: Card): Mark[] {
   if (gone) return [of("freed")];
   if (counts[SLOT.unknown]) return [of("unknown")];
   return context.level === 1 ? [] : [of("barbg")];
-}
-
-const textInset = (card: Card) => 7 + 5 * card.stripes.length;
-const hasNoSlots = (card: Card) =>
-  card.slots.length === 0 && card.counts.every((count, state) => !count || state === SLOT.unsaved);
-
-/** Room at the right end of a one-line card for its glyphs. */
-function glyphRoom(card: Card): number {
-  if (!card.oneLine) return 0;
-  const glyphs = card.slots.length || (hasNoSlots(card) && card.box.kind === "node" && !card.note ? 1 : 0);
-  return 17 * glyphs + (card.freedBy >= 0 ? 17 : 0);
 }
 
 interface FirstLine {
@@ -236,9 +225,9 @@ function slotLine(context: Context, card: Card, ghost: boolean): CardMarks {
   card.slots.forEach(({ slot, look, freedBy: n }, i) => {
     marks.push(...glyph(context, x, y, look));
     const label = labels[i]!;
-    const width = SLOT_W + (label ? 3 + measure(label, "slotname") : 0);
-    const tone = look === "freed" || ghost ? " goneword" : look === "stale" ? " staleword" : "";
-    if (label) marks.push(text(x + SLOT_W + 3, y + 9.2, label, `slotname${tone}`));
+    const width = SLOT_W + (label ? 3 + measure(label, slotClass(look)) : 0);
+    const tone = ghost ? "slotname goneword" : slotClass(look);
+    if (label) marks.push(text(x + SLOT_W + 3, y + 9.2, label, tone));
     slots.push({ slot, x: x - 3, y: y - 3.5, w: Math.max(24, width + 6), h: SLOT_H + 7 });
     x += width + (label ? GAP : 3);
     if (n >= 0 && card.freedBy < 0 && near) {
@@ -262,9 +251,9 @@ function labelsThatFit(context: Context, card: Card, room: number): string[] {
   const none = card.slots.map(() => "");
   for (const labels of [full, names, none]) {
     let width = inline - GAP;
-    for (const label of labels) {
-      width += SLOT_W + (label ? 3 + measure(label, label === "" ? "slotname" : "slotname staleword") + GAP : 3);
-    }
+    labels.forEach((label, i) => {
+      width += SLOT_W + (label ? 3 + measure(label, slotClass(card.slots[i]!.look)) + GAP : 3);
+    });
     if (width <= room) return labels;
   }
   return [];

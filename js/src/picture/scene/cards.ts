@@ -8,6 +8,7 @@ import { countText, freedBy, placeText, shortBytes, slotCounts } from "../words.
 import { type Context, type RootView, rootsOf } from "./context.ts";
 
 const WIDTH = 178;
+const COMPACT_WIDTH = 158;
 const MIN_WIDTH = 140;
 const MAX_WIDTH = 210;
 const TWO_LINES = 42;
@@ -86,9 +87,10 @@ export function makeCard(context: Context, b: number, noteFromPlace: boolean): C
     freedBy: calls.length === 1 ? calls[0]! : -1,
     counts,
     oneLine: options.compact === true || (single ? slots.length === 0 : counts.every((count) => !count)),
-    leaves: leafParts(context, box),
-    leavesAbove: context.above[b]!.length === 0,
+    leaves: [],
+    leavesAbove: context.above[b]!.length === 0 && !options.compact,
   };
+  card.leaves = leafParts(context, box, card.note);
   card.h = card.oneLine ? ONE_LINE : TWO_LINES;
   card.w = cardWidth(context, card);
   if (card.leavesAbove) placeLeavesAbove(card);
@@ -129,6 +131,7 @@ function nodeNote(context: Context, node: number, slots: readonly SlotText[], fr
   }
   const module = graph.modules[graph.module[node]!];
   if (module?.path) return module.path;
+  if (context.options.compact) return "";
   let held = 0;
   let total = 0;
   for (const { slot } of slots) {
@@ -150,26 +153,42 @@ function groupNote(box: Box): string {
 
 function cardWidth(context: Context, card: Card): number {
   const { measure } = context.options;
-  const inset = 7 + 5 * card.stripes.length;
   const first =
-    measure(card.title, "op") +
-    measure(card.suffix, "op suffix") +
-    (card.note ? 10 + measure(card.note, "note") : card.oneLine ? 24 : 0);
+    measure(card.title, "op") + measure(card.suffix, "op suffix") + (card.note ? 10 + measure(card.note, "note") : 0);
   let second = 0;
-  for (const { name, bytes } of card.slots) second += SLOT_W + 3 + measure(slotLabel(name, bytes), "slotname") + GAP;
+  for (const { name, bytes, look } of card.slots) {
+    second += SLOT_W + 3 + measure(slotLabel(name, bytes), slotClass(look)) + GAP;
+  }
   if (card.freedBy >= 0) second += measure("freed", "slotname") + 26;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
-  const need = inset + 8 + (card.oneLine ? first + bowl + 17 * card.slots.length : Math.max(first + bowl, second));
-  const normal = context.folded.boxes.length > ROOMY ? MIN_WIDTH : WIDTH;
+  const need = textInset(card) + 8 + Math.max(first + bowl + glyphRoom(card), card.oneLine ? 0 : second);
+  const roomy = context.folded.boxes.length <= ROOMY;
+  const normal = !roomy ? MIN_WIDTH : context.options.compact ? COMPACT_WIDTH : WIDTH;
   return Math.ceil(Math.min(MAX_WIDTH, Math.max(normal, need)));
 }
+
+export const textInset = (card: Card) => 7 + 5 * card.stripes.length;
+export const hasNoSlots = (card: Card) =>
+  card.slots.length === 0 && card.counts.every((count, state) => !count || state === SLOT.unsaved);
+
+/** Room at the right end of a one-line card for its glyphs. */
+export function glyphRoom(card: Card): number {
+  if (!card.oneLine) return 0;
+  const glyphs = card.slots.length || (hasNoSlots(card) && card.box.kind === "node" && !card.note ? 1 : 0);
+  const room = 17 * glyphs + (card.freedBy >= 0 ? 17 : 0);
+  return room ? room + 3 : 0;
+}
+
+/** A slot's label: quiet once freed, loud when stale. */
+export const slotClass = (look: SlotLook) =>
+  look === "stale" ? "slotname staleword" : look === "freed" ? "slotname goneword" : "slotname";
 
 export const slotLabel = (name: string, bytes: string) => (bytes ? `${name} ${bytes}` : name);
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 
 /** Parameters of one module share a badge: `weight, bias`. */
-function leafParts(context: Context, box: Box): LeafPart[] {
+function leafParts(context: Context, box: Box, note: string): LeafPart[] {
   const { graph, options } = context;
   const byModule = new Map<string, LeafPart>();
   for (const node of new Set(box.leaves)) {
@@ -191,21 +210,23 @@ function leafParts(context: Context, box: Box): LeafPart[] {
     parts = [{ nodes, names, text: "", hasGrad: parts.every((part) => part.hasGrad), w: 0, x: 0, y: 0 }];
   }
   for (const part of parts) {
-    part.text = many ? `${part.nodes.length} leaves` : leafText(part, context.graph);
+    part.text = many ? `${part.nodes.length} leaves` : leafText(part, context.graph, note);
     part.text = shorten(part.text, 120, "leafname", options.measure);
     part.w = leafWidth(options.measure(part.text, "leafname"));
   }
   return parts;
 }
 
-function leafText(part: LeafPart, graph: Context["graph"]): string {
-  if (part.names.length === 0) return graph.leaves.get(part.nodes[0]!)?.type || "leaf";
-  if (part.names.length === 1) {
-    const name = part.names[0]!;
-    return name.length > 16 ? name.slice(name.lastIndexOf(".") + 1) : name;
-  }
+/** The module is named unless the card's note does. */
+function leafText(part: LeafPart, graph: Context["graph"], note: string): string {
+  const [first] = part.names;
+  if (first === undefined) return graph.leaves.get(part.nodes[0]!)?.type || "leaf";
+  const dot = first.lastIndexOf(".");
   const short = part.names.map((name) => name.slice(name.lastIndexOf(".") + 1));
-  return short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
+  const list = short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
+  const module = first.slice(0, Math.max(0, dot));
+  if (!module || module.endsWith(note || " ") || note.endsWith(module) || module.length > 8) return list;
+  return short.length === 1 ? first : `${module}: ${list}`;
 }
 
 const LEAF_GAP = 8;

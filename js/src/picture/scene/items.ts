@@ -96,7 +96,7 @@ export function leafBadges(
     const at = rects[b]!;
     if (card.leaves.length === 0) return;
     if (card.leavesAbove) for (const part of card.leaves) items.push(badge(context, card, part, at, "above"));
-    else if (!beside(context, card, at, whole, free, items)) {
+    else if (context.options.compact || !beside(context, card, at, whole, free, items)) {
       inside.add(b);
       if (context.level === 3) onCards.add(bowlOnCard(context, card, at));
     }

@@ -62,7 +62,8 @@ export function placeTag(
   free: Free,
 ): Item {
   const course = tagCourse(context, courses);
-  const candidates = tagPlaces(label, card, course, border);
+  const below = card.y + card.h + (context.options.compact ? 2 : 6);
+  const candidates = tagPlaces(label, card, below, course, border);
   const found = candidates.find(({ area }) => free.has(area)) ?? candidates[0]!;
   free.add(found.area);
   const { x, y, w, h } = found.area;
@@ -98,6 +99,7 @@ function tagCourse(context: Context, courses: readonly Course[]): Course | undef
 function tagPlaces(
   label: TagText,
   card: Rect,
+  below: number,
   course: Course | undefined,
   border: DrawnBorder | null,
 ): { area: Rect; left: boolean }[] {
@@ -105,7 +107,6 @@ function tagPlaces(
   const h = TAG_H;
   const places: { area: Rect; left: boolean }[] = [];
   const add = (x: number, y: number, left = false) => places.push({ area: { x, y, w, h }, left });
-  const below = card.y + card.h + 6;
   if (!course) {
     add(card.x + 24, below);
     return places;
