@@ -6,6 +6,7 @@ import importlib.util
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def open_lecture(port: int | None = None, *, browser: bool = True) -> int:
     port, token = port or _free_port(), secrets.token_hex(16)
     base = f"http://127.0.0.1:{port}"
     url = f"{base}/lab/tree/{first}?token={token}"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # being ended stops the server, too
     server = subprocess.Popen(_command(folder, port, token))
     try:
         if not _answers(server, f"{base}/api/status?token={token}"):
