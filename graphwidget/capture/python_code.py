@@ -510,7 +510,7 @@ class _Visitor:
 def _from(value: Any, roots: tuple[str, ...]) -> bool:
     """Whether a function or class comes from one of these packages."""
     module = getattr(value, "__module__", None)
-    if isinstance(module, str):
+    if isinstance(module, str) and isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return module.split(".")[0] in roots
     owner = type(getattr(value, "__self__", None)).__module__
-    return callable(value) and value is not _resolve and owner.split(".")[0] in roots
+    return isinstance(value, types.BuiltinFunctionType) and owner.split(".")[0] in roots

@@ -144,8 +144,11 @@ class Judge:
         def make(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
             expected = None
             if all(grad is None for grad in grads):
-                roots = take(list(outputs), slots=False).roots
-                expected = self.forecaster(Snapshot(), roots).reason == "not_scalar"
+                try:
+                    graph = take(list(outputs), slots=False, settle=True)
+                    expected = self.forecaster(graph, graph.roots).reason == "not_scalar"
+                except Exception as error:
+                    raise _OursError(f"seed {self.seed}: {self.statement}") from error
             try:
                 result = real(outputs, grads, *args, **kwargs)
             except RuntimeError as error:

@@ -1,0 +1,121 @@
+"""The forecast of a call on live tensors."""
+
+import pytest
+import torch
+
+from graphwidget.capture.forecasting import forecast
+from graphwidget.capture.identity import Identity
+from graphwidget.capture.snapshot import take
+
+
+def test_it_says_what_the_call_then_does():
+    w = torch.rand(3, requires_grad=True)
+    y = w.exp()
+    a, b = y.sum(), (y * 2).sum()
+    told = forecast(a)
+    assert told.ok and [n.name for n in told.executes] == ["SumBackward0", "ExpBackward0", "AccumulateGrad"]
+    a.backward()
+    told = forecast(b)
+    assert told.reason == "freed" and told.fails_at.name == "ExpBackward0" and told.fails_slot.name == "result"
+    with pytest.raises(RuntimeError, match="second time"):
+        b.backward()
+
+
+def test_it_runs_nothing_and_changes_nothing():
+    w = torch.rand(3, requires_grad=True)
+    loss = w.exp().sum()
+    before = torch._C._autograd._get_sequence_nr()
+    forecast(loss)
+    assert torch._C._autograd._get_sequence_nr() == before
+    assert w.grad is None and w._version == 0
+    loss.backward()
+
+
+def test_the_parameters_of_a_network_are_what_it_reaches():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    told = forecast(net(torch.rand(5, 3)).mean())
+    assert told.ok and not told.assumes and len(told.reaches) == 4
+
+
+def test_create_graph_retains_by_default():
+    loss = torch.rand(3, requires_grad=True).exp().sum()
+    assert not forecast(loss, create_graph=True).frees
+    assert forecast(loss, create_graph=True, retain_graph=False).frees
+
+
+def test_grad_stops_in_front_of_an_input():
+    w = torch.rand(3, requires_grad=True)
+    h = w.exp()
+    loss = h.sin().sum()
+    assert "ExpBackward0" not in [n.name for n in forecast(loss, inputs=h, api="grad").executes]
+    assert "ExpBackward0" in [n.name for n in forecast(loss, inputs=[h]).executes]
+    told = forecast(loss, inputs=torch.rand(3, requires_grad=True), api="autograd.grad", allow_unused=False)
+    assert told.reason == "unused"
+
+
+def test_a_write_into_a_view_that_nobody_watched_is_unknown():
+    base = torch.rand(3, requires_grad=True) * 1
+    base[0] = 0
+    told = forecast(base.sum())
+    assert told.ok is None and told.unknown_at.name == "CopySlices"
+
+
+def test_a_module_call_inside_a_checkpoint_is_an_assumption():
+    layer = torch.nn.Linear(3, 3)
+    from torch.utils.checkpoint import checkpoint
+
+    x = torch.rand(2, 3, requires_grad=True)
+    told = forecast(checkpoint(lambda a: layer(a).exp(), x, use_reentrant=False).sum())
+    assert told.ok is True and "checkpointed function" in told.assumes[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ([], ValueError, "nothing to forecast"),
+        (3.5, TypeError, "got float"),
+        (torch.nn.Linear(2, 2), TypeError, "call the module"),
+        ("loss", TypeError, "got str"),
+    ],
+)
+def test_what_is_no_tensor_is_refused_with_the_next_step(given, error, words):
+    with pytest.raises(error, match=words):
+        forecast(given)
+
+
+def test_a_tensor_without_grad_is_no_error_but_an_answer():
+    told = forecast(torch.rand(()))
+    assert told.reason == "no_grad" and "does not require grad" in told.why
+    assert forecast(torch.tensor(3)).reason == "no_grad"
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(TypeError):
+        forecast(torch.rand(()), retain=True)
+    with pytest.raises(ValueError, match="api"):
+        forecast(torch.rand(()), api="forward")
+
+
+def test_two_nodes_of_one_number_are_told_apart_beside_a_node_that_always_raises():
+    import threading
+
+    class Once(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2
+
+    w = torch.rand(3, requires_grad=True)
+    (g,) = torch.autograd.grad((Once.apply(w * w) * w).sum(), w, create_graph=True)
+    made = []
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: made.append(w.exp()))
+        thread.start()
+        thread.join()
+    assert made[0].grad_fn._sequence_nr() == made[1].grad_fn._sequence_nr()
+    shot = take([(made[0] + made[1] + g).sum()], identity=Identity())
+    assert len(set(shot.uid)) == len(shot)
