@@ -274,11 +274,17 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
   };
 }
 
+/** The rest of torch's message is advice, which the finding gives better. */
+function firstSentence(message: string): string {
+  return /^[\s\S]{20,}?\.(?=\s)/.exec(message)?.[0] ?? message;
+}
+
 function saidAfter(what: string, result: BackwardResult, keptGrad: boolean): Answer {
   const slots = result.freedSlots ?? 0;
   if (result.raised) {
     const freed = slots > 0 ? `It had freed ${count(slots, "saved tensor")} before.` : "";
-    return { kind: "alert", text: `${what} raised ${result.raised.type}: ${result.raised.message}`, next: freed };
+    const { type, message } = result.raised;
+    return { kind: "alert", text: `${what} raised ${type}: ${firstSentence(message)}`, next: freed };
   }
   const freed = slots > 0 ? `freed ${count(slots, "saved tensor")}, ${bytes(result.freedBytes ?? 0)}` : "freed nothing";
   return { kind: "status", text: `${what} ran and ${freed}.`, next: keptGrad ? ".grad is as it was." : "" };

@@ -22,7 +22,7 @@ export function shortPath(path: string[]): (string | { more: string[] })[] {
 function kicker(finding: Finding, graph: Graph): Child[] {
   const call = graph.calls.find((c) => c.n === finding.call);
   const raised = finding.severity === "error";
-  const where = call ? [cellLine(call.cell, call.line)] : [];
+  const where = call && (call.cell ?? call.line) !== null ? [cellLine(call.cell, call.line)] : [];
   if (call?.iteration != null) where.push(`iteration ${call.iteration}`);
   const words = [KINDS[finding.kind] ?? finding.kind, ...where];
   if (!raised && finding.severity === "warning" && finding.kind !== "leak") words.push("nothing has raised yet");
@@ -159,7 +159,7 @@ function short(finding: Finding, graph: Graph): Child[] {
 export function findingsPart(context: Context): Part {
   const alert = h("div", { role: "alert", class: "gw-findings" });
   const status = h("div", { role: "status", class: "gw-findings" });
-  const el = h("div", {}, alert, status);
+  const el = h("div", {});
   const draw = memo(() => {
     const { state } = context;
     const graph = shown(state);
@@ -189,6 +189,7 @@ export function findingsPart(context: Context): Part {
     });
     alert.replaceChildren(...cards.filter((c) => c.finding.severity === "error").map((c) => c.card));
     status.replaceChildren(...cards.filter((c) => c.finding.severity !== "error").map((c) => c.card));
+    el.replaceChildren(...[alert, status].filter((section) => section.firstChild));
   });
   return {
     el,

@@ -80,11 +80,16 @@ export function checkGlyph(): SVGSVGElement {
   return glyph([{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }], 15, 14);
 }
 
-/** Text in which `code` between backticks is code, and "call 2" shows the number as the picture does. */
+const CIRCLED = 0x2460;
+
+/** Text in which `code` between backticks is code, and a call's number (① or "call 21") looks as in the picture. */
 export function prose(value: string, orderOf: (n: number) => number = () => -1): Child[] {
-  return value.split(/(`[^`]+`|\bcall \d+\b)/).map((part) => {
+  return value.split(/(`[^`]+`|[\u2460-\u2473]|\bcall \d+\b)/).map((part) => {
     if (part.startsWith("`") && part.length > 2) return h("code", {}, part.slice(1, -1));
+    const circled = part.length === 1 ? part.charCodeAt(0) - CIRCLED : -1;
+    if (circled >= 0 && circled < 20) return callGlyph(circled, orderOf(circled), false);
     const call = /^call (\d+)$/.exec(part);
-    return call ? ["call ", callGlyph(Number(call[1]) - 1, orderOf(Number(call[1]) - 1), false, call[1])] : part;
+    const n = Number(call?.[1]) - 1;
+    return call ? ["call ", callGlyph(n, orderOf(n), false, call[1])] : part;
   });
 }

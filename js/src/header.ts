@@ -15,11 +15,13 @@ export function status(context: Context): Status {
   if (state.running) return { shape: "busy", words: `running ${state.running.what}` };
   if (state.busy) return { shape: "busy", words: state.busy };
   if (!graph) return { shape: "ok", words: "waiting for the kernel" };
-  if (graph.status.state === "raised") return { shape: "raised", words: graph.status.text };
+  const { cell } = graph.status;
+  if (graph.status.state === "raised")
+    return { shape: "raised", words: cell === null ? "raised" : `after In[${cell}], which raised` };
   if (graph.status.state === "off") return { shape: "readonly", words: graph.status.text };
   if (graph.status.state === "busy") return { shape: "busy", words: graph.status.text };
   const warns = graph.findings.some((finding) => finding.severity === "warning");
-  return { shape: warns ? "warn" : "ok", words: graph.status.text };
+  return { shape: warns ? "warn" : "ok", words: cell === null ? graph.status.text : `after In[${cell}]` };
 }
 
 const SHOWS = [

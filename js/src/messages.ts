@@ -14,7 +14,8 @@ export function messagesPart(context: Context): Part {
   );
   const status = h("div", { role: "status", class: "gw-answer" });
   const alert = h("div", { role: "alert", class: "gw-answer gw-err" });
-  const el = h("div", { class: "gw-messages" }, waiting, status, alert);
+  // An alert is spoken when it appears, so it is there only while it says something.
+  const el = h("div", { class: "gw-messages" }, waiting, status);
   const wait = memo(() => {
     const { running } = context.state;
     if (!running) return words.replaceChildren();
@@ -41,6 +42,8 @@ export function messagesPart(context: Context): Part {
       const said = answer ? [answer.text, answer.next].filter(Boolean).join(" ") : "";
       text(status, answer?.kind === "status" ? said : "");
       text(alert, answer?.kind === "alert" ? said : "");
+      if (alert.textContent) el.append(alert);
+      else alert.remove();
     },
   };
 }
