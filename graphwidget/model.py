@@ -62,6 +62,10 @@ class SlotState(IntEnum):
         return self.name.lower()
 
 
+# By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
+_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in SlotState)
+
+
 class Kind(IntEnum):
     """What sort of backward Function a node is."""
 
@@ -373,17 +377,11 @@ class Snapshot:
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""
-        seen: set[int] = set()
-        total = 0
-        for slot, state in enumerate(self.slot_state):
-            if state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED):
-                storage = self.slot_storage[slot]
-                if storage < 0:
-                    total += self.slot_bytes[slot]
-                elif storage not in seen:
-                    seen.add(storage)
-                    total += self.storages[storage].bytes
-        return total
+        slots = zip(self.slot_state, self.slot_storage, self.slot_bytes)
+        keeping = [(storage, size) for state, storage, size in slots if _KEEPS[state]]
+        known = {storage for storage, _ in keeping if storage >= 0}
+        unknown = sum(size for storage, size in keeping if storage < 0)
+        return unknown + sum(self.storages[storage].bytes for storage in known)
 
     # The ways out. Each imports its renderer when called: this module stays at the bottom of the house.
 

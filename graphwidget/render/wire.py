@@ -18,6 +18,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import sub
 from typing import Any
 
 from graphwidget.model import (
@@ -103,6 +104,7 @@ class Base:
         body["roots"] = [_root(root, drawing.snapshot, strings) for root in offered]
         body |= _story(drawing, strings, off)
         body["torch"] = strings(drawing.torch)
+        # The table is complete only now.
         head = {"schema": SCHEMA, "serial": serial, "strings": list(strings.index)}
         return cls(_dump(head | body), serial, drawing, offered, tuple(strings.index))
 
@@ -138,9 +140,8 @@ def delta(
     strings = _Strings(base.strings)
     body = _story(drawing, strings, off)
     body["slotState"] = _changed_runs(old.slot_state, new.slot_state)
-    body["slotFreedBy"] = [
-        [slot, n] for slot, (n, was) in enumerate(zip(new.slot_freed_by, old.slot_freed_by)) if n != was
-    ]
+    freed_by = enumerate(zip(new.slot_freed_by, old.slot_freed_by))
+    body["slotFreedBy"] = _row(f"[{slot},{n}]" for slot, (n, was) in freed_by if n != was)
     body["leaves"] = _leaves(new, strings)
     head = {
         "schema": SCHEMA,
@@ -151,8 +152,20 @@ def delta(
     return _dump(head | body)
 
 
+class _Json(str):
+    """Text that is JSON already: long columns are written directly, without a list per row in between."""
+
+
 def _dump(message: dict[str, Any]) -> str:
-    return json.dumps(message, separators=(",", ":"))
+    def text(value: Any) -> str:
+        return value if isinstance(value, _Json) else json.dumps(value, separators=(",", ":"))
+
+    return "{" + ",".join(f'"{key}":{text(value)}' for key, value in message.items()) + "}"
+
+
+def _row(items: Iterable[object]) -> _Json:
+    """A JSON list of numbers, or of what is JSON already."""
+    return _Json(f"[{','.join(map(str, items))}]")
 
 
 # -- the graph -----------------------------------------------------------------------------------
@@ -164,62 +177,62 @@ def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
     return {
         "n": len(snapshot),
         "uid": _differences(snapshot.uid),
-        "name": [names[i] for i in snapshot.name],
+        "name": _row([names[i] for i in snapshot.name]),
         "seq": _differences(snapshot.seq),
         "kind": _digits(snapshot.kind),
         "ghost": _digits(snapshot.ghost) if any(snapshot.ghost) else "",
-        "place": snapshot.place.tolist(),
+        "place": _row(snapshot.place),
         "places": [_place(place, strings) for place in snapshot.places],
-        "module": snapshot.module.tolist(),
+        "module": _row(snapshot.module),
         "modules": [[strings(m.path), strings(m.class_name), m.call] for m in snapshot.modules],
         "edgeCount": _counts(snapshot.edge_start),
         "edgeTo": _relative_edges(snapshot),
         "edgeNr": [[edge, nr] for edge, nr in enumerate(snapshot.edge_nr) if nr],
         "slotCount": _counts(snapshot.slot_start),
-        "slotName": [slot_names[i] for i in snapshot.slot_name],
+        "slotName": _row([slot_names[i] for i in snapshot.slot_name]),
         "slotState": _digits(snapshot.slot_state),
         "slotType": _slot_types(snapshot, strings),
-        "slotBytes": snapshot.slot_bytes.tolist(),
-        "slotStorage": snapshot.slot_storage.tolist(),
-        "slotFreedBy": [[slot, n] for slot, n in enumerate(snapshot.slot_freed_by) if n >= 0],
-        "storages": [[storage.bytes, strings.many(storage.owners)] for storage in snapshot.storages],
+        "slotBytes": _row(snapshot.slot_bytes),
+        "slotStorage": _row(snapshot.slot_storage),
+        "slotFreedBy": _row(f"[{slot},{n}]" for slot, n in enumerate(snapshot.slot_freed_by) if n >= 0),
+        "storages": _row([_storage(storage, strings) for storage in snapshot.storages]),
         "leaves": _leaves(snapshot, strings),
         "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.owners],
         "notes": strings.many(snapshot.notes),
     }
 
 
-def _differences(column: array[int]) -> list[int]:
+def _storage(storage: Storage, strings: _Strings) -> str:
+    owners = _row(strings.many(storage.owners)) if storage.owners else "[]"
+    return f"[{storage.bytes},{owners}]"
+
+
+def _differences(column: array[int]) -> _Json:
     """First value, then each value minus the one before."""
-    return [a - b for a, b in zip(column, chain((0,), column))]
+    return _row(map(sub, column, chain((0,), column)))
 
 
-def _counts(starts: array[int]) -> list[int]:
-    return [b - a for a, b in zip(starts, islice(starts, 1, None))]
+def _counts(starts: array[int]) -> _Json:
+    return _row(map(sub, islice(starts, 1, None), starts))
 
 
-def _relative_edges(snapshot: Snapshot) -> list[int]:
+def _relative_edges(snapshot: Snapshot) -> _Json:
     start, to = snapshot.edge_start, snapshot.edge_to
-    return [to[e] - i for i in range(len(snapshot)) for e in range(start[i], start[i + 1])]
+    return _row([to[e] - i for i in range(len(snapshot)) for e in range(start[i], start[i + 1])])
 
 
 def _digits(column: bytearray) -> str:
     return column.translate(_DIGITS).decode("ascii")
 
 
-def _slot_types(snapshot: Snapshot, strings: _Strings) -> list[int]:
-    known: dict[tuple[int, int], int] = {}
-    column = []
-    for key in zip(snapshot.slot_dtype, snapshot.slot_shape):
-        at = known.get(key)
-        if at is None:
-            dtype, shape = key
-            text = type_text(
-                snapshot.dtypes[dtype] if dtype >= 0 else None, snapshot.shapes[shape] if shape >= 0 else None
-            )
-            at = known[key] = strings(text or None)
-        column.append(at)
-    return column
+def _slot_types(snapshot: Snapshot, strings: _Strings) -> _Json:
+    def name(dtype: int, shape: int) -> int:
+        known = snapshot.dtypes[dtype] if dtype >= 0 else None
+        return strings(type_text(known, snapshot.shapes[shape] if shape >= 0 else None) or None)
+
+    pairs = list(zip(snapshot.slot_dtype, snapshot.slot_shape))
+    index = {pair: name(*pair) for pair in dict.fromkeys(pairs)}
+    return _row([index[pair] for pair in pairs])
 
 
 def _place(place: Place, strings: _Strings) -> list[int | None]:
