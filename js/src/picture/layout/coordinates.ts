@@ -7,18 +7,17 @@ import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
-import { collect } from "./types.ts";
 
-const ROUNDS = 6;
+const ROUNDS = 8;
+/** Rounds end when nothing moves by more px than this. */
+const SETTLED = 1;
 const DUMMY_WIDTH = 2;
 
-/** Links among blocks in compressed rows: neighbours to the right with the distance of centres, and attractions. */
+/** Neighbours to the right of each block in compressed rows, with the smallest distance of centres. */
 interface Forces {
   rightStart: Int32Array;
   rightBlock: Int32Array;
   rightGap: Float64Array;
-  pullStart: Int32Array;
-  pullBlock: Int32Array;
   /** Blocks such that left ones come before right ones. */
   order: Int32Array;
 }
@@ -59,7 +58,7 @@ export function* placeItems(
     if (squeezed)
       field = yield* makeField(layered, order, cutBlocks(field.blocks, squeezed), itemWidth, nodesep, previous);
   }
-  return yield* relax(field);
+  return yield* relax(layered, field);
 }
 
 /** 1 for free blocks that have no room between pinned ones; null if there are none. A bend is better than a push. */
@@ -101,7 +100,7 @@ function* makeField(
 }
 
 /** Pulls and projects, round by round. */
-function* relax({ blocks, forces, pin, low, high }: Field): Generator<void, Float64Array> {
+function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Generator<void, Float64Array> {
   const x = new Float64Array(blocks.count);
   const wish = new Float64Array(blocks.count);
   const scratch = new Float64Array(blocks.count);
@@ -110,15 +109,16 @@ function* relax({ blocks, forces, pin, low, high }: Field): Generator<void, Floa
       let want = 0;
       if (!Number.isNaN(pin[b])) want = pin[b];
       else {
-        if (round > 0) want = pulled(forces, x, b);
+        if (round > 0) want = pulled(layered, blocks, x, b);
         if (low[b] > high[b]) want = (low[b] + high[b]) / 2;
         else if (want < low[b]) want = low[b];
         else if (want > high[b]) want = high[b];
       }
       wish[b] = want;
     }
-    project(forces, wish, x, scratch);
+    const moved = project(forces, wish, x, scratch);
     yield;
+    if (round > 0 && moved < SETTLED) break;
   }
   const result = new Float64Array(blocks.of.length);
   for (let v = 0; v < result.length; v++) result[v] = x[blocks.of[v]];
@@ -154,7 +154,7 @@ function* findForces(
   itemWidth: Float64Array,
   nodesep: number,
 ): Generator<void, Forces> {
-  const { items, rows, start, row, box, up } = layered;
+  const { items, start, row, box } = layered;
   const { of, head, below, count } = blocks;
   const rightStart = new Int32Array(count + 1);
   const rightBlock = new Int32Array(items);
@@ -187,26 +187,7 @@ function* findForces(
     for (let k = rightStart[b]; k < rightStart[b + 1]; k++)
       if (--waiting[rightBlock[k]] === 0) queue[ready++] = rightBlock[k];
   }
-  yield;
-  const links = up.item.length;
-  const from = new Int32Array(2 * links).fill(-1);
-  const to = new Int32Array(2 * links);
-  let pulls = 0;
-  for (let r = 1; r < rows; r++) {
-    for (let v = start[r]; v < start[r + 1]; v++) {
-      for (let k = up.start[v]; k < up.start[v + 1]; k++) {
-        const a = of[v];
-        const b = of[up.item[k]];
-        if (a === b) continue;
-        from[pulls] = a;
-        to[pulls++] = b;
-        from[pulls] = b;
-        to[pulls++] = a;
-      }
-    }
-  }
-  const pull = collect(count, from.subarray(0, pulls), to.subarray(0, pulls));
-  return { rightStart, rightBlock, rightGap, pullStart: pull.start, pullBlock: pull.item, order: queue };
+  return { rightStart, rightBlock, rightGap, order: queue };
 }
 
 /** NaN: free to move. */
@@ -241,19 +222,33 @@ function findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: 
   }
 }
 
-/** Half way between a block's place and the mean of what it is linked with. */
-function pulled(forces: Forces, x: Float64Array, b: number): number {
-  const { pullStart, pullBlock } = forces;
-  const first = pullStart[b];
-  const end = pullStart[b + 1];
-  if (first === end) return x[b];
+/** Half way between a block's place and the mean of what its items are linked with outside it. */
+function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, b: number): number {
+  const { up, down } = layered;
   let sum = 0;
-  for (let k = first; k < end; k++) sum += x[pullBlock[k]];
-  return (x[b] + sum / (end - first)) / 2;
+  let links = 0;
+  for (let v = head[b]; v >= 0; v = below[v]) {
+    for (let k = up.start[v]; k < up.start[v + 1]; k++) {
+      const other = of[up.item[k]];
+      if (other === b) continue;
+      sum += x[other];
+      links++;
+    }
+    for (let k = down.start[v]; k < down.start[v + 1]; k++) {
+      const other = of[down.item[k]];
+      if (other === b) continue;
+      sum += x[other];
+      links++;
+    }
+  }
+  return links ? (x[b] + sum / links) / 2 : x[b];
 }
 
-/** x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it. */
-function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): void {
+/**
+ * x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it.
+ * Returns the largest move.
+ */
+function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): number {
   const { order, rightStart, rightBlock, rightGap } = forces;
   scratch.set(wish);
   for (let i = 0; i < order.length; i++) {
@@ -264,15 +259,20 @@ function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: F
       if (scratch[rightBlock[k]] < least) scratch[rightBlock[k]] = least;
     }
   }
-  x.set(wish);
+  // From right to left; wish[b] becomes the rightmost solution.
+  let moved = 0;
   for (let i = order.length - 1; i >= 0; i--) {
     const b = order[i];
-    let at = x[b];
+    let at = wish[b];
     for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
-      const most = x[rightBlock[k]] - rightGap[k];
+      const most = wish[rightBlock[k]] - rightGap[k];
       if (most < at) at = most;
     }
-    x[b] = at;
+    wish[b] = at;
+    const next = (at + scratch[b]) / 2;
+    const move = Math.abs(next - x[b]);
+    if (move > moved) moved = move;
+    x[b] = next;
   }
-  for (let b = 0; b < x.length; b++) x[b] = (x[b] + scratch[b]) / 2;
+  return moved;
 }

@@ -8,9 +8,8 @@ export interface Directed {
   lower: Int32Array;
   upper: Int32Array;
   flipped: Uint8Array;
-  /** Boxes below (consumers in the forward pass) and above, per box. */
+  /** Boxes below, per box: its consumers in the forward pass. */
   users: Rows;
-  targets: Rows;
   /** Topological, inputs first. */
   order: Int32Array;
 }
@@ -27,25 +26,21 @@ export function direct(input: LayoutInput): Directed {
   }
   const flipped = new Uint8Array(m);
   let users = collect(n, upper, lower);
-  let targets = collect(n, lower, upper);
-  const { order, forced } = topologicalOrder(n, users, targets);
+  const { order, forced } = topologicalOrder(n, users, lower);
   if (forced) {
     turnBackEdges(order, lower, upper, flipped);
     users = collect(n, upper, lower);
-    targets = collect(n, lower, upper);
   }
-  return { n, m, lower, upper, flipped, users, targets, order };
+  return { n, m, lower, upper, flipped, users, order };
 }
 
 /** Kahn's algorithm from the inputs. In a cycle the waiting box with the smallest number goes first. */
-function topologicalOrder(n: number, users: Rows, targets: Rows): { order: Int32Array; forced: boolean } {
+function topologicalOrder(n: number, users: Rows, lower: Int32Array): { order: Int32Array; forced: boolean } {
   const order = new Int32Array(n);
   const waiting = new Int32Array(n);
   let filled = 0;
-  for (let v = 0; v < n; v++) {
-    waiting[v] = targets.start[v + 1] - targets.start[v];
-    if (waiting[v] === 0) order[filled++] = v;
-  }
+  for (let e = 0; e < lower.length; e++) if (lower[e] >= 0) waiting[lower[e]]++;
+  for (let v = 0; v < n; v++) if (waiting[v] === 0) order[filled++] = v;
   let forced = false;
   let candidate = 0;
   for (let at = 0; at < n; at++) {

@@ -53,7 +53,7 @@ export function* routeEdges(
 /** Where on a box's border a line towards `other` ends: straight above or below it if the box is wide enough. */
 function port(centre: number, width: number, other: number): number {
   const reach = Math.max(0, width / 2 - CORNER);
-  return other < centre - reach ? centre - reach : other > centre + reach ? centre + reach : other;
+  return Math.min(Math.max(other, centre - reach), centre + reach);
 }
 
 /** Common x of two boxes in neighbouring rows that overlap, so that their line is vertical; else their ends. */
