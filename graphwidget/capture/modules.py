@@ -79,8 +79,8 @@ class ModuleTracer:
         self._since, self._calls = perf_counter(), 0
         self.rested = False  # whether the hooks were taken out because they cost too much
         self._handles: list[Any] = []
-        # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run. Replaced by
-        # who traces; `is_own` tells code that stands in a cell.
+        # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
+        # Replaced by who traces; `is_own` tells code that stands in a cell.
         self.pause: Callable[[], Any] = lambda: None
         self.unpause: Callable[[Any], None] = lambda trace: None
         self.is_own: Callable[[CodeType], bool] = lambda code: True
@@ -186,7 +186,8 @@ class ModuleTracer:
             return
         for namespace in namespaces:
             for variable, value in list(namespace.items()):
-                if isinstance(variable, str) and not variable.startswith("_") and issubclass(type(value), torch.nn.Module):
+                named = isinstance(variable, str) and not variable.startswith("_")
+                if named and issubclass(type(value), torch.nn.Module):
                     self._name_below(variable, value, wanted)
 
     def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _Known]) -> None:

@@ -388,7 +388,7 @@ class Tracker:
             )
 
     def _graphs_that_matter(self, live: Snapshot) -> list[Snapshot]:
-        """Graphs of the last call, if it failed, and of the one that freed what it needed; else of the last, if it died."""
+        """If the last call failed, its graph and that of the call that freed what it needed; else its graph if it died."""
         calls = self.history.calls
         last = next(reversed(calls.values()), None)
         if last is None:

@@ -1,0 +1,292 @@
+"""Which line, loop and module made a node. The line tracer is tested without torch, on every Python that is here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from graphwidget.capture import torch_internals as ti
+from graphwidget.capture.provenance import Provenance
+from graphwidget.capture.ranges import Ranges
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LINES = '''
+def f(x):
+    for k in range(2):
+        make()
+    return make()
+def boom():
+    make()
+    raise KeyError
+for i in range(2):
+    make()
+    f(1)
+while True:
+    for j in range(2):
+        make()
+    i += 1
+    if i > 2: break
+for a in range(2): make()
+for c in range(2):
+    for d in (1, 2):
+        "a text is no line"
+        make(
+            2)
+    try: boom()
+    except KeyError: make()
+'''
+# What a person says: line, outer line, iteration.
+EXPECTED = [
+    *[p for i in range(2) for p in [(10, 10, i), (4, 11, i), (4, 11, i), (5, 11, i)]],
+    *[(14, 14, j) for _ in range(2) for j in range(2)],
+    *[(17, 17, a) for a in range(2)],
+    *[p for c in range(2) for p in [*[(21, 21, d) for d in (0, 0, 1, 1)], (7, 23, c), (24, 24, c)]],
+]
+
+SCRIPT = '''
+import json, sys
+sys.path.insert(0, {root!r})
+from graphwidget.capture.cells import Book
+from graphwidget.capture.lines import line_tracer
+made = [0]
+def make(count=1):
+    made[0] += count
+problems = []
+book = Book()
+tracer = line_tracer(lambda: made[0], book, problems.append)
+source = {source!r}
+namespace = {{"make": make}}
+book.open("<cell 1>", 1, None, source, 0)
+tracer.install(); tracer.start()
+exec(compile(source, "<cell 1>", "exec"), namespace)
+tracer.boundary()
+tracer.stop(); tracer.uninstall()
+found = []
+for number in range(made[0]):
+    key = tracer.find(number)
+    place = book.place(*key)
+    found.append((place.line, place.outer_line, place.iteration))
+assert sys.gettrace() is None and "torch" not in sys.modules
+print(json.dumps([type(tracer).__name__, found, [repr(p) for p in problems]]))
+'''
+
+
+def interpreters() -> list[str]:
+    """The running Python, and each of 3.10 to 3.14 that can be found beside it."""
+    found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
+    homes = [Path(sys.base_prefix).parent]
+    for minor in range(10, 15):
+        name = f"3.{minor}"
+        places = [p / "bin" / f"python{name}" for home in homes for p in sorted(home.glob(f"{name}.*"))]
+        here = next((str(p) for p in places if p.exists()), shutil.which(f"python{name}"))
+        if here and name not in found and subprocess.run([here, "-c", ""], capture_output=True).returncode == 0:
+            found[name] = here
+    return list(found.values())
+
+
+INTERPRETERS = interpreters()
+
+
+@pytest.mark.parametrize("python", INTERPRETERS)
+def test_every_number_is_placed_at_its_line_and_iteration_on_this_python(python: str) -> None:
+    script = SCRIPT.format(root=str(ROOT), source=LINES)
+    done = subprocess.run([python, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    kind, found, problems = json.loads(done.stdout)
+    version = subprocess.run([python, "-c", "import sys; print(sys.version_info >= (3, 12))"], capture_output=True)
+    assert kind == ("MonitoringTracer" if b"True" in version.stdout else "SettraceTracer")
+    assert problems == []
+    assert [tuple(p) for p in found] == EXPECTED
+
+
+def test_the_running_python_is_among_those_tested() -> None:
+    assert sys.executable in INTERPRETERS
+
+
+# ---------------------------------------------------------------- with torch
+
+
+class Cells:
+    """Runs cells under names, as IPython does."""
+
+    def __init__(self) -> None:
+        self.problems: list[BaseException] = []
+        self.provenance = Provenance(ti.next_number, problem=self.problems.append)
+        self.namespace: dict[str, object] = {"torch": torch}
+        self.provenance.start()
+        self.number = 0
+
+    def run(self, source: str, filename: str | None = None) -> None:
+        self.number += 1
+        filename = filename or f"<cell {self.number}>"
+        self.provenance.begin_cell(self.number, source, run=self.number - 1, filename=filename)
+        try:
+            exec(compile(source, filename, "exec"), self.namespace)
+        finally:
+            self.provenance.end_cell()
+
+    def place(self, name: str) -> tuple[object, ...] | None:
+        tensor = self.namespace[name]
+        assert isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None
+        place = self.provenance.place_of(tensor.grad_fn._sequence_nr())
+        if place is None:
+            return None
+        return place.cell, place.line, place.outer_cell, place.outer_line, place.iteration
+
+    def stop(self) -> None:
+        self.provenance.stop()
+        assert self.problems == []
+
+
+@pytest.fixture
+def cells():
+    made = Cells()
+    made.run("x = torch.ones(3, requires_grad=True)")
+    yield made
+    made.stop()
+
+
+def test_a_function_of_another_cell_names_the_inner_and_the_outer_line(cells: Cells) -> None:
+    cells.run("def double(t):\n    return t * 2\n")
+    cells.run("\nfor i in range(3):\n    y = double(x)\n")
+    assert cells.place("y") == (2, 2, 3, 3, 2)
+
+
+def test_the_same_source_run_twice_is_two_runs(cells: Cells) -> None:
+    cells.run("y = x * 2", "<same>")
+    first = cells.namespace["y"]
+    cells.run("y = x * 2", "<same>")
+    assert cells.place("y") == (3, 1, 3, 1, None)
+    cells.namespace["y"] = first
+    assert cells.place("y") == (2, 1, 2, 1, None)
+
+
+def test_a_function_defined_by_the_first_run_stays_of_that_run(cells: Cells) -> None:
+    cells.run("try:\n    keep = f\nexcept NameError:\n    pass\ndef f(t):\n    return t * 2\n", "<same>")
+    cells.run("try:\n    keep = f\nexcept NameError:\n    pass\ndef f(t):\n    return t * 2\n", "<same>")
+    cells.run("y, z = keep(x), f(x)")
+    assert cells.place("y") == (2, 6, 4, 1, None)
+    assert cells.place("z") == (3, 6, 4, 1, None)
+
+
+def test_what_was_made_outside_cells_has_no_place(cells: Cells) -> None:
+    x = cells.namespace["x"]
+    assert isinstance(x, torch.Tensor)
+    cells.namespace["y"] = x * 2
+    assert cells.place("y") is None
+
+
+def test_numbers_that_two_threads_used_are_unknown(cells: Cells) -> None:
+    cells.run("y = x * 2")
+    assert cells.place("y") is not None
+    work = "import threading\ndef work():\n    for _ in range(%d):\n        torch.ones(1, requires_grad=True) * 2\n"
+    cells.run(work % (ti.sequence_nr() + 5) + "t = threading.Thread(target=work)\nt.start()\nt.join()\n")
+    assert cells.place("y") is None
+
+
+def test_a_node_of_a_thread_alone_with_its_numbers_is_placed(cells: Cells) -> None:
+    enough = ti.sequence_nr() + 50
+    cells.run(
+        "import threading\nout = []\ndef work():\n"
+        f"    for _ in range({enough}):\n        out.append(torch.ones(1, requires_grad=True) * 2)\n"
+        "t = threading.Thread(target=work)\nt.start()\nt.join()\ny = out[-1]\n"
+    )
+    place = cells.place("y")
+    assert place is not None and place[1] == 5
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit", "ValueError"])
+def test_tracing_survives_a_cell_that_raises(cells: Cells, error: str) -> None:
+    with pytest.raises((KeyboardInterrupt, SystemExit, ValueError)):
+        cells.run(f"def f():\n    raise {error}\nf()")
+    assert sys.gettrace() is None or sys.version_info >= (3, 12)
+    cells.run("y = x * 2")
+    assert cells.place("y") == (3, 1, 3, 1, None)
+
+
+def test_a_module_is_named_by_its_path_from_the_users_name(cells: Cells) -> None:
+    cells.run("net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())")
+    cells.run("for _ in range(2):\n    y = net(x)")
+    cells.provenance.name_modules([cells.namespace])
+    y = cells.namespace["y"]
+    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
+    call = cells.provenance.module_of(y.grad_fn._sequence_nr())
+    assert call is not None and (call.path, call.class_name, call.call) == ("net.1", "Tanh", 1)
+
+
+def test_a_module_without_a_name_goes_by_its_class(cells: Cells) -> None:
+    cells.run("y = torch.nn.Linear(3, 3)(x)")
+    y = cells.namespace["y"]
+    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
+    call = cells.provenance.module_of(y.grad_fn._sequence_nr())
+    assert call is not None and call.path == "Linear"
+
+
+def test_lines_of_a_users_module_inside_torchs_own_are_seen(cells: Cells) -> None:
+    cells.run("class Twice(torch.nn.Module):\n    def forward(self, t):\n        return t * 2\n")
+    cells.run("net = torch.nn.Sequential(torch.nn.Tanh(), Twice(), torch.nn.Tanh())\ny = net(x)\nz = y * 2")
+    y = cells.namespace["y"]
+    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
+    cells.namespace["inner"] = inner = torch.autograd.graph.get_gradient_edge(y).node.next_functions[0][0]
+    place = cells.provenance.place_of(inner._sequence_nr())
+    assert place is not None and (place.cell, place.line, place.outer_cell, place.outer_line) == (2, 3, 3, 2)
+    assert cells.place("y") == (3, 2, 3, 2, None)
+    assert cells.place("z") == (3, 3, 3, 3, None)
+
+
+def test_a_tracer_that_is_there_already_goes_on_working(cells: Cells) -> None:
+    lines: list[int] = []
+
+    def theirs(frame, event, arg):
+        if frame.f_code.co_filename == "<cell 2>":
+            lines.append(frame.f_lineno)
+        return theirs
+
+    before = sys.gettrace()
+    sys.settrace(theirs)
+    try:
+        cells.run("y = x * 2\nz = y * 3")
+        assert sys.gettrace() is theirs
+    finally:
+        sys.settrace(before)
+    assert {1, 2} <= set(lines)
+    assert cells.place("z") == (2, 2, 2, 2, None)
+
+
+def test_stopping_restores_tracers_and_hooks() -> None:
+    from torch.nn.modules import module
+
+    before = (sys.gettrace(), threading.gettrace(), len(module._global_forward_hooks))
+    cells = Cells()
+    cells.run("x = 1")
+    cells.provenance.begin_cell(9, "y = 1", filename="<cell 9>")
+    cells.stop()
+    assert (sys.gettrace(), threading.gettrace(), len(module._global_forward_hooks)) == before
+
+
+def test_a_million_stretches_stay_within_the_limit() -> None:
+    ranges = Ranges(limit=1000)
+    for i in range(20_000):
+        ranges.add(2 * i, 2 * i + 2, i % 7, 0, i)
+        if ranges.full:
+            ranges.keep([3, 5], ranges.limit // 2)
+    assert len(ranges) <= 1000
+    assert ranges.find(3) == (1, 0, 1)
+    assert ranges.find(101) is None
+    assert ranges.find(39_999) == (19_999 % 7, 0, 19_999)
+
+
+def test_neighbours_of_one_line_are_one_stretch() -> None:
+    ranges = Ranges()
+    for i in range(1000):
+        ranges.add(i, i + 1, 1, 2, -1)
+    ranges.settle()
+    assert len(ranges) == 1
