@@ -4,6 +4,7 @@
  * the view; it is drawn anew when the camera rests, or has left it.
  */
 import { h } from "./dom.ts";
+import { type Graph, SLOT } from "./picture/model.ts";
 import type { Item, Mark, Scene } from "./picture/scene.ts";
 import { styleOf, type Token } from "./picture/tokens.ts";
 import type { Viewport } from "./viewport.ts";
@@ -39,6 +40,7 @@ export class Bitmap {
   private readonly root: HTMLElement;
   private readonly viewport: Viewport;
   private scene: Scene | null = null;
+  private graph: Graph | null = null;
   private grid = new Map<number, number[]>();
   private columns = 1;
   private camera: Camera | null = null;
@@ -53,8 +55,9 @@ export class Bitmap {
     this.viewport = viewport;
   }
 
-  load(scene: Scene | null): void {
+  load(scene: Scene | null, graph: Graph | null): void {
     this.scene = scene;
+    this.graph = graph;
     this.camera = null;
     this.grid.clear();
     if (this.paths.size > 20000) this.paths.clear();
@@ -190,7 +193,7 @@ export class Bitmap {
         for (const mark of item.marks)
           if (mark.t === "path") wires.addPath(this.path(mark.d), new DOMMatrix([1, 0, 0, 1, item.x, item.y]));
       } else if (isCard(item)) {
-        const state = item.data?.state ?? "none";
+        const state = this.state(item);
         const list = fills.get(state);
         if (list) list.push(item);
         else fills.set(state, [item]);
@@ -207,6 +210,18 @@ export class Bitmap {
       context.fill();
       if (state === "freed" || state === "none" || state === "unknown") context.stroke();
     }
+  }
+
+  /** The state of a card without making its marks: a scene makes them only when they are looked at. */
+  private state(item: Item): string {
+    const { graph } = this;
+    if (item.role !== "node" || item.index === undefined || !graph)
+      return item.role === "group" ? (item.data?.state ?? "none") : "none";
+    const from = graph.slotStart[item.index]!;
+    const to = graph.slotStart[item.index + 1]!;
+    const states = graph.slotState.subarray(from, to);
+    if (states.includes(SLOT.stale)) return "stale";
+    return states.includes(SLOT.held) || states.includes(SLOT.packed) ? "held" : "none";
   }
 
   private path(d: string): Path2D {

@@ -9,6 +9,7 @@ import { Bitmap } from "./bitmap.ts";
 import { attr, h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import { Minimap } from "./minimap.ts";
+import type { Graph } from "./picture/model.ts";
 import type { Item, Role, Scene } from "./picture/scene.ts";
 import { type Box, FULL, gestures, NEARLY, READABLE, Viewport } from "./viewport.ts";
 
@@ -185,7 +186,7 @@ export class Canvas {
   }
 
   /** Draws a scene. `delays`: uid -> milliseconds by which the marks of that node change later. */
-  draw(scene: Scene, delays: Map<number, number> | null, calm: boolean): void {
+  draw(scene: Scene, graph: Graph, delays: Map<number, number> | null, calm: boolean): void {
     const first = !this.started;
     this.started = scene.items.length > 0;
     this.scene = scene;
@@ -199,7 +200,7 @@ export class Canvas {
     }
     const animate = !calm && !first && !this.big;
     this.world.classList.toggle("gw-moves", animate);
-    this.bitmap.load(this.big ? scene : null);
+    this.bitmap.load(this.big ? scene : null, graph);
     this.patch(this.big ? this.pinned() : scene.items, animate ? delays : null, animate);
     this.minimap.load(scene, this.content());
     if (!this.viewport.taken && this.started) this.home();

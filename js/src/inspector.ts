@@ -283,37 +283,43 @@ export function summarySection(graph: Graph): Child[] {
   ];
 }
 
-/** What the inspector is about, found by the view: a node, a box of several, or nothing. */
-export type Subject = { node: number } | { title: string; nodes: ArrayLike<number>; key: string } | null;
+/** What the inspector is about, found by the view. `inside`: the open group around it. */
+export interface Subject {
+  key: string;
+  inside: { key: string; title: string } | null;
+  node?: number;
+  group?: { title: string; nodes: ArrayLike<number> };
+}
 
-export function inspectorPart(context: Context, subject: () => Subject): Part {
+function sections(context: Context, graph: Graph, about: Subject | null): Child[] {
+  if (!about) return graph.findings.length || graph.n === 0 ? [] : summarySection(graph);
+  const { node, group, inside, key } = about;
+  const { act, state } = context;
+  const body = group
+    ? groupSection(graph, group.title, group.nodes, () => act.open(key))
+    : nodeSection(graph, node!, state.kept.get(graph.uid[node!]!));
+  const close = () => act.open(inside!.key);
+  return [body, inside && h("button", { type: "button", class: "gw-btn", onclick: close }, `Close ${inside.title}`)];
+}
+
+export function inspectorPart(context: Context, subject: () => Subject | null): Part {
   const el = h("section", { class: "gw-inspector", role: "region" });
+  const { state } = context;
   const paint = memo(() => {
-    const graph = shown(context.state);
+    const graph = shown(state);
     const about = subject();
     attr(el, "aria-label", about ? "Selected node" : "Summary");
-    if (!graph) el.replaceChildren();
-    else if (!about) el.replaceChildren(...flat(graph.findings.length || graph.n === 0 ? [] : summarySection(graph)));
-    else if ("node" in about)
-      el.replaceChildren(...flat(nodeSection(graph, about.node, context.state.kept.get(graph.uid[about.node]!))));
-    else el.replaceChildren(...flat(groupSection(graph, about.title, about.nodes, () => context.act.open(about.key))));
+    el.replaceChildren(...flat(graph ? sections(context, graph, about) : []));
   });
   return {
     el,
     update() {
-      const { state } = context;
       const graph = shown(state);
       const about = subject();
       attr(el, "hidden", state.preview !== null);
-      const uid = graph && about && "node" in about ? graph.uid[about.node]! : -1;
+      const kept = about?.node === undefined ? null : state.kept.get(graph!.uid[about.node]!);
       paint(
-        JSON.stringify([
-          graph?.serial,
-          state.pastEvent,
-          about && "key" in about ? about.key : uid,
-          state.kept.get(uid) ?? null,
-          graph?.findings.length,
-        ]),
+        JSON.stringify([graph?.serial, state.pastEvent, about?.key, about?.inside?.key, kept, graph?.findings.length]),
       );
     },
   };

@@ -12,7 +12,7 @@ import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
 import { forecastPart } from "./forecast.ts";
 import { grip } from "./grip.ts";
-import { headerPart } from "./header.ts";
+import { headerPart, tool } from "./header.ts";
 import { inspectorPart, type Subject } from "./inspector.ts";
 import { Kernel, type Model } from "./kernel.ts";
 import { listenToKeys, type Neighbours, neighbours } from "./keyboard.ts";
@@ -113,7 +113,14 @@ export class View {
       panel.map((part) => part.el),
       this.runOptions(),
     );
-    const stage = h("div", { class: "gw-stage" }, this.canvas.el, empty.el, table.el);
+    const zoom = (by: number) => () => this.canvas.viewport.zoom(by);
+    const lens = h(
+      "div",
+      { class: "gw-lens" },
+      tool("plus", "Zoom in", zoom(1.25), "+"),
+      tool("minus", "Zoom out", zoom(0.8), "-"),
+    );
+    const stage = h("div", { class: "gw-stage" }, this.canvas.el, lens, empty.el, table.el);
     this.root.append(
       h("style", {}, markRules()),
       header.el,
@@ -225,9 +232,9 @@ export class View {
   }
 
   private show(delays: Map<number, number> | null): void {
-    const { scene } = this.drawing!;
+    const { scene, graph } = this.drawing!;
     this.along = null;
-    this.canvas.draw(scene, delays, prefersCalm());
+    this.canvas.draw(scene, graph, delays, prefersCalm());
     const { state } = this.context;
     if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
     this.canvas.select(state.selected);
@@ -384,21 +391,23 @@ export class View {
 
   // ---- What the user does -------------------------------------------------------------------------------------
 
-  private subject(): Subject {
+  private subject(): Subject | null {
     const { selected } = this.context.state;
     const item = selected === null ? undefined : this.canvas.byKey.get(selected);
-    const graph = this.drawing?.graph;
-    if (!item || !graph) return null;
-    const root = item.role === "root" ? graph.roots.find((each) => each.id === item.root) : undefined;
-    if (root) return root.node >= 0 ? { node: root.node } : null;
-    const box = this.drawing!.folded.boxes.find((each) => each.key === item.key);
-    if (box && box.kind !== "node")
-      return {
-        title: [box.title, box.times > 1 ? `×${box.times}` : ""].join(" ").trim(),
-        nodes: box.nodes,
-        key: box.key,
-      };
-    return item.index === undefined ? null : { node: item.index };
+    if (!item || !this.drawing) return null;
+    const { graph, folded } = this.drawing;
+    const { key } = item;
+    if (item.role === "root") {
+      const node = graph.roots.find((each) => each.id === item.root)?.node ?? -1;
+      return node >= 0 ? { key, node, inside: null } : null;
+    }
+    const box = folded.boxes.find((each) => each.key === key);
+    const inside = folded.open.find((group) => group.key === box?.parent) ?? null;
+    if (box && box.kind !== "node") {
+      const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
+      return { key, inside, group: { title, nodes: box.nodes } };
+    }
+    return item.index === undefined ? null : { key, inside, node: item.index };
   }
 
   private press(item: Item, again: boolean): void {
@@ -418,7 +427,7 @@ export class View {
     this.set({ selected: key });
     const about = this.subject();
     const graph = this.drawing?.graph;
-    if (about && "node" in about && graph && !graph.ghost[about.node]) this.kernelSide.inspect(graph.uid[about.node]!);
+    if (graph && about?.node !== undefined && !graph.ghost[about.node]) this.kernelSide.inspect(graph.uid[about.node]!);
   }
 
   /** Opens a closed group, closes an open one. */

@@ -74,7 +74,7 @@ test("the box 'keep .grad' goes with the call", async () => {
 
 test("a second click while a call runs is refused with words and sends nothing", async () => {
   view = await show(tiny());
-  view.kernel.delay = 200;
+  view.kernel.delay = 60_000;
   view.button("loss.backward()").click();
   await view.settle();
   view.button("loss.backward(retain_graph=True)").click();
