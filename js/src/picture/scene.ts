@@ -346,7 +346,7 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
   const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
   const span = borderArea(whole, context);
   const border = plan.inside.border && drawBorder(plan.inside.border, cardRects, span);
-  const courses = wireCourses(context, edges, rects, placed, shift);
+  const courses = wireCourses(context, edges, withEdges(plan, rects), placed, shift);
 
   const free = new Free();
   for (const area of [...areas, ...passages(courses)]) free.add(area);
@@ -415,6 +415,14 @@ function visibleRects(plan: Plan, placed: LayoutOutput, shift: readonly [number,
       w,
       h,
     };
+  });
+}
+
+/** Wires end below the second and third edges of groups and repeats. */
+function withEdges(plan: Plan, rects: readonly Rect[]): Rect[] {
+  return rects.map((area, i) => {
+    const kind = plan.folded.boxes[i]?.kind ?? "node";
+    return kind === "node" ? area : { ...area, h: area.h + (kind === "repeat" ? 8 : 4) };
   });
 }
 

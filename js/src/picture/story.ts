@@ -1,6 +1,6 @@
 /** What a static picture says below the drawing: the first finding and its ways out, in sentences. */
 
-import { octagon, octagonOpen, text } from "./marks.ts";
+import { octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
 import type { Finding, Graph } from "./model.ts";
 import type { Item, Mark, Scene } from "./scene.ts";
@@ -23,8 +23,7 @@ export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
 
 function story(finding: Finding, width: number, measure: Measure): Item {
   const marks: Mark[] = [{ t: "path", d: `M0 0H${width - 2 * MARGIN}`, c: "band" }];
-  const sign = finding.severity === "error" ? octagon : finding.severity === "warning" ? octagonOpen : null;
-  if (sign) marks.push(...sign(8, 19, 7));
+  marks.push(...sign(finding)(8, 19, 7));
   const room = width - 2 * MARGIN - INDENT;
   let y = 24;
   const line = (words: string, c: string, x = INDENT) => {
@@ -48,6 +47,13 @@ function story(finding: Finding, width: number, measure: Measure): Item {
     }
   });
   return { key: "story", role: "note", x: 0, y: 0, w: width - 2 * MARGIN, h: y - 8, marks, label: finding.headline };
+}
+
+/** A call raised, would raise, or something piles up. */
+function sign(finding: Finding): (x: number, y: number, r: number) => Mark[] {
+  if (finding.severity === "error") return octagon;
+  if (finding.severity === "info") return () => [];
+  return finding.kind === "second_backward" || finding.kind === "inplace" ? octagonOpen : warning;
 }
 
 /** Lines of at most `room` px, broken between words. */

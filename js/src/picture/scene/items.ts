@@ -7,31 +7,25 @@ import { bowlPlace, cardMarks } from "./cardmarks.ts";
 import { BOWL, type Card, type LeafPart } from "./cards.ts";
 import type { Context } from "./context.ts";
 import { rootsOf } from "./context.ts";
+import { lazyItem } from "./lazy.ts";
 import type { Free, Rect } from "./rects.ts";
 
 export function cardItem(context: Context, card: Card, b: number, at: Rect, bowl: boolean): Item {
   const { graph } = context;
   const node = context.main[b]!;
-  const { marks, slots } = cardMarks(context, card, b, bowl);
   const single = card.box.kind === "node";
-  const roots = rootsOf(context, context.reach[b]!);
-  return {
-    key: card.box.key,
-    role: single ? "node" : "group",
-    uid: graph.uid[node]!,
-    index: node,
-    ...at,
-    marks,
+  const uid = graph.uid[node]!;
+  return lazyItem({ key: card.box.key, role: single ? "node" : "group", uid, index: node, ...at }, () => ({
+    ...cardMarks(context, card, b, bowl),
     label: single ? nodeWords(context, card, b) : groupWords(context, card, b),
     data: {
       node: single ? graph.names[graph.name[node]!]! : card.box.title,
-      uid: String(graph.uid[node]!),
+      uid: String(uid),
       state: nodeState(card.counts),
-      shared: String(roots.length > 1),
+      shared: String(rootsOf(context, context.reach[b]!).length > 1),
       ghost: String(context.ghost[b] === 1),
     },
-    slots,
-  };
+  }));
 }
 
 /** `loss` of iteration 0 and of iteration 1 need the iteration to be told apart. */
@@ -134,7 +128,8 @@ function badge(context: Context, card: Card, part: LeafPart, at: Rect, side: "ab
       : side === "right"
         ? path`M0 ${LEAF_H / 2}H${card.w - part.x}`
         : path`M${part.w} ${LEAF_H / 2}H${-part.x}`;
-  return leafItem(context, card, [part], { x: at.x + part.x, y: at.y + part.y, w: part.w, h: LEAF_H }, [
+  const area = { x: at.x + part.x, y: at.y + part.y, w: part.w, h: LEAF_H };
+  return leafItem(context, card, [part], area, () => [
     shape(line, "leafline"),
     ...leaf(0, 0, context.level === 3 ? part.text : "", part.w, part.hasGrad, gone),
   ]);
@@ -143,29 +138,23 @@ function badge(context: Context, card: Card, part: LeafPart, at: Rect, side: "ab
 function bowlOnCard(context: Context, card: Card, at: Rect): Item {
   const place = bowlPlace(context, card);
   const area = { x: at.x + place.x, y: at.y + place.y, w: BOWL, h: 8 };
-  return leafItem(context, card, card.leaves, area, [
-    bowl(
-      1,
-      1,
-      card.leaves.every((part) => part.hasGrad),
-    ),
-  ]);
+  const hasGrad = card.leaves.every((part) => part.hasGrad);
+  return leafItem(context, card, card.leaves, area, () => [bowl(1, 1, hasGrad)]);
 }
 
-function leafItem(context: Context, card: Card, parts: readonly LeafPart[], area: Rect, marks: Mark[]): Item {
+function leafItem(context: Context, card: Card, parts: readonly LeafPart[], area: Rect, marks: () => Mark[]): Item {
   const { graph } = context;
-  const nodes = parts.flatMap((part) => part.nodes);
-  const names = parts.flatMap((part) => part.names);
-  const hasGrad = parts.every((part) => part.hasGrad);
-  const type = nodes.length === 1 ? (graph.leaves.get(nodes[0]!)?.type ?? "") : "";
-  return {
-    key: `leaf${card.box.key}:${graph.uid[nodes[0]!]}`,
-    role: "leaf",
-    uid: graph.uid[nodes[0]!]!,
-    index: nodes[0]!,
-    ...area,
-    marks,
-    label: leafLabel(names, type, hasGrad),
-    data: { leaf: names.join(", "), grad: String(hasGrad) },
-  };
+  const first = parts[0]!.nodes[0]!;
+  const uid = graph.uid[first]!;
+  return lazyItem({ key: `leaf${card.box.key}:${uid}`, role: "leaf", uid, index: first, ...area }, () => {
+    const names = parts.flatMap((part) => part.names);
+    const hasGrad = parts.every((part) => part.hasGrad);
+    const alone = parts.length === 1 && parts[0]!.nodes.length === 1;
+    const type = alone ? (graph.leaves.get(first)?.type ?? "") : "";
+    return {
+      marks: marks(),
+      label: leafLabel(names, type, hasGrad),
+      data: { leaf: names.join(", "), grad: String(hasGrad) },
+    };
+  });
 }

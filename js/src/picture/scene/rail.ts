@@ -32,14 +32,27 @@ function comparePlaces(a: Place, b: Place): number {
 const isKnown = (place: Place | undefined): place is Place =>
   place !== undefined && place.line !== null && place.source !== "";
 
+/** The line that made a box; for a group of several lines the one that called them all, if there is one. */
 function placeOfBox(context: Context, b: number): Place | undefined {
-  const { graph } = context;
-  return graph.places[graph.place[context.main[b]!]!];
+  const { graph, folded } = context;
+  const place = graph.places[graph.place[context.main[b]!]!];
+  const nodes = folded.boxes[b]!.nodes;
+  if (nodes.length === 1 || !place) return place;
+  let same = true;
+  let sameOuter = place.outerLine !== null;
+  for (const node of nodes) {
+    const other = graph.places[graph.place[node]!];
+    same &&= other !== undefined && other.line === place.line && other.cell === place.cell;
+    sameOuter &&= other?.outerLine === place.outerLine && other?.outerCell === place.outerCell;
+  }
+  if (same) return place;
+  if (!sameOuter || place.outerLine === place.line) return undefined;
+  return { ...place, cell: place.outerCell, line: place.outerLine, source: place.outerSource };
 }
 
 /** Whether reading down the picture is reading down the code, and the lines are few enough to stand beside it. */
 export function railFits(context: Context): boolean {
-  if (context.options.rail === false || context.level < 2) return false;
+  if (context.options.rail === false) return false;
   const boxes = context.folded.boxes;
   let known = 0;
   const rows = new Set<string>();

@@ -14,22 +14,23 @@ export function settle(edges: readonly Edge[], placed: LayoutOutput): void {
   done.add(placed);
   const { x, rank } = placed;
   const alone = loneBoxes(edges, rank);
+  const ends = { from: endsOf(edges, "from"), to: endsOf(edges, "to") };
   for (let first = 0; first < alone.length; first++) {
     if (alone[first]! < 0) continue;
     let last = first;
     while (last + 1 < alone.length && alone[last + 1]! >= 0) last++;
     const run = alone.slice(first, last + 1);
-    const wanted = [middle(edges, x, run[run.length - 1]!, run, "to"), middle(edges, x, run[0]!, run, "from")].filter(
-      (at) => !Number.isNaN(at),
-    );
-    if (wanted.length > 0 && run.length < alone.length) {
-      const inner =
-        run[wanted.length > 1 || Number.isNaN(middle(edges, x, run[0]!, run, "from")) ? run.length - 1 : 0]!;
-      const move = wanted.reduce((sum, at) => sum + at, 0) / wanted.length - x[inner]!;
-      for (const box of run) x[box]! += move;
-    }
+    const over = middle(ends.to, x, run[run.length - 1]!, run);
+    const under = middle(ends.from, x, run[0]!, run);
+    if (!Number.isNaN(over))
+      shift(x, run, (Number.isNaN(under) ? over : (over + under) / 2) - x[run[run.length - 1]!]!);
+    else if (!Number.isNaN(under)) shift(x, run, under - x[run[0]!]!);
     first = last;
   }
+}
+
+function shift(x: Float32Array, run: readonly number[], by: number): void {
+  for (const box of run) x[box]! += by;
 }
 
 /** By row: the only box in it, if no wire passes through the row; else -1. */
@@ -42,15 +43,26 @@ function loneBoxes(edges: readonly Edge[], rank: Int32Array): number[] {
   return alone;
 }
 
-/** Mean x of the boxes at the other ends of the wires at one side of `box`, outside the run. */
-function middle(
-  edges: readonly Edge[],
-  x: Float32Array,
-  box: number,
-  run: readonly number[],
-  side: "from" | "to",
-): number {
-  const other = side === "to" ? "from" : "to";
-  const ends = edges.filter((edge) => edge[side] === box && !run.includes(edge[other])).map((edge) => x[edge[other]]!);
-  return ends.length ? (Math.min(...ends) + Math.max(...ends)) / 2 : Number.NaN;
+/** By box: the boxes at the other ends of its wires at one side. */
+function endsOf(edges: readonly Edge[], side: "from" | "to"): Map<number, number[]> {
+  const ends = new Map<number, number[]>();
+  for (const edge of edges) {
+    const list = ends.get(edge[side]);
+    const other = side === "to" ? edge.from : edge.to;
+    if (list) list.push(other);
+    else ends.set(edge[side], [other]);
+  }
+  return ends;
+}
+
+/** Middle of the boxes around one side of `box`, outside the run; NaN where there is none. */
+function middle(ends: ReadonlyMap<number, number[]>, x: Float32Array, box: number, run: readonly number[]): number {
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (const other of ends.get(box) ?? []) {
+    if (run.includes(other)) continue;
+    least = Math.min(least, x[other]!);
+    most = Math.max(most, x[other]!);
+  }
+  return least <= most ? (least + most) / 2 : Number.NaN;
 }

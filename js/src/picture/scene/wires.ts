@@ -5,6 +5,7 @@ import { arrowhead, path, wire } from "../marks.ts";
 import type { Item, Mark } from "../scene.ts";
 import type { Context, RootView } from "./context.ts";
 import { isDimmed, rootsOf } from "./context.ts";
+import { lazyItem } from "./lazy.ts";
 import type { Rect } from "./rects.ts";
 
 export interface Edge {
@@ -163,12 +164,23 @@ export function pointAt(course: Course, y: number): [number, number] {
 }
 
 export function wireItem(context: Context, course: Course, key: string): Item {
-  const { points, roots, gone } = course;
-  const xs = points.map(([x]) => x);
-  const ys = points.map(([, y]) => y);
+  const { points, roots } = course;
   const half = (roots.length * LINE_GAP) / 2 + 4;
-  const x0 = Math.min(...xs) - half;
-  const y0 = Math.min(...ys);
+  let [left, right, top, bottom] = [points[0]![0], points[0]![0], points[0]![1], points[0]![1]];
+  for (const [x, y] of points) {
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  const x = left - half;
+  const place = { key, role: "wire" as const, x, y: top, w: right + half - x, h: bottom - top };
+  const only = roots.length === 1 ? roots[0] : null;
+  return lazyItem(only ? { ...place, root: only.root.id } : place, () => ({ marks: lines(context, course, x, top) }));
+}
+
+/** One line per root, side by side, each with its arrowhead; relative to x0, y0. */
+function lines(context: Context, { points, roots, gone }: Course, x0: number, y0: number): Mark[] {
   const marks: Mark[] = [];
   const [tipX, tipY] = points[points.length - 1]!;
   const far = context.level === 0;
@@ -180,15 +192,5 @@ export function wireItem(context: Context, course: Course, key: string): Item {
     marks.push(...wire(d, far ? 1 : (view?.style ?? 1), hue, dim ? "dim" : gone ? "gone" : "", far));
     if (!far) marks.push(arrowhead(tipX + dx - x0, tipY - y0 + 0.5, hue, dim));
   });
-  const item: Item = {
-    key,
-    role: "wire",
-    x: x0,
-    y: y0,
-    w: Math.max(...xs) + half - x0,
-    h: Math.max(...ys) - y0,
-    marks,
-  };
-  if (roots.length === 1 && roots[0]) item.root = roots[0].root.id;
-  return item;
+  return marks;
 }
