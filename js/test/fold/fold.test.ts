@@ -283,6 +283,18 @@ describe("what the user opens and closes", () => {
     checkComplete(small, closed);
   });
 
+  test("of too many nodes that matter the first ones are shown", () => {
+    const functions = [...graph.kind.keys()].filter(
+      (v) => graph.kind[v] !== 1 && !/^T/.test(graph.names[graph.name[v]]),
+    );
+    const uids = functions.filter((_, i) => i % 3 === 0).map((v) => graph.uid[v]);
+    expect(uids.length).toBeGreaterThan(100);
+    const shown = fold(graph, { visible: uids });
+    expect(shown.boxes.length).toBeLessThanOrEqual(60);
+    const keys = new Set(shown.boxes.map((box) => box.key));
+    expect(uids.slice(0, 8).every((uid) => keys.has(`n${uid}`))).toBe(true);
+  });
+
   test("small graphs are shown as they are", () => {
     for (const name of ["toy8", "mlp3"] as const) {
       expect(fold(toGraph(recorded(name))).boxes.every((box) => box.kind === "node")).toBe(true);

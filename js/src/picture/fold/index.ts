@@ -87,12 +87,12 @@ function onlyOne(items: Int32Array, from: number, to: number, drawn: Uint8Array,
 /** Positions on the line of the uids that must be seen; a badge stands for nothing. */
 function wantedPositions(graph: Graph, order: Int32Array, state: FoldState): number[] {
   if (!state.visible?.length) return [];
-  const position = new Map<number, number>();
-  for (let i = 0; i < order.length; i++) position.set(order[i], i);
+  const position = new Int32Array(graph.n).fill(-1);
+  for (let i = 0; i < order.length; i++) position[order[i]] = i;
   const wanted = new Set<number>();
   for (const uid of state.visible) {
-    const at = position.get(graph.indexOf.get(uid) ?? -1);
-    if (at !== undefined) wanted.add(at);
+    const at = position[graph.indexOf.get(uid) ?? -1] ?? -1;
+    if (at >= 0) wanted.add(at);
   }
   return [...wanted];
 }

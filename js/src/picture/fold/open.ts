@@ -17,10 +17,26 @@ const STRETCHES = 16;
 const MAX_UNROLLED = 16;
 
 export function openDefault(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
-  root.state = "open";
-  if (childrenOf(line, root).length > maxBoxes && root.kind === "repeat") root.state = "reveal";
+  root.state = "reveal";
   reveal(line, root, positions, maxBoxes);
+  widen(line, root, maxBoxes);
   openAlike(line, root, maxBoxes);
+}
+
+/** Shows the siblings of what was revealed one by one where they fit, outermost first. Long repeats stay folded. */
+function widen(line: Line, root: Group, maxBoxes: number): void {
+  let ring = [root];
+  while (ring.length) {
+    const inner: Group[] = [];
+    for (const group of ring) {
+      if (group.state === "closed" || group.b - group.a === 1) continue;
+      const unrolled = group.kind !== "repeat" || childrenOf(line, group).length <= MAX_UNROLLED;
+      if (unrolled) group.state = "open";
+      if (unrolled && countShown(line, root) > maxBoxes) group.state = "reveal";
+      inner.push(...shownChildren(line, group));
+    }
+    ring = inner;
+  }
 }
 
 /** What of an open group is shown, in the order of the line. */
@@ -73,7 +89,7 @@ function stretch(line: Line, group: Group, rest: Group[]): Group {
 
 /** Opens what lies around each position just far enough to show it, until the picture is full. */
 function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
-  let boxes = shownChildren(line, root).length;
+  let boxes = countShown(line, root);
   for (const position of positions) {
     if (boxes >= maxBoxes) return;
     const path: Group[] = [];
