@@ -125,6 +125,7 @@ class Extension:
         if not self.on:
             self.tracker.start()
             self.on = True
+            self._refresh()
 
     def switch_off(self) -> None:
         """Record nothing more; what was recorded stays."""
@@ -133,6 +134,7 @@ class Extension:
             self.tracker.stop()
             for cell in self._open:
                 cell.tracked = False
+            self._refresh()
 
     def reset(self) -> None:
         """Forget calls, events and ghosts; go on with what is alive."""
@@ -143,6 +145,10 @@ class Extension:
             self.switch_on()
         if self.view is not None:
             self.view.show(self._source())
+
+    def _refresh(self) -> None:
+        if self.view is not None:
+            self.view.refresh()
 
     def trouble(self, error: BaseException) -> None:
         """A failure of our own: log it, show it in the widget, go on."""
@@ -175,11 +181,14 @@ class Extension:
         else:
             # The body of a cell magic, or code that a cell runs through IPython: part of that cell.
             number = self._open[-1].number if self._open else None
+        # Known as running before anything can fail: its end will come, whatever happens here.
+        cell = _OpenCell(info, number, tracked=False)
+        self._open.append(cell)
         self.turns.cell_begins(info, f"In[{number}]" if number is not None else "the running cell")
-        self._open.append(_OpenCell(info, number, tracked=self.on))
         if self.on:
             name = self.shell.compile.get_code_name(source, code or source, counter)
             self.tracker.begin_cell(number, source, cell_id=cell_id, filename=name, code=code, frame=frame)
+            cell.tracked = True
 
     @_quietly
     def _post_run_cell(self, result: Any) -> None:

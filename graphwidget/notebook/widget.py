@@ -178,9 +178,10 @@ class AutogradView(anywidget.AnyWidget):
             drawing = replace(drawing, snapshot=replace(drawing.snapshot, notes=notes))
         roots = self._offers.update(drawing)
         self._serial += 1
-        change = None if self._base is None else delta(drawing, self._base, self._serial, roots)
+        off = tracker is not None and not tracker.running
+        change = None if self._base is None else delta(drawing, self._base, self._serial, roots, off=off)
         if change is None or self._base is None or len(change) > len(self._base.text):
-            self._base = Base.of(drawing, self._serial, roots)
+            self._base = Base.of(drawing, self._serial, roots, off=off)
             change = ""
         self._put(self._base.text, change, drawing.busy or "")
 

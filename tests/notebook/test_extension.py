@@ -154,6 +154,21 @@ def test_our_callbacks_leave_the_users_last_error_alone(shell: Any, monkeypatch:
     assert ext.current().turns.busy is None
 
 
+def test_an_interrupt_while_a_cell_waits_for_a_click_leaves_no_cell_open(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(shell, LOAD)
+    begins = type(ext.current().turns).cell_begins
+
+    def interrupted(self: Any, *args: Any) -> None:
+        begins(self, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(ext.current().turns), "cell_begins", interrupted)
+    assert run(shell, "x = 1").success
+    assert ext.current().turns.busy is None and tracker(shell).busy is None
+
+
 def test_a_failure_of_ours_is_shown_in_the_widget(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run(shell, LOAD, "%graphwidget")
     monkeypatch.setattr(type(tracker(shell)), "begin_cell", lambda *a, **k: 1 / len(""))
@@ -163,14 +178,15 @@ def test_a_failure_of_ours_is_shown_in_the_widget(shell: Any, monkeypatch: pytes
 
 
 def test_switching_off_records_nothing_and_on_goes_on(shell: Any) -> None:
-    run(shell, LOAD, FORWARD)
-    ext.current().switch_off()
-    assert ext.current_tracker() is None
+    run(shell, LOAD, FORWARD, "%graphwidget", "%graphwidget off")
+    view = ext.current().view
+    assert ext.current_tracker() is None and '"state":"off"' in view.wire + view.delta
     run(shell, "loss.backward(retain_graph=True)")
     assert len(tracker(shell).calls) == 0
     ext.current().switch_on()
     run(shell, "loss.backward()")
-    assert [call.place.cell for call in tracker(shell).calls] == [4]
+    assert [call.place.cell for call in tracker(shell).calls] == [6]
+    assert '"state":"off"' not in view.delta
 
 
 def test_reset_forgets_what_happened_and_keeps_what_is_alive(shell: Any) -> None:

@@ -55,6 +55,13 @@ def test_text_prints_the_picture(loaded: Any, capsys: pytest.CaptureFixture[str]
     assert out.startswith("Autograd graph: 2 nodes, 1 leaf, 1 root") and "is running" not in out
 
 
+def test_svg_shows_a_static_image(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    magic(loaded, "svg")
+    assert shown[0].data.startswith("<svg") and "ExpBackward0" in shown[0].data
+
+
 def test_explain_tells_what_went_wrong(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
     magic(loaded, "explain")
     assert "Nothing is wrong" in capsys.readouterr().out

@@ -54,6 +54,7 @@ class FakeTracker:
     def __init__(self) -> None:
         self.callbacks: list[Callable[[Event], None]] = []
         self.busy: str | None = None
+        self.running = True
         self.problems: list[str] = []
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
