@@ -1,0 +1,185 @@
+"""Observing changes nothing: each program is run with and without the tracker, and must not be able to tell."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import warnings
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from graphwidget.analysis.engine import forecast
+from graphwidget.capture.tracker import Tracker
+
+MODELS = {
+    "mlp": "net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 1))\nx = torch.randn(5, 4)",
+    "conv": "net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Flatten(), nn.LazyLinear(1))\n"
+    "x = torch.randn(2, 1, 6, 6)\nnet(x)",
+    "transformer": "net = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1)\nx = torch.randn(3, 2, 8)",
+    "checkpointed": "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 1)\n"
+    "    def forward(self, x):\n        return self.b(checkpoint(self.a, x, use_reentrant=False))\nnet = Net()\nx = torch.randn(3, 4, requires_grad=True)",
+}
+TRAIN = """
+opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+for step in range(20):
+    opt.zero_grad()
+    out = net(x)
+    loss = out.pow(2).mean()
+    loss.backward(retain_graph=step % 3 == 0)
+    opt.step()
+"""
+
+
+def run(cells: list[str], tracked: bool) -> dict[str, object]:
+    """Run cells with a fixed seed; with the tracker on, everything that it offers is used in between."""
+    torch.manual_seed(0)
+    namespace: dict[str, object] = {
+        "torch": torch, "nn": nn, "checkpoint": checkpoint, "weakref": weakref, "gc": gc, "copy": copy, "pickle": pickle,
+    }  # fmt: skip
+    tracker = Tracker(lambda: namespace, forecaster=forecast)
+    if tracked:
+        tracker.start()
+    for number, source in enumerate(cells, 1):
+        if tracked:
+            tracker.begin_cell(number, source, filename=f"<cell {number}>")
+        exec(compile(source, f"<cell {number}>", "exec"), namespace)
+        if tracked:
+            tracker.end_cell()
+            tracker.drawing()
+            tracker.record()
+    if tracked:
+        tracker.stop()
+        assert list(tracker.problems) == []
+    return namespace
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_training_is_bit_identical(model: str) -> None:
+    results = []
+    for tracked in (False, True):
+        namespace = run([MODELS[model], TRAIN], tracked)
+        net, loss = namespace["net"], namespace["loss"]
+        assert isinstance(net, nn.Module) and isinstance(loss, torch.Tensor)
+        state = [*net.state_dict().values(), *(p.grad for p in net.parameters()), loss.detach(), torch.get_rng_state()]
+        versions = [p._version for p in net.parameters()]
+        results.append((state, versions))
+    (plain, plain_versions), (watched, watched_versions) = results
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+    assert plain_versions == watched_versions
+
+
+LIFETIMES = """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        global ctx_ref
+        ctx_ref = weakref.ref(ctx)
+        return t * t
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+x = torch.ones(3, requires_grad=True)
+h = net(x)
+loss = Square.apply(h).sum()
+refs = {"h": weakref.ref(h), "loss": weakref.ref(loss), "net": weakref.ref(net), "weight": weakref.ref(net[0].weight), "ctx": ctx_ref}
+loss.backward()
+"""
+
+
+def test_objects_die_when_they_would_have_died() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        lives = []
+        for tracked in (False, True):
+            look = "seen.append({name: ref() is not None for name, ref in refs.items()})"
+            drops = [f"del {name}\n{look}" for name in ("h", "loss", "net")]
+            namespace = run([LIFETIMES, "seen = []", *drops], tracked)
+            lives.append(namespace["seen"])
+        assert lives[0] == lives[1]
+        assert lives[1][-1] == {"h": False, "loss": False, "net": False, "weight": False, "ctx": False}
+    finally:
+        gc.enable()
+
+
+def test_locals_of_a_function_die_with_it() -> None:
+    body = (
+        "refs = []\ndef step():\n    x = torch.ones(3, requires_grad=True)\n    y = x.exp()\n    refs.append(weakref.ref(y))\n"
+        "    loss = y.sum()\n    loss.backward()\n    del y, loss\n    refs.append(refs[0]() is None)\n"
+        "step()\nafter = refs[0]() is None"
+    )
+    for tracked in (False, True):
+        namespace = run([body], tracked)
+        assert namespace["after"] is True and namespace["refs"][1] is True  # type: ignore[index]
+
+
+def test_hooks_and_recomputation_run_as_often_as_without() -> None:
+    source = """
+counts = dict(pack=0, unpack=0, forward=0)
+def pack(t):
+    counts["pack"] += 1
+    return t
+def unpack(t):
+    counts["unpack"] += 1
+    return t
+def block(t):
+    counts["forward"] += 1
+    return t.exp().tanh()
+x = torch.ones(3, requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+    y = (x * x).sin()
+loss = checkpoint(block, y, use_reentrant=False).sum()
+loss.backward(retain_graph=True)
+loss.backward()
+"""
+    plain, watched = run([source], False)["counts"], run([source], True)["counts"]
+    assert plain == watched and plain["unpack"] > 0  # type: ignore[index]
+
+
+def test_tensors_get_no_attribute_and_can_be_copied_and_pickled() -> None:
+    namespace = run(["x = torch.ones(3, requires_grad=True)\ny = x.exp()\ny.sum().backward()", "z = copy.deepcopy(x)"], True)
+    x, y = namespace["x"], namespace["y"]
+    assert vars(x) == {} and vars(y) == {}
+    assert torch.equal(pickle.loads(pickle.dumps(x)), namespace["z"])  # type: ignore[arg-type]
+
+
+def test_nothing_warns() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(["x = torch.ones(3, requires_grad=True)\ny = x.exp()\nloss = y.sum()\nloss.backward()", "y.detach()"], True)
+
+
+def test_the_users_error_is_the_users_error() -> None:
+    source = "x = torch.ones(3, requires_grad=True)\ny = x.exp().sum()\ny.backward()\ntry:\n    y.backward()\nexcept RuntimeError as e:\n    text, cause = str(e), e.__cause__ or e.__context__"
+    plain, watched = run([source], False), run([source], True)
+    assert (plain["text"], plain["cause"]) == (watched["text"], watched["cause"])
+
+
+def test_sequence_numbers_are_those_of_a_run_without_us() -> None:
+    source = "numbers = []\nfor i in range(30):\n    x = torch.ones(3, requires_grad=True)\n    y = (x * x).exp()\n    numbers.append(y.grad_fn._sequence_nr())\n    y.sum().backward()"
+    gaps = []
+    for tracked in (False, True):
+        numbers = run([source], tracked)["numbers"]
+        assert isinstance(numbers, list)
+        gaps.append([b - a for a, b in zip(numbers, numbers[1:])])
+    assert gaps[0] == gaps[1]
+
+
+def test_compiled_code_is_left_alone() -> None:
+    source = """
+net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+compiled = torch.compile(net, backend="aot_eager", fullgraph=True)
+x = torch.ones(2, 3)
+loss = compiled(x).sum()
+loss.backward()
+"""
+    results = [run([source], tracked)["net"] for tracked in (False, True)]
+    grads = [[p.grad for p in net.parameters()] for net in results]  # type: ignore[attr-defined]
+    assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
