@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from graphwidget.capture.forecasting import forecast
+from graphwidget.forecasting import forecast
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
 

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from graphwidget.capture.forecasting import forecast
+from graphwidget.forecasting import forecast
 from graphwidget.model import Kind, Node
 from tests.fuzz.watching import watching
 
