@@ -109,12 +109,15 @@ class Rules:
 
     def _accumulate(self, node: int, arrived: int) -> Stop | None:
         leaf = self.snapshot.leaves.get(node)
-        if arrived == UNDEFINED or leaf is None:
+        if leaf is None:
             return None
-        if not leaf.is_leaf:
-            if arrived == MAYBE:
-                return Stop(None, "whether a gradient reaches a tensor that is no leaf any more depends on Python code")
+        doubt = self.facts(node).effect
+        if doubt:
+            return Stop(None, f"the leaf {leaf.paths[0] if leaf.paths else 'of a node'} {doubt}")
+        if not leaf.is_leaf:  # asked before the gradient is looked at: an undefined one raises as well
             return Stop("leaf_interior", "the leaf was changed in place and is no leaf any more")
+        if arrived == UNDEFINED:
+            return None
         if leaf.requires_grad and leaf.has_grad and not self.create_graph and leaf.grad_storage >= 0:
             surely = self._grads_written.get(leaf.grad_storage, False) or arrived == DEFINED
             self._grads_written[leaf.grad_storage] = surely
@@ -228,8 +231,9 @@ class Rules:
             stop = self._written(storage, slot)
             if stop:
                 return stop
-        if facts.argument_state == "frozen":
-            return Stop(None, "an argument of its checkpoint may need no gradient any more", slot)
+        if facts.argument_state in ("frozen", "unknown"):
+            what = "need no gradient any more" if facts.argument_state == "frozen" else "have been modified in place"
+            return Stop(None, f"an argument of its checkpoint may {what}", slot)
         if facts.effect:
             return Stop(None, f"the checkpointed function {facts.effect}", slot)
         if not facts.unpack_plain:

@@ -60,6 +60,10 @@ class Facts:
         for key, hook in ti.hooks_of(tensor).items():
             found[key] = read_function(hook)
 
+    def doubt_leaf(self, index: int) -> None:
+        """A leaf that is a view whose base was modified since: only rebuilding its history would tell what it is."""
+        self._of(index)["effect"] = "may be no leaf any more"
+
     def read(
         self,
         nodes: Sequence[Any],
@@ -165,7 +169,9 @@ class Facts:
             entry["argument_state"] = "frozen"
         for argument in () if nested else arguments:  # a re-entrant one's arguments are slots of the node
             if argument.unpack_hook is None and argument.data is not None:
-                state = ti.state_of_argument(argument)
+                # Unpacking may rebuild a view's history: not unless the engine is about to do the same.
+                doubtful = ti.maybe_stale_view(argument.data) and not self.columns.settle
+                state = "unknown" if doubtful else ti.state_of_argument(argument)
                 if state != "ok":
                     entry["argument_state"] = state
                     break

@@ -248,7 +248,7 @@ class _Reader:
     def _leaf(self, variable: Any) -> Leaf:
         paths = tuple(sorted(self.paths.get(id(variable), ()), key=lambda path: (len(path), path)))
         try:
-            is_leaf, gradient = ti.leaf_and_grad(variable)
+            is_leaf, gradient = ti.leaf_and_grad(variable, asked=self.columns.settle)
             return Leaf(
                 paths=paths,
                 shape=ti.shape_of(variable),
@@ -270,6 +270,9 @@ class _Reader:
         )
         for tensor, at in self._named_nodes():
             reading.count_hooks(at, tensor)
+        for at, variable in self.variables.items():
+            if not self.columns.settle and ti.maybe_no_leaf(variable):
+                reading.doubt_leaf(at)
         self.facts = reading.read(self.nodes, self.kinds, self.numbers, self.uids, self.edge_start, self.edge_to)
 
     def _named_nodes(self) -> Iterable[tuple[Any, int]]:

@@ -196,12 +196,24 @@ def as_edge(obj: Any) -> tuple[Any, int] | None:
     return None
 
 
-def leaf_and_grad(variable: Any) -> tuple[bool, Any]:
-    """(is it still a leaf, its `.grad`) of the tensor behind an AccumulateGrad node. Warns about nothing."""
-    if is_view(variable) and version_of(variable) > 0:
-        origin = base(variable)
-        if origin is not None and requires_grad(origin):  # reading `is_leaf` could rebuild its history
-            return True, None
+def maybe_no_leaf(variable: Any) -> bool:
+    """Whether only rebuilding the history of a leaf would tell if it still is one.
+
+    So it is for a view of a tensor with history that was modified since.
+    """
+    if not is_view(variable) or version_of(variable) <= 0:
+        return False
+    origin = base(variable)
+    return origin is not None and requires_grad(origin)
+
+
+def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:
+    """(is it still a leaf, its `.grad`) of the tensor behind an AccumulateGrad node. Warns about nothing.
+
+    Unless `asked`, a view whose history looking might rebuild counts as the leaf that it was.
+    """
+    if not asked and maybe_no_leaf(variable):
+        return True, None
     if not is_leaf(variable):
         return False, None  # `.grad` of a non-leaf warns
     return True, grad(variable)

@@ -205,6 +205,18 @@ def test_a_leaf_that_became_an_inner_tensor_raises_and_one_that_was_frozen_is_sk
     assert told.ok is True and told.reaches == ()
 
 
+def test_a_leaf_that_became_an_inner_tensor_raises_even_without_a_gradient():
+    returns_none = NodeFacts(plain=True, reads_saved=False, returns=(False,))
+    shot = graph(N("fn", "w", kind=CUSTOM, facts=returns_none), leaf("w", is_leaf=False))
+    assert forecast(shot, [ref(shot, "fn")]).reason == "leaf_interior"
+
+
+def test_a_leaf_of_which_nobody_can_say_whether_it_still_is_one_is_unknown():
+    shot = graph(N("mul", "w"), leaf("w"))
+    shot.facts[1] = NodeFacts(effect="may be no leaf any more")
+    assert forecast(shot, [ref(shot, "mul")]).ok is None
+
+
 def test_adding_to_a_grad_that_a_later_node_saved_makes_that_node_fail():
     grad = (Storage(0, 4),)
     shot = graph(
@@ -323,7 +335,8 @@ def checkpointed(state, **more):
 
 
 @pytest.mark.parametrize(
-    ("state", "word"), [("ok", "ok"), ("inplace", "inplace"), ("detached", "detached"), ("frozen", "unknown")]
+    ("state", "word"),
+    [("ok", "ok"), ("inplace", "inplace"), ("detached", "detached"), ("frozen", "unknown"), ("unknown", "unknown")],
 )
 def test_a_checkpoint_looks_at_its_arguments(state, word):
     assert forecast(checkpointed(state), [TensorRef(0)]).word == word
