@@ -66,7 +66,7 @@ export function renderSvg(scene: Scene, options: SvgOptions = {}): string {
     `.graphwidget-picture{${variables(theme === "dark" ? "dark" : "light")};--g-font-ui:${FONTS.ui};--g-font-mono:${FONTS.mono}}` +
     (theme === "auto" ? `@media(prefers-color-scheme:dark){.graphwidget-picture{${variables("dark")}}}` : "") +
     sheet(".graphwidget-picture", usedClasses(scene)) +
-    ".graphwidget-picture text{white-space:pre}.g-background{fill:var(--g-bg)}";
+    ".g-background{fill:var(--g-bg)}";
   const background =
     options.background === false
       ? ""

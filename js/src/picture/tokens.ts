@@ -59,7 +59,6 @@ export interface Style {
   dash?: readonly number[];
   cap?: "round" | "butt";
   join?: "round";
-  opacity?: number;
   font?: "ui" | "mono";
   size?: number;
   weight?: 400 | 600 | 700;
@@ -108,7 +107,6 @@ export const STYLES = {
   band: line("rule", 1),
 
   // Cards.
-  nodebg: { fill: "node" },
   node: { fill: "node", stroke: "nodeb", width: 1.1 },
   stack: { fill: "node", stroke: "nodeb", width: 1.1 },
   ghost: { fill: "none", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
@@ -134,7 +132,6 @@ export const STYLES = {
   none: line("ink3", 1.4, { cap: "round" }),
   unknown: line("ink3", 1.2, { dash: [1, 1.6] }),
   will: line("slot", 1.2, { dash: [2.2, 1.5] }),
-  partly: line("slot", 1.2),
 
   // Leaves, flags, tags.
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },
@@ -241,8 +238,7 @@ function declarations(style: Style): string {
   if (style.dash) out.push(`stroke-dasharray:${style.dash.join(" ")}`);
   if (style.cap) out.push(`stroke-linecap:${style.cap}`);
   if (style.join) out.push(`stroke-linejoin:${style.join}`);
-  if (style.opacity !== undefined) out.push(`opacity:${style.opacity}`);
-  if (style.font) out.push(`font-family:var(--g-font-${style.font})`);
+  if (style.font) out.push(`font-family:var(--g-font-${style.font})`, "white-space:pre");
   if (style.size) out.push(`font-size:${style.size}px`);
   if (style.weight) out.push(`font-weight:${style.weight}`);
   return out.join(";");
