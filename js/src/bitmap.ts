@@ -13,6 +13,8 @@ const CELL = 512;
 /** Part of the view that the bitmap is larger on each side. */
 const SPARE = 0.4;
 const REST_MS = 70;
+/** Smaller text than this many px is left out. */
+const LEAST_TEXT = 7;
 /** Below this scale a card is a bar that shows its state only. */
 const BAR_SCALE = 0.3;
 const STATE_TOKEN: Record<string, Token> = {
@@ -264,6 +266,7 @@ export class Bitmap {
   }
 
   private text(context: CanvasRenderingContext2D, mark: Mark & { t: "text" }): void {
+    if ((styleOf(mark.c).size ?? 12) * (this.camera?.scale ?? 1) < LEAST_TEXT) return;
     context.save();
     context.translate(mark.x, mark.y);
     if (mark.turned) context.rotate(-Math.PI / 2);

@@ -16,6 +16,7 @@ import { type Box, FULL, gestures, NEARLY, READABLE, Viewport } from "./viewport
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
 const MOST_ITEMS = 1500;
+const MOST_RINGS = 400;
 const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root"];
 
 export interface CanvasEvents {
@@ -58,7 +59,9 @@ export class Canvas {
   private readonly events: CanvasEvents;
   private tabStop: string | null = null;
   private selected: string | null = null;
-  private big = false;
+  /** Whether the scene is drawn as a bitmap. */
+  big = false;
+  private hitKeys: readonly string[] = [];
   private started = false;
   private frame = 0;
 
@@ -200,6 +203,7 @@ export class Canvas {
     }
     const animate = !calm && !first && !this.big;
     this.world.classList.toggle("gw-moves", animate);
+    this.hitKeys = [];
     this.bitmap.load(this.big ? scene : null, graph);
     this.patch(this.big ? this.pinned() : scene.items, animate ? delays : null, animate);
     this.minimap.load(scene, this.content());
@@ -313,6 +317,12 @@ export class Canvas {
     this.ring();
   }
 
+  /** In a bitmap, hits are ringed without drawing the scene anew. */
+  ringHits(uids: readonly number[]): void {
+    this.hitKeys = uids.slice(0, MOST_RINGS).map((uid) => `n${uid}`);
+    this.ring();
+  }
+
   /** Outlines around the selected card and, while the keyboard is here, around the focused one. */
   private ring(): void {
     const out: SVGElement[] = [];
@@ -330,6 +340,7 @@ export class Canvas {
           }),
         );
     };
+    for (const key of this.hitKeys) around(key, 3, "gw-selring");
     around(this.selected, 1.5, "gw-selring");
     const active = this.activeKey();
     if (active !== null && this.drawn.get(active)?.g.matches(":focus-visible")) around(active, 4, "g-focus");

@@ -184,7 +184,7 @@ export class View {
     const before = shown(state);
     const changes = (name: keyof State) => name in patch && patch[name] !== state[name];
     const structure = (["opened", "closed", "show", "spot"] as const).some(changes);
-    const look = (["preview", "highlight", "search", "selected"] as const).some(changes);
+    const look = (["preview", "highlight", "search"] as const).some(changes);
     Object.assign(state, patch);
     if (shown(state) !== before && state.now === patch.now) state.kept = new Map();
     this.schedule(structure || shown(state) !== before ? "graph" : look ? "look" : "parts");
@@ -222,6 +222,8 @@ export class View {
       if (!drawing || this.signal.aborted) return; // a newer picture is on its way
       this.drawing = drawing;
       this.show(this.delays(before?.graph ?? null, graph));
+    } else if (this.drawing && what === "look" && this.canvas.big) {
+      this.canvas.ringHits(this.hits());
     } else if (this.drawing && what === "look") {
       this.drawing = this.pipeline.again(this.drawing, this.options());
       this.show(null);
@@ -277,13 +279,13 @@ export class View {
   }
 
   private options(): SceneOptions {
-    const { preview, highlight, search, spot, past } = this.context.state;
+    const { preview, highlight, search, past } = this.context.state;
     const width = this.canvas.viewport.width;
     const forecast = preview?.forecasts?.[preview.mode];
-    const hits = search?.hits.length ? search.hits : spot && spot.length > 1 ? spot : null;
+    const hits = this.hits();
     return {
       measure: this.measure,
-      scale: [0.2, 0.4, 0.6, 1][this.level],
+      scale: this.canvas.big ? 1 : [0.2, 0.4, 0.6, 1][this.level],
       compact: this.dense || this.root.dataset.width === "compact",
       buttons: past === null,
       rail: width >= 420 ? undefined : false,
@@ -295,10 +297,17 @@ export class View {
             root: preview!.root.id,
           }
         : null,
-      hits: hits ? new Set(hits) : null,
+      hits: hits.length ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,
     };
+  }
+
+  /** What stands out: the hits of a search, else the nodes that a finding asked for. */
+  private hits(): readonly number[] {
+    const { search, spot } = this.context.state;
+    if (search?.hits.length) return search.hits;
+    return spot && spot.length > 1 ? spot : [];
   }
 
   /** Slots empty in the engine's order: uid -> milliseconds, for calls that the last picture did not know. */
@@ -383,7 +392,8 @@ export class View {
     this.bars.place();
     const scale = this.canvas.viewport.scale;
     const level = scale >= 0.79 ? 3 : scale >= 0.55 ? 2 : scale >= 0.3 ? 1 : 0;
-    if (level !== this.level) {
+    // A bitmap picks its own level of detail: making a large scene anew would take seconds.
+    if (level !== this.level && !this.canvas.big) {
       this.level = level;
       this.schedule("look");
     }
