@@ -22,6 +22,7 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import FrameType
@@ -29,6 +30,7 @@ from typing import Any
 
 import torch
 
+from graphwidget.capture import inplace
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.deep import make_safe_to_drop
 from graphwidget.capture.freed import Freed
@@ -79,7 +81,7 @@ class _Model:
 
 @dataclass(slots=True)
 class _Pending:
-    """A call between its two ends. Plain data: nothing of the user's is held."""
+    """A call between its two ends. Plain data; only `writes` holds nodes, until the engine is done."""
 
     n: int
     spot: tuple[int, int, int] | None
@@ -100,6 +102,7 @@ class _Pending:
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
+    writes: list[Any] = field(default_factory=list)  # in-place writes into views: only hooks tell whether they ran
 
 
 class CallLog:
@@ -183,7 +186,8 @@ class CallLog:
                 return original(outputs, *args, **kwargs)
             with ti.nested():
                 try:
-                    result = original(outputs, *args, **kwargs)
+                    with inplace.releasing(pending.writes, pending.keep) if pending.writes else nullcontext():
+                        result = original(outputs, *args, **kwargs)
                 except BaseException as error:
                     self._quietly(self._after, pending, outputs, args, error)
                     raise
@@ -271,11 +275,14 @@ class CallLog:
                 pending.model, pending.walked = before[1], False
                 return
         nodes, numbers = survey(outputs)
+        types = tuple(map(type, nodes))
+        if any(cls.__name__ == "CopySlices" for cls in set(types)):
+            pending.writes = [node for node in nodes if type(node).__name__ == "CopySlices"]
         own = [number for number in numbers if number != ti.NO_SEQUENCE]
         pending.highest = max(own, default=-1)
         distances = [pending.highest - number for number in own]
         shape = (key, pending.api, pending.keep, pending.create, pending.has_inputs, tuple(distances))
-        pending.shape = hash((shape, tuple(map(type, nodes))))
+        pending.shape = hash((shape, types))
         fresh = bool(own) and min(own) > self.freed.newest
         model = self._models.get((pending.shape, len(nodes)))
         if fresh and model is not None and seen > DETAILED and seen % SAMPLE:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -229,13 +229,14 @@ _local = threading.local()
 
 
 @contextmanager
-def releasing(nodes: Iterable[Any], retain_graph: bool) -> Iterator[None]:
+def releasing(nodes: list[Any], retain_graph: bool) -> Iterator[None]:
     """Around a call of the engine: note which of these CopySlices nodes it releases, also if it raises.
 
     Parameters
     ----------
     nodes
-        The CopySlices nodes that the call may reach. Each gets a hook for the duration of the call.
+        The CopySlices nodes that the call may reach. Each gets a hook for the duration of the call; the list is
+        empty afterwards.
     """
     ran: list[Any] = []
     token = object()
@@ -257,7 +258,13 @@ def releasing(nodes: Iterable[Any], retain_graph: bool) -> Iterator[None]:
         for handle in handles:
             handle.remove()
         if not retain_graph:
-            for node in ran:
-                note = internals.memory_of_node(node).setdefault(_WRITE, Write())
-                note.released = True
-                note.operands = None if note.operands is None else ()
+            _mark_released(ran)
+        for held in (nodes, ran, handles):  # a traceback may keep this frame
+            held.clear()
+
+
+def _mark_released(nodes: list[Any]) -> None:
+    for node in nodes:
+        note = internals.memory_of_node(node).setdefault(_WRITE, Write())
+        note.released = True
+        note.operands = None if note.operands is None else ()
