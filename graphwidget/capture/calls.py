@@ -59,6 +59,7 @@ __all__ = ["CallLog", "Forecaster"]
 Forecaster = Callable[..., Forecast]
 
 DETAILED = 16  # calls of one line that are looked at in full, however alike they are
+AT_LEAST = 6  # the same, once that has taken too large a share of the time
 SAMPLE = 64  # after that every so many
 SHARE = 0.04  # of the time, for walking graphs before calls, after that
 LIKE = "not walked: as many nodes were made since the last call at this line as before call {n}"
@@ -269,7 +270,9 @@ class CallLog:
         key = None if pending.spot is None else pending.spot[:2]
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         self._glance(pending, key, outputs)
-        if seen > DETAILED and seen % SAMPLE and self._spent > SHARE * (perf_counter() - self._since):
+        dear = self._spent > SHARE * (perf_counter() - self._since)
+        familiar = seen % SAMPLE and seen > (AT_LEAST if dear else DETAILED)
+        if familiar and dear and seen > DETAILED:
             before = self._lines.get(key)
             if before is not None and before[0] == pending.glance:
                 pending.model, pending.walked = before[1], False
@@ -285,7 +288,7 @@ class CallLog:
         pending.shape = hash((shape, types))
         fresh = bool(own) and min(own) > self.freed.newest
         model = self._models.get((pending.shape, len(nodes)))
-        if fresh and model is not None and seen > DETAILED and seen % SAMPLE:
+        if fresh and model is not None and familiar:
             pending.model = model
             self._lines[key] = (pending.glance, model)
             return
@@ -392,7 +395,8 @@ class CallLog:
         later = None
         if not agreed:
             later = self._take(outputs, args, None)
-        executed = executed_nodes(before, forecast if agreed else None, later, error is None and not pending.has_inputs)
+        everything = error is None and not pending.has_inputs
+        executed = executed_nodes(before, forecast if agreed else None, later, everything)
         if error is not None and agreed and text is not None and executed and not pending.keep:
             later = self._take(outputs, args, None)
             if not same_freed(before, later, executed):

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
+from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.ranges import Ranges
 from graphwidget.model import ModuleCall
 
@@ -79,6 +80,7 @@ class ModuleTracer:
         self._since, self._calls = perf_counter(), 0
         self.rested = False  # whether the hooks were taken out because they cost too much
         self._handles: list[Any] = []
+        self._undo: Callable[[], None] = lambda: None
         # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
         # Replaced by who traces; `is_own` tells code that stands in a cell.
         self.pause: Callable[[], Any] = lambda: None
@@ -93,11 +95,13 @@ class ModuleTracer:
                 hooks.register_module_forward_pre_hook(self._before),
                 hooks.register_module_forward_hook(self._after, always_call=True),
             ]
+            self._undo = ti.unmentioned(self._handles)
 
     def stop(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._undo()
 
     def _state(self) -> _ThreadState:
         try:

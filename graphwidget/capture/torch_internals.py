@@ -41,6 +41,7 @@ __all__ = [
     "sequence_nr",
     "slot_names",
     "storage_of",
+    "unmentioned",
     "unwrap_engine",
     "wrap_engine",
 ]
@@ -568,6 +569,31 @@ def nested() -> Iterator[bool]:
         yield depth > 0
     finally:
         _local.depth = depth
+
+
+def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
+    """Keep `torch.compile` from warning about global module hooks if these are the only ones.
+
+    It warns that hooks run once more for the module it makes; ours do not mind. Returns what undoes this.
+    """
+    home = torch.nn.modules.module
+    original = getattr(home, "_has_any_global_hook", None)
+    if original is None:
+        return lambda: None
+    own = {handle.id for handle in handles}
+    called = ("_global_forward", "_global_backward")
+    tables = [value for name, value in vars(home).items() if name.startswith(called) and isinstance(value, dict)]
+
+    def has_any_other_hook() -> bool:
+        return any(key not in own for table in tables for key in table)
+
+    home._has_any_global_hook = has_any_other_hook
+
+    def undo() -> None:
+        if home._has_any_global_hook is has_any_other_hook:
+            home._has_any_global_hook = original
+
+    return undo
 
 
 def in_backward() -> bool:

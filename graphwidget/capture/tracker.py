@@ -388,7 +388,7 @@ class Tracker:
             )
 
     def _graphs_that_matter(self, live: Snapshot) -> list[Snapshot]:
-        """If the last call failed, its graph and that of the call that freed what it needed; else its graph if it died."""
+        """Of a last call that failed: its graph and that of the call that freed it. Else: its graph, if it has died."""
         calls = self.history.calls
         last = next(reversed(calls.values()), None)
         if last is None:

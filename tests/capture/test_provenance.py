@@ -264,12 +264,15 @@ def test_a_tracer_that_is_there_already_goes_on_working(cells: Cells) -> None:
 def test_stopping_restores_tracers_and_hooks() -> None:
     from torch.nn.modules import module
 
-    before = (sys.gettrace(), threading.gettrace(), len(module._global_forward_hooks))
+    def state() -> tuple[object, ...]:
+        return sys.gettrace(), threading.gettrace(), len(module._global_forward_hooks), module._has_any_global_hook
+
+    before = state()
     cells = Cells()
     cells.run("x = 1")
     cells.provenance.begin_cell(9, "y = 1", filename="<cell 9>")
     cells.stop()
-    assert (sys.gettrace(), threading.gettrace(), len(module._global_forward_hooks)) == before
+    assert state() == before
 
 
 def test_a_million_stretches_stay_within_the_limit() -> None:

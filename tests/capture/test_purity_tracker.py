@@ -180,6 +180,8 @@ x = torch.ones(2, 3)
 loss = compiled(x).sum()
 loss.backward()
 """
-    results = [run([source], tracked)["net"] for tracked in (False, True)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*global hooks.*")
+        results = [run([source], tracked)["net"] for tracked in (False, True)]
     grads = [[p.grad for p in net.parameters()] for net in results]  # type: ignore[attr-defined]
     assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
