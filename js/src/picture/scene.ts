@@ -8,7 +8,7 @@
  *     const scene = buildScene(plan, placed);                       // what is drawn
  */
 
-import type { Folded } from "./fold/index.ts";
+import type { Box, Folded } from "./fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "./layout/index.ts";
 import type { Measure } from "./measure.ts";
 import type { Graph } from "./model.ts";
@@ -27,7 +27,7 @@ import { type Context, makeContext, type RootView } from "./scene/context.ts";
 import { cardItem, leafBadges } from "./scene/items.ts";
 import { RAIL_WIDTH, railFits, railItems } from "./scene/rail.ts";
 import { Free, type Rect, unite } from "./scene/rects.ts";
-import { drawFlag, type Flag, makeFlag } from "./scene/roots.ts";
+import { drawFlag, type Flag, makeFlags } from "./scene/roots.ts";
 import { settle } from "./scene/settle.ts";
 import { octagonItems, orderNote, placeTag, type TagText, tagText } from "./scene/tags.ts";
 import { type Course, type Edge, passages, wireCourses, wireItem } from "./scene/wires.ts";
@@ -200,7 +200,7 @@ export function planScene(graph: Graph, folded: Folded, options: SceneOptions): 
   const rail = railFits(context);
   const cards = folded.boxes.map((_box, b) => makeCard(context, b, !rail));
   const tags = folded.boxes.map((_box, b) => tagText(context, b));
-  const flags = context.roots.map((view) => makeFlag(context, view));
+  const flags = makeFlags(context);
   const border = findBorder(context);
   const n = cards.length + flags.length;
   const plan: Plan = {
@@ -217,7 +217,7 @@ export function planScene(graph: Graph, folded: Folded, options: SceneOptions): 
       tags,
       top: new Float32Array(n),
       fresh: false,
-      edges: edgesOf(context),
+      edges: edgesOf(context, flags),
       border,
       rail,
     },
@@ -251,7 +251,7 @@ function rowRoom(
     const hangs = tag && (tag.carrier || context.below[b]!.length > 0);
     const bottom = tag?.carrier && border?.old.includes(b) ? borderRoom : hangs ? TAG_ROOM : 0;
     rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top);
-    rows[depth].bottom = Math.max(rows[depth].bottom, bottom);
+    rows[depth].bottom = Math.max(rows[depth].bottom, bottom + lowerEdges(cards[b]!.box.kind));
     return rows[depth];
   });
 }
@@ -272,13 +272,13 @@ function depths(context: Context): number[] {
   return depth;
 }
 
-function edgesOf(context: Context): Edge[] {
-  const { folded, roots } = context;
+function edgesOf(context: Context, flags: readonly Flag[]): Edge[] {
+  const { folded } = context;
   const edges: Edge[] = [];
   for (let e = 0; e + 1 < folded.edges.length; e += 2) {
     edges.push({ from: folded.edges[e]!, to: folded.edges[e + 1]!, flag: null });
   }
-  roots.forEach((view, f) => {
+  flags.forEach(({ view }, f) => {
     const box = folded.boxOf[view.root.node]!;
     if (box >= 0) edges.push({ from: folded.boxes.length + f, to: box, flag: view });
   });
@@ -377,7 +377,7 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
     items.push(...drawFlag(context, flag, at.x + at.w / 2, at.y));
   });
   items.push(...otherTags, ...carriers, ...signs(context, cardRects, whole, free));
-  return extent(items, whole, rail ? placed.left : whole.x - MARGIN);
+  return extent(items, whole, placed.left);
 }
 
 /** Carriers come first: their place is where the story is. */
@@ -418,11 +418,16 @@ function visibleRects(plan: Plan, placed: LayoutOutput, shift: readonly [number,
   });
 }
 
+/** How far the second and third edges of groups and repeats stand out below. */
+function lowerEdges(kind: Box["kind"]): number {
+  return kind === "node" ? 0 : kind === "repeat" ? 8 : 4;
+}
+
 /** Wires end below the second and third edges of groups and repeats. */
 function withEdges(plan: Plan, rects: readonly Rect[]): Rect[] {
   return rects.map((area, i) => {
     const kind = plan.folded.boxes[i]?.kind ?? "node";
-    return kind === "node" ? area : { ...area, h: area.h + (kind === "repeat" ? 8 : 4) };
+    return { ...area, h: area.h + lowerEdges(kind) };
   });
 }
 

@@ -238,6 +238,30 @@ describe("states of saved tensors", () => {
   });
 });
 
+describe("folded groups", () => {
+  const folded = { fold: { maxBoxes: 4, visible: [] }, buttons: true };
+
+  it("roots inside one repeat share a flag, and no hull calls them shared", () => {
+    const scene = sceneOfFixture("leak", folded);
+    const flags = scene.items.filter(({ role }) => role === "root");
+    expect(flags.map((flag) => texts(flag)[0])).toEqual(["history[0]", "history[1] … history[7]"]);
+    expect(scene.items.filter(({ role }) => role === "hull")).toEqual([]);
+  });
+
+  it("a repeat says how often, a group what it holds", () => {
+    const scene = sceneOfFixture("leak", folded);
+    const groups = scene.items.filter(({ role }) => role === "group");
+    expect(groups.flatMap(texts)).toEqual(expect.arrayContaining(["×7", "4 held", "28 held"]));
+    for (const group of groups) expect(group.data?.state).toBe("held");
+  });
+
+  it("what would raise inside a group is marked on it", () => {
+    const scene = sceneOfFixture("stale", folded);
+    expect(byKey(scene, "x30").role).toBe("octagon");
+    expect(scene.items.find(({ role }) => role === "group")?.label).toContain("would raise inside");
+  });
+});
+
 describe("overlays", () => {
   it("selection, focus and search hits are drawn on the card; what was not found is dimmed", () => {
     const scene = sceneOfFixture("two_losses", { selected: "n30", focus: "n31", hits: new Set([30, 32]), hit: 32 });

@@ -16,8 +16,8 @@ export const HULL_TOP = 20;
 /** Boxes that two or more roots reach; empty where that is everything. */
 export function sharedBoxes(context: Context): number[] {
   const shared: number[] = [];
-  context.reach.forEach((mask, b) => {
-    if (rootsOf(context, mask).length > 1) shared.push(b);
+  context.shared.forEach((is, b) => {
+    if (is) shared.push(b);
   });
   return shared.length < context.reach.length ? shared : [];
 }

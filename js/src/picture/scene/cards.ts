@@ -210,26 +210,27 @@ function leafParts(context: Context, box: Box, note: string): LeafPart[] {
     parts = [{ nodes, names, text: "", hasGrad: parts.every((part) => part.hasGrad), w: 0, x: 0, y: 0 }];
   }
   for (const part of parts) {
-    part.text = many ? `${part.nodes.length} leaves` : leafText(part, context.graph, note);
-    part.text = shorten(part.text, 120, "leafname", options.measure);
+    const [full, list] = many ? [`${part.nodes.length} leaves`, ""] : leafText(part, context.graph, note);
+    const text = list && options.measure(full, "leafname") > LEAF_ROOM ? list : full;
+    part.text = shorten(text, LEAF_ROOM, "leafname", options.measure);
     part.w = leafWidth(options.measure(part.text, "leafname"));
   }
   return parts;
 }
 
-/** The module is named unless the card's note does. */
-function leafText(part: LeafPart, graph: Context["graph"], note: string): string {
+/** What a badge says, with the module unless the card's note names it, and without. */
+function leafText(part: LeafPart, graph: Context["graph"], note: string): [string, string] {
   const [first] = part.names;
-  if (first === undefined) return graph.leaves.get(part.nodes[0]!)?.type || "leaf";
-  const dot = first.lastIndexOf(".");
+  if (first === undefined) return [graph.leaves.get(part.nodes[0]!)?.type || "leaf", ""];
   const short = part.names.map((name) => name.slice(name.lastIndexOf(".") + 1));
   const list = short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
-  const module = first.slice(0, Math.max(0, dot));
-  if (!module || module.endsWith(note || " ") || note.endsWith(module) || module.length > 8) return list;
-  return short.length === 1 ? first : `${module}: ${list}`;
+  const module = first.slice(0, Math.max(0, first.lastIndexOf(".")));
+  if (!module || module.endsWith(note || " ") || note.endsWith(module)) return [list, ""];
+  return [short.length === 1 ? first : `${module}: ${list}`, list];
 }
 
 const LEAF_GAP = 8;
+const LEAF_ROOM = 120;
 const LEAF_RISE = 16;
 
 /** In a row above the card. Leaves of other cards find their place once everything else stands. */

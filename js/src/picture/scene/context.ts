@@ -29,6 +29,8 @@ export interface Context {
   roots: RootView[];
   /** Per box: bits of the roots that reach it. */
   reach: Uint32Array;
+  /** Per box: whether two roots meet in one of its nodes. */
+  shared: Uint8Array;
   /** Per box: whether all of it is gone. */
   ghost: Uint8Array;
   /** Per box: the node it stands for, the first one of a group. */
@@ -65,12 +67,15 @@ export function makeContext(graph: Graph, folded: Folded, options: SceneOptions)
   const nodes = reachOfNodes(graph, roots);
   const boxes = folded.boxes;
   const reach = new Uint32Array(boxes.length);
+  const shared = new Uint8Array(boxes.length);
   const ghost = new Uint8Array(boxes.length);
   const main = new Int32Array(boxes.length);
   boxes.forEach((box, b) => {
     let gone = 1;
     for (const node of box.nodes) {
-      reach[b]! |= nodes[node]!;
+      const mask = nodes[node]!;
+      reach[b]! |= mask;
+      if (mask & (mask - 1)) shared[b] = 1;
       if (!graph.ghost[node]) gone = 0;
     }
     ghost[b] = box.nodes.length ? gone : 0;
@@ -92,6 +97,7 @@ export function makeContext(graph: Graph, folded: Folded, options: SceneOptions)
     level: levelOf(options.scale ?? 1),
     roots,
     reach,
+    shared,
     ghost,
     main,
     above,

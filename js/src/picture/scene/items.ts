@@ -22,7 +22,7 @@ export function cardItem(context: Context, card: Card, b: number, at: Rect, bowl
       node: single ? graph.names[graph.name[node]!]! : card.box.title,
       uid: String(uid),
       state: nodeState(card.counts),
-      shared: String(rootsOf(context, context.reach[b]!).length > 1),
+      shared: String(context.shared[b] === 1),
       ghost: String(context.ghost[b] === 1),
     },
   }));
@@ -58,7 +58,7 @@ function groupWords(context: Context, card: Card, b: number): string {
   if (box.times > 1) parts.push(`${box.times} times`);
   if (context.ghost[b]) parts.push("gone");
   const roots = rootNames(context, b);
-  if (roots.length > 1) parts.push(`shared by ${listText(roots)}`);
+  if (context.shared[b]) parts.push(`shared by ${listText(roots)}`);
   parts.push(...slotSentences(graph, box.nodes));
   if (box.bytes) parts.push(`${bytesText(box.bytes)} held`);
   const has = (uids: { has(uid: number): boolean }) => Array.from(box.nodes).some((node) => uids.has(graph.uid[node]!));

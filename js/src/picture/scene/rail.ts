@@ -177,7 +177,7 @@ function focusNames(context: Context): string[] {
   if (carriers.length) return carriers;
   const names = new Set<string>();
   context.folded.boxes.forEach((_box, b) => {
-    if (rootsOf(context, context.reach[b]!).length < 2) return;
+    if (!context.shared[b]) return;
     const border = context.below[b]!.some((low) => context.reach[low] !== context.reach[b]);
     if (border) for (const name of context.names.get(context.main[b]!)?.slice(0, 1) ?? []) names.add(name);
   });

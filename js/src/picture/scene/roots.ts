@@ -14,6 +14,7 @@ const MAX_CALLS = 3;
 
 export interface Flag {
   view: RootView;
+  name: string;
   w: number;
   h: number;
   pill: number;
@@ -24,15 +25,35 @@ export interface Flag {
   buttons: ButtonBox[];
 }
 
-export function makeFlag(context: Context, view: RootView): Flag {
+/** One flag per root; several roots inside one folded group share the newest one's. */
+export function makeFlags(context: Context): Flag[] {
+  const { folded, roots } = context;
+  const inBox = new Map<number, RootView[]>();
+  for (const view of roots) {
+    const b = folded.boxOf[view.root.node]!;
+    const key = b >= 0 && folded.boxes[b]!.kind !== "node" ? b : -1 - view.root.id;
+    inBox.set(key, [...(inBox.get(key) ?? []), view]);
+  }
+  return [...inBox.values()].flatMap((views) =>
+    views.length > 2
+      ? [makeFlag(context, views[views.length - 1]!, sharedName(views.map((view) => view.root.path)))]
+      : views.map((view) => makeFlag(context, view, view.root.path || "unnamed")),
+  );
+}
+
+/** `history[0] … history[7]`. */
+function sharedName(names: readonly string[]): string {
+  return `${names[0]} … ${names[names.length - 1]}`;
+}
+
+function makeFlag(context: Context, view: RootView, name: string): Flag {
   const { measure, buttons: wanted } = context.options;
   const { root } = view;
-  const name = root.path || "unnamed";
   const sub = subtitle(view);
   const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
   const calls = callsOf(context, view);
   const warning = warningOf(context, view);
-  const flag: Flag = { view, w: pill, h: PILL_H, pill, calls, warning, line: 0, buttons: [] };
+  const flag: Flag = { view, name, w: pill, h: PILL_H, pill, calls, warning, line: 0, buttons: [] };
   const words = lineWords(flag);
   if (words) {
     flag.line =
@@ -106,7 +127,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const key = `root${root.id}`;
   const near = context.level === 3;
   const look = near ? "flagname" : "flagfar";
-  const name = root.path || "unnamed";
+  const { name } = flag;
   const w = near ? pill : Math.max(pill, measure(name, look) + 32);
   const gone = view.gone ? " goneword" : "";
   const marks: Mark[] = [];
@@ -140,7 +161,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
 
 function flagLabel(flag: Flag): string {
   const { root } = flag.view;
-  const parts = [`${root.path || "a tensor without a name"}, root`];
+  const parts = [`${root.path ? flag.name : "a tensor without a name"}, root`];
   const sub = subtitle(flag.view);
   if (sub) parts.push(sub);
   if (root.type) parts.push(root.type);
