@@ -96,7 +96,9 @@ class Extension:
         """(number, id, source) of a cell that ran before tracking began, by the name it was compiled under."""
         number = getattr(self.shell.compile, "_filename_map", {}).get(filename)
         history = getattr(self.shell.history_manager, "input_hist_raw", ())
-        return (number, None, history[number]) if number is not None and 0 < number < len(history) else None
+        if number is None or not 0 < number < len(history):
+            return None
+        return number, None, history[number]
 
     # -- coming and going ------------------------------------------------------------------------------
 
@@ -186,7 +188,10 @@ class Extension:
         self._open.append(cell)
         self.turns.cell_begins(info, f"In[{number}]" if number is not None else "the running cell")
         if self.on:
-            name = self.shell.compile.get_code_name(source, code or source, counter)
+            if frame is not None:
+                name = frame.f_code.co_filename
+            else:
+                name = self.shell.compile.get_code_name(source, code or source, counter)
             self.tracker.begin_cell(number, source, cell_id=cell_id, filename=name, code=code, frame=frame)
             cell.tracked = True
 

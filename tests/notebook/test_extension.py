@@ -45,6 +45,7 @@ def test_the_rest_of_the_cell_that_loads_the_extension_is_tracked(shell: Any) ->
     run(shell, f"import torch\n{LOAD}\n{FORWARD}\nloss.backward()")
     assert cells_of_nodes(shell)["ExpBackward0"] == (1, 4)
     assert [e.kind for e in tracker(shell).events] == ["call", "cell"]
+    assert {place.run for place in tracker(shell).snapshot().places} == {0}, "so that Rebuild knows the cell"
 
 
 def test_code_of_cells_that_ran_before_the_load_has_places(shell: Any) -> None:
