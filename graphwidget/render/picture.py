@@ -74,7 +74,7 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None) -> str:
         f"<figure>{to_svg(drawing, title=heading)}</figure>",
     ]
     if drawing.findings:
-        parts += ["<h2>Findings</h2>", f"<pre>{escape(_findings(drawing))}</pre>"]
+        parts += ["<h2>Findings</h2>", f'<pre class="findings">{escape(_findings(drawing))}</pre>']
     parts += ["<h2>The same in words</h2>", f"<pre>{escape(text.picture(drawing, max_lines=2000))}</pre>"]
     parts.append("</body>\n</html>\n")
     return _clean("\n".join(parts))
@@ -98,6 +98,7 @@ _PAGE_STYLE = (
     "body{font:14px/1.45 system-ui,sans-serif;margin:16px;color:#1b2027;background:#fff}"
     "h1{font-size:18px}h2{font-size:15px;margin:20px 0 6px}figure{margin:0;overflow-x:auto}"
     "pre{font:12px/1.45 Menlo,Consolas,'DejaVu Sans Mono',monospace;overflow-x:auto;margin:0}"
+    "pre.findings{white-space:pre-wrap}"
     "@media(prefers-color-scheme:dark){body{color:#e7eaee;background:#13161a}}"
 )
 

@@ -9,6 +9,8 @@ const MARGIN = 12;
 const INDENT = 22;
 const MOST_FIXES = 3;
 const LEAST_WIDTH = 480;
+/** Share of the width that measured lines may take: without Arial, viewers fall back to wider fonts. */
+const SHARE = 0.88;
 
 /** The scene with the first finding under it; the scene itself where nothing is to be told. */
 export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
@@ -24,7 +26,7 @@ export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
 function story(finding: Finding, width: number, measure: Measure): Item {
   const marks: Mark[] = [{ t: "path", d: `M0 0H${width - 2 * MARGIN}`, c: "band" }];
   marks.push(...sign(finding)(8, 19, 7));
-  const room = width - 2 * MARGIN - INDENT;
+  const room = (width - 2 * MARGIN - INDENT) * SHARE;
   let y = 24;
   const line = (words: string, c: string, x = INDENT) => {
     marks.push(text(x, y, words, c));
