@@ -202,6 +202,7 @@ export class Canvas {
         scene.items.find((item) => item.role === "root")?.key ?? scene.items.find(isFocusable)?.key ?? null;
     }
     const animate = !calm && !first && !this.big;
+    attr(this.svg, "aria-hidden", this.started ? null : "true");
     this.world.classList.toggle("gw-moves", animate);
     this.hitKeys = [];
     this.bitmap.load(this.big ? scene : null, graph);
@@ -296,7 +297,7 @@ export class Canvas {
     const item = this.byKey.get(key);
     if (!item) return;
     this.setTabStop(key);
-    this.viewport.show(item);
+    if (this.viewport.show(item)) this.viewport.taken = true;
     if (take) this.drawn.get(key)?.g.focus({ preventScroll: true });
     this.ring();
   }

@@ -61,8 +61,9 @@ export class View {
   private need: Need | null = null;
   private frame = 0;
   private announced: number | null = null;
-  /** Key to bring into view after the next drawing. */
+  /** Keys to bring into view after the next drawing; the first one gets the focus if `takeFocus`. */
   private wanted: string[] = [];
+  private takeFocus = false;
 
   constructor(model: Model, el: HTMLElement, signal: AbortSignal) {
     this.model = model;
@@ -240,8 +241,10 @@ export class View {
     const { state } = this.context;
     if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
     this.canvas.select(state.selected);
-    const wanted = this.wanted.flatMap((key) => this.canvas.byKey.get(key) ?? []);
+    const wanted = this.wanted.flatMap((key) => this.itemsOf(key));
     this.wanted = [];
+    if (wanted.length && this.takeFocus) this.canvas.focus(wanted[0]!.key);
+    this.takeFocus = false;
     if (wanted.length) {
       const x = Math.min(...wanted.map((item) => item.x));
       const y = Math.min(...wanted.map((item) => item.y));
@@ -249,6 +252,15 @@ export class View {
       const height = Math.max(...wanted.map((item) => item.y + item.h)) - y;
       this.canvas.viewport.show({ x, y, w, h: height });
     }
+  }
+
+  /** The item of a key; of an open group, those inside. */
+  private itemsOf(key: string): Item[] {
+    const { byKey } = this.canvas;
+    const inside = () =>
+      this.drawing!.folded.boxes.filter((box) => box.parent === key).flatMap((box) => byKey.get(box.key) ?? []);
+    const item = byKey.get(key);
+    return item ? [item] : inside();
   }
 
   /** Attributes of the root and the tree that tests and screen readers wait for. */
@@ -451,6 +463,7 @@ export class View {
     into.add(key);
     from.delete(key);
     this.wanted = [key];
+    this.takeFocus = true;
     this.set({ opened, closed, selected: state.selected === key ? null : state.selected });
   }
 
@@ -464,9 +477,8 @@ export class View {
   private reveal(uids: readonly number[]): void {
     if (!uids.length) return;
     this.wanted = uids.map((uid) => `n${uid}`);
+    this.takeFocus = uids.length === 1;
     this.set({ spot: uids });
-    if (uids.length === 1)
-      requestAnimationFrame(() => this.canvas.byKey.has(`n${uids[0]}`) && this.canvas.focus(`n${uids[0]}`));
   }
 
   private failing(): void {
