@@ -277,6 +277,22 @@ describe("overlays", () => {
   });
 });
 
+it("cards stand at the same place at every level of detail", () => {
+  for (const name of FIXTURES) {
+    const near = sceneOfFixture(name).items.filter(({ role }) => role === "node");
+    for (const scale of Object.values(SCALES)) {
+      const scene = sceneOfFixture(name, { scale });
+      for (const { key, x, y, w, h } of near) expect(byKey(scene, key)).toMatchObject({ x, y, w, h });
+    }
+  }
+});
+
+it("from far away a box is a bar: filled when held, hollow when freed", () => {
+  expect(classes(byKey(sceneOfFixture("two_losses", { scale: 0.2 }), "n30"))).toEqual(["held"]);
+  expect(classes(byKey(sceneOfFixture("second_backward", { scale: 0.2 }), "n1"))).toEqual(["freed"]);
+  expect(classes(byKey(sceneOfFixture("stale", { scale: 0.2 }), "n30"))).toEqual(["stale"]);
+});
+
 describe("when a picture follows another", () => {
   it("old cards keep their places", () => {
     const graph = graphOf("two_losses");
