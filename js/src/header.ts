@@ -1,6 +1,7 @@
 /** Title, facts, status, and the tools. */
 import { attr, h, type IconName, icon, logo, text } from "./dom.ts";
-import { count, facts } from "./say.ts";
+import type { Graph } from "./picture/model.ts";
+import { count, eventTitle, facts } from "./say.ts";
 import { type Context, type Part, type Show, shown } from "./state.ts";
 
 export type Status = { shape: "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past"; words: string };
@@ -21,7 +22,12 @@ export function status(context: Context): Status {
   if (graph.status.state === "off") return { shape: "readonly", words: graph.status.text };
   if (graph.status.state === "busy") return { shape: "busy", words: graph.status.text };
   const warns = graph.findings.some((finding) => finding.severity === "warning");
-  return { shape: warns ? "warn" : "ok", words: cell === null ? graph.status.text : `after In[${cell}]` };
+  return { shape: warns ? "warn" : "ok", words: cell === null ? lastEvent(graph) : `after In[${cell}]` };
+}
+
+function lastEvent(graph: Graph): string {
+  const event = graph.events[graph.events.length - 1];
+  return event ? eventTitle(event) : graph.status.text;
 }
 
 const SHOWS = [

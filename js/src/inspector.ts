@@ -106,7 +106,11 @@ function leafRows(graph: Graph, node: number): Child[] {
 }
 
 /** The whole section of one node. */
-export function nodeSection(graph: Graph, node: number, kept: Kept | "asked" | "unknown" | undefined): Child[] {
+export function nodeSection(
+  graph: Graph,
+  node: number,
+  kept: Kept | "asked" | "unknown" | "past" | undefined,
+): Child[] {
   const place = graph.place[node]! >= 0 ? graph.places[graph.place[node]!]! : null;
   const module = graph.module[node]! >= 0 ? graph.modules[graph.module[node]!]! : null;
   const roots = reachedBy(graph, node);
@@ -158,7 +162,7 @@ export function nodeSection(graph: Graph, node: number, kept: Kept | "asked" | "
         )
       : !graph.leaves.has(node) &&
         h("p", { class: "gw-mute" }, "This op saves nothing: backward can run over it any number of times."),
-    !graph.ghost[node] && [h("h4", {}, "Kept alive by"), keptRows(kept)],
+    !graph.ghost[node] && kept !== "past" && [h("h4", {}, "Kept alive by"), keptRows(kept)],
   ];
 }
 
@@ -297,7 +301,7 @@ function sections(context: Context, graph: Graph, about: Subject | null): Child[
   const { act, state } = context;
   const body = group
     ? groupSection(graph, group.title, group.nodes, () => act.open(key))
-    : nodeSection(graph, node!, state.kept.get(graph.uid[node!]!));
+    : nodeSection(graph, node!, state.past ? "past" : state.kept.get(graph.uid[node!]!));
   const close = () => act.open(inside!.key);
   return [body, inside && h("button", { type: "button", class: "gw-btn", onclick: close }, `Close ${inside.title}`)];
 }

@@ -37,7 +37,7 @@ export function segments(events: TimelineEvent[]): Segment[] {
       last.bad ||= !event.ok;
       return;
     }
-    const cell = event.cell === null ? "from here" : `In[${event.cell}]`;
+    const cell = event.cell === null ? "this view" : `In[${event.cell}]`;
     const label = event.iteration === null ? cell : `${cell} · iteration ${event.iteration}`;
     out.push({ from: i, to: i, label, bad: !event.ok, key });
   });

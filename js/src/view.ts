@@ -241,6 +241,7 @@ export class View {
     const { state } = this.context;
     if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
     this.canvas.select(state.selected);
+    this.askKept();
     const wanted = this.wanted.flatMap((key) => this.itemsOf(key));
     this.wanted = [];
     if (wanted.length && this.takeFocus) this.canvas.focus(wanted[0]!.key);
@@ -447,9 +448,15 @@ export class View {
 
   private select(key: string | null): void {
     this.set({ selected: key });
-    const about = this.subject();
+    this.askKept();
+  }
+
+  /** Asks once a picture what keeps the selected node alive. */
+  private askKept(): void {
+    const node = this.subject()?.node;
     const graph = this.drawing?.graph;
-    if (graph && about?.node !== undefined && !graph.ghost[about.node]) this.kernelSide.inspect(graph.uid[about.node]!);
+    if (graph && node !== undefined && !graph.ghost[node] && !this.context.state.past)
+      this.kernelSide.inspect(graph.uid[node]!);
   }
 
   /** Opens a closed group, closes an open one. */
