@@ -360,7 +360,12 @@ class CallLog:
         if pending.model is not None and error is None:
             call, after = self._counted(pending, pending.model), None
         else:
-            call, after = self._recorded(pending, outputs, args, error)
+            try:
+                call, after = self._recorded(pending, outputs, args, error)
+            except Exception as problem:  # that it happened, and how it ended, is known in any case
+                self.problem(problem)
+                text = None if error is None else BaseException.__str__(error)
+                call, after = self._call(pending, Snapshot(), None, error, text, False, []), None
         self.freed.above(ti.sequence_nr() - 1)
         self.finished(call, after)
 

@@ -41,7 +41,7 @@ class ThreadState:
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
-        self.watching = False  # whether a line that may write in place is running
+        self.watching = 0  # id of the innermost frame in which a line that may write in place is running
         self.last = self.origin = count()
         self.ranges = Ranges()
         self.top: FrameState | None = None
@@ -149,8 +149,8 @@ class LineTracer:
     def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
         self.count, self.book, self.problem = count, book, problem
         # Told of a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
-        # another such line is running. Returns whether one is.
-        self.watch: Callable[[FrameType, int, Scope], bool] | None = None
+        # another such line of the frame is running. Returns the `id` of the innermost frame of which one is, or 0.
+        self.watch: Callable[[FrameType, int, Scope], int] | None = None
         self.threads: list[ThreadState] = []
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -369,14 +369,14 @@ class TracedFrame(FrameState):
         if event == "line":
             line: int = frame.f_lineno
             scope = self.scope
-            if thread.watching or line in scope.watched:
+            if thread.watching == self.frame_id or line in scope.watched:
                 thread.tell(frame, line, scope)
             if line in scope.marks:
                 self.arrive(line, frame.f_lasti)
             self.line = line
             thread.top = self
         elif event == "return":
-            if thread.watching:
+            if thread.watching == self.frame_id:
                 thread.tell(frame, 0, self.scope)
             thread.top = self.parent
         # None leaves the frame's trace function as it is (in CPython up to 3.11, which is where this runs).
@@ -469,7 +469,7 @@ class MonitoringTracer(LineTracer):
             thread = self.boundary()
             frame = sys._getframe(1)
             state = self._settle(thread, frame, code)
-            if thread.watching:
+            if thread.watching == state.frame_id:
                 thread.tell(frame, 0, state.scope)
             thread.top = state.parent
         except Exception as error:
@@ -528,7 +528,7 @@ class MonitoringTracer(LineTracer):
             if state is None or state.frame_id != id(frame):
                 state = self._settle(thread, frame, code)
             scope = state.scope
-            if thread.watching or line in scope.watched:
+            if thread.watching == state.frame_id or line in scope.watched:
                 thread.tell(frame, line, scope)
             if line in scope.marks:
                 state.arrive(line, frame.f_lasti)

@@ -188,6 +188,7 @@ class Writes:
         self._paths: list[str] = []
         self._index: dict[int, int] = {}  # id of a watched tensor -> position
         self._handle: Any = None
+        self._last_step: tuple[list[int], Write | None] | None = None  # ids of what it modified, and its write
 
     # ---------------------------------------------------------------- what is asked
 
@@ -240,15 +241,16 @@ class Writes:
         """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""
         return set(self._statements_of(scope))
 
-    def line(self, frame: FrameType, line: int, scope: Scope) -> bool:
+    def line(self, frame: FrameType, line: int, scope: Scope) -> int:
         """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
 
         To be called by the line tracer before it counts the passes of loops.
 
         Returns
         -------
-        bool
-            Whether a line that may write is running now.
+        int
+            `id` of the frame of the innermost line that may write and is running now, 0: none is. It needs to
+            hear of that frame's next line.
         """
         try:
             armed = self._armed.setdefault(threading.get_ident(), [])
@@ -258,10 +260,10 @@ class Writes:
                 statement = self._statements_of(scope).get(line)
                 if statement is not None:
                     self._begin_line(armed, frame, line, scope, statement)
-            return bool(armed)
+            return armed[-1].frame if armed else 0
         except Exception as error:
             self.problem(error)
-            return False
+            return 0
 
     def end_cell(self) -> None:
         """The cell has ended: compare what its last line wrote."""
@@ -372,10 +374,31 @@ class Writes:
                         changed.append(("", parameter))
             if changed:
                 place = self.where()
+                if self._same_step(place, changed):
+                    return
                 by = place.source if place is not None and ".step(" in place.source else ""
                 self._add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
+                if place is not None and self._log and self._log[-1].place is place:
+                    self._last_step = ([id(tensor) for _, tensor in changed], self._log[-1])
         except Exception as error:
             self.problem(error)
+
+    def _same_step(self, place: Place | None, changed: list[tuple[str, Any]]) -> bool:
+        """Note a step that modified what the step before it did, as those of a training loop do, at little cost."""
+        key = [id(tensor) for _, tensor in changed]
+        last = self._last_step
+        self._last_step = (key, None)
+        if last is None or last[0] != key or last[1] is None or place is None:
+            return False
+        before = last[1]
+        for at in {0, len(changed) - 1}:
+            found = internals.storage_of(changed[at][1])
+            if found is None or found[0] not in before.storages:
+                return False
+        write = Write(place, before.by, before.paths, before.storages, self.calls(), True)
+        self._log.append(write)
+        self._last_step = (key, write)
+        return True
 
     # ---------------------------------------------------------------- the log
 
