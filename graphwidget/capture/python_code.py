@@ -243,6 +243,8 @@ class _Visitor:
         elif isinstance(target, (ast.Tuple, ast.List)):
             values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
             whole = value if self._is_grad_call(value) else None
+            if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+                whole = value.elt  # each of the names is one of what it makes
             for i, element in enumerate(target.elts):
                 self._assign(element, values[i] if len(values) == len(target.elts) else whole)
 
@@ -460,8 +462,22 @@ class _Visitor:
         inputs = (
             node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "inputs"), None)
         )
-        listed = inputs.elts if isinstance(inputs, (ast.Tuple, ast.List)) else [inputs]
-        return all(isinstance(one, ast.Name) and self._fresh(one) for one in listed)
+        return inputs is not None and self._each_fresh(inputs)
+
+    def _each_fresh(self, node: ast.expr, depth: int = 3) -> bool:
+        """Whether a tensor, or every element of a display of tensors, was made here."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return all(self._each_fresh(element, depth) for element in node.elts)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self._fresh(node.elt)
+        if isinstance(node, ast.Name):
+            values = self.assigned.get(node.id)
+            return (
+                bool(values)
+                and depth > 0
+                and all(v is not None and self._each_fresh(v, depth - 1) for v in values or ())
+            )
+        return self._fresh(node)
 
     def _reads(self) -> None:
         self.reads_saved = True if not self.maybe or self.reads_saved else None

@@ -115,6 +115,23 @@ def test_grad_of_leaves_detached_here_is_plain_and_of_others_an_effect():
     assert read_function(theirs).effect
 
 
+def test_leaves_detached_in_a_comprehension_are_leaves_of_ones_own():
+    def own(ctx, g):
+        x, w = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+        with torch.enable_grad():
+            y = (x * w).tanh()
+        return torch.autograd.grad(y, (x, w), g)
+
+    def borrowed(ctx, g):
+        leaves = [t for t in ctx.saved_tensors]
+        with torch.enable_grad():
+            y = leaves[0].tanh()
+        return torch.autograd.grad(y, leaves, g)
+
+    assert not read_function(own).effect
+    assert read_function(borrowed).effect
+
+
 def test_raising_always_is_an_effect_and_raising_perhaps_only_not_plain():
     def always(ctx, g):
         raise NotImplementedError
