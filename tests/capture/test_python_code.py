@@ -123,7 +123,7 @@ def test_leaves_detached_in_a_comprehension_are_leaves_of_ones_own():
         return torch.autograd.grad(y, (x, w), g)
 
     def borrowed(ctx, g):
-        leaves = [t for t in ctx.saved_tensors]
+        leaves = [t for t in ctx.saved_tensors if t.requires_grad]
         with torch.enable_grad():
             y = leaves[0].tanh()
         return torch.autograd.grad(y, leaves, g)
