@@ -308,6 +308,7 @@ export class FakeKernel {
         return { cells: root!.cells, error: null };
       case "cancel":
         this.waiting = [];
+        this.model.emit("msg:custom", { id: message.request, ok: false, error: { message: "Cancelled.", next: "" } });
         return {};
     }
     throw new Error(`"${verb}" is no verb.`);

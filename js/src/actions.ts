@@ -55,6 +55,8 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
   const forecasts = new Map<string, Forecasts>();
   const stored = new Map<number, Graph>();
   let stop: AbortController | null = null;
+  /** The kernel takes a cancelled request back by refusing it. */
+  let cancelled = false;
 
   async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
     if (!root) return context.set({ preview: null });
@@ -92,6 +94,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       return;
     }
     const { signal } = (stop = new AbortController());
+    cancelled = false;
     let wait: Running["queued"] = null;
     const queued = (behind: string, seconds: number) => {
       wait = { behind, seconds };
@@ -107,7 +110,12 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     try {
       context.set({ answer: said(await asked), running: null });
     } catch (error) {
-      context.set({ running: null, answer: signal.aborted ? state.answer : problem(error) });
+      if (cancelled)
+        context.set({
+          running: null,
+          answer: { kind: "status", text: `${what} was cancelled.`, next: "Nothing has changed." },
+        });
+      else context.set({ running: null, answer: signal.aborted ? state.answer : problem(error) });
     } finally {
       clearTimeout(silent);
     }
@@ -136,20 +144,13 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     const { running } = state;
     if (!running) return;
     try {
+      cancelled = true;
       await kernel.ask("cancel", { request: running.request }, { timeout: 1500 });
-      if (state.running?.request === running.request)
-        context.set({
-          answer: { kind: "status", text: `${running.what} was cancelled.`, next: "Nothing has changed." },
-        });
     } catch (error) {
+      cancelled = false;
       if (error instanceof Refused) return context.set({ answer: problem(error) });
-      context.set({
-        answer: {
-          kind: "status",
-          text: `${running.what}: no longer waiting for the answer.`,
-          next: "The kernel may still run it.",
-        },
-      });
+      const next = "The kernel may still run it.";
+      context.set({ answer: { kind: "status", text: `${running.what}: no longer waiting for the answer.`, next } });
     }
     stop?.abort();
   }

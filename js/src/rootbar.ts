@@ -196,6 +196,7 @@ export class RootBars {
       wishes.push({ x: cx - (bar.width - (bar.rebuild.hidden ? 0 : 28 * size)) / 2, y, w: bar.width });
     }
     pack(wishes, width, height).forEach(({ x, y }, i) => {
+      attr(shown[i]!.el, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
       shown[i]!.el.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
   }

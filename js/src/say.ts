@@ -1,5 +1,5 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
-import type { Call, Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
+import { type Call, type Graph, type Place, type Root, SLOT, type TimelineEvent } from "./picture/model.ts";
 import { bytesText as bytes, callNumber } from "./picture/words.ts";
 
 export { bytesText as bytes } from "./picture/words.ts";
@@ -58,8 +58,12 @@ export function eventText(event: TimelineEvent): string {
 /** What is held now, of all that was once saved, as far as the freed part is known. */
 function heldText(graph: Graph): string {
   let freed = 0;
-  for (let slot = 0; slot < graph.slotState.length; slot++)
-    if (graph.slotState[slot] === 1) freed += graph.slotBytes[slot]!;
+  for (let i = 0; i < graph.n; i++) {
+    if (graph.ghost[i]) continue;
+    for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++) {
+      if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
+    }
+  }
   return freed > 0 ? `${bytes(graph.held)} held, ${bytes(freed)} freed` : `${bytes(graph.held)} held`;
 }
 
