@@ -349,15 +349,7 @@ export class View {
       if (this.base?.wire !== wire) this.base = { wire, graph: decode(wire) };
       const graph = delta ? applyDelta(this.base.graph, delta) : this.base.graph;
       const { now } = this.context.state;
-      if (
-        now &&
-        graph.serial < now.serial &&
-        this.context.state.link !== "gone" &&
-        graph.torch === now.torch &&
-        now.serial - graph.serial < 5
-      )
-        return;
-      if (graph === now) return;
+      if (now && (graph === now || graph.serial < now.serial)) return; // an older picture never replaces a newer one
       this.set({ now: graph });
       this.announce(graph);
     } catch (error) {

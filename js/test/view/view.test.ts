@@ -326,3 +326,34 @@ test("there is no id in the view, so that two of them can stand in one page", as
   expect(document.querySelectorAll(".graphwidget [id]")).toHaveLength(0);
   second.close();
 });
+
+test("slots empty in the engine's order, but what tests and screen readers see changes at once", async () => {
+  view = await show(tiny());
+  view.button("loss.backward()").click();
+  await view.settle();
+  const slashes = (name: string) => node(view, name)[0]!.querySelectorAll(".g-slash").length;
+  expect(node(view, "MulBackward0")[0]!.dataset.state).toBe("freed");
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect([slashes("ReluBackward0"), slashes("MulBackward0")]).toEqual([1, 1]);
+});
+
+test("the view works inside a shadow root", async () => {
+  view = await show(tiny());
+  const host = document.createElement("div");
+  document.body.append(host);
+  const inner = host.attachShadow({ mode: "open" });
+  inner.append(view.root.parentElement!);
+  view.press("Home", view.one("[role=tree]"));
+  expect(inner.activeElement?.getAttribute("role")).toBe("treeitem");
+  view.press("l");
+  expect(view.one(".gw-veil").hidden).toBe(false);
+  host.remove();
+});
+
+test("the height is the model's, within bounds, and goes back to it", async () => {
+  view = await show(tiny());
+  view.model.set("height", 5000);
+  expect(view.root.style.getPropertyValue("--gw-h")).toBe("900px");
+  view.press("ArrowUp", view.one("[role=separator]"));
+  expect(view.model.get("height")).toBe(880);
+});

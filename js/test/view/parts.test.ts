@@ -1,0 +1,97 @@
+// @vitest-environment happy-dom
+import { expect, test } from "vitest";
+import { shortPath } from "../../src/findings.ts";
+import { prose } from "../../src/glyphs.ts";
+import { pack } from "../../src/rootbar.ts";
+import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/theme.ts";
+import { segments } from "../../src/timeline.ts";
+import { Viewport } from "../../src/viewport.ts";
+
+const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
+  id,
+  kind,
+  cell,
+  call: kind === "call" ? id : null,
+  iteration,
+  label: "",
+  ok,
+  held: 0,
+  nodes: 0,
+  kept: true,
+});
+
+test("a long path keeps its first and its last three elements", () => {
+  expect(shortPath(["a", "b", "c", "d", "e"])).toEqual(["a", "b", "c", "d", "e"]);
+  expect(shortPath(["a", "b", "c", "d", "e", "f"])).toEqual(["a", { more: ["b", "c"] }, "d", "e", "f"]);
+});
+
+test("the timeline has one segment for each cell and iteration; a cell's end belongs to its last iteration", () => {
+  const events = [
+    event(0, "cell", 1, null),
+    event(1, "call", 2, 0),
+    event(2, "call", 2, 1, false),
+    event(3, "cell", 2, null, false),
+  ];
+  expect(segments(events).map(({ from, to, label, bad }) => [from, to, label, bad])).toEqual([
+    [0, 0, "In[1]", false],
+    [1, 1, "In[2] · iteration 0", false],
+    [2, 3, "In[2] · iteration 1", true],
+  ]);
+});
+
+test("buttons of neighbouring roots never cover each other and stay inside", () => {
+  const wishes = [0, 60, 90, 500, 520].map((x) => ({ x, y: 390, w: 180 }));
+  const placed = pack(wishes, 600, 400);
+  placed.forEach((a, i) => {
+    expect(a.x).toBeGreaterThanOrEqual(4);
+    expect(a.x + 180).toBeLessThanOrEqual(596);
+    placed.slice(i + 1).forEach((b) => {
+      expect(Math.abs(a.x - b.x) >= 180 || Math.abs(a.y - b.y) >= 24).toBe(true);
+    });
+  });
+});
+
+test("zooming keeps the point under the pointer where it is", () => {
+  const viewport = new Viewport(() => {});
+  viewport.pan(13, -7);
+  const before = viewport.toWorld(200, 120);
+  viewport.zoom(1.7, 200, 120);
+  const after = viewport.toWorld(200, 120);
+  expect(after[0]).toBeCloseTo(before[0]);
+  expect(after[1]).toBeCloseTo(before[1]);
+});
+
+test("bringing a box into view moves only as far as needed", () => {
+  const viewport = new Viewport(() => {});
+  expect(viewport.show({ x: 100, y: 100, w: 50, h: 20 })).toBe(false);
+  expect(viewport.show({ x: 590, y: 100, w: 50, h: 20 })).toBe(true);
+  expect(viewport.toScreen(640, 100)[0]).toBeCloseTo(600 - 16);
+});
+
+test("calls in running text are numbers as in the picture, code is code", () => {
+  const out = prose("② needs what `y` of call 1 freed").flat() as (Node | string)[];
+  const names = out.map((part) =>
+    typeof part === "string" ? part : ((part as Element).getAttribute("aria-label") ?? part.textContent),
+  );
+  expect(names).toEqual(["", "call 2", " needs what ", "y", " of ", "call ", "1", " freed"]);
+});
+
+test("the host's theme is found on the nearest element that says one", () => {
+  document.body.innerHTML = `<div data-jp-theme-light="false"><p></p></div><div class="vscode-dark"><p class="light"><i></i></p></div>`;
+  expect(hostTheme(document.querySelector("div p")!)).toBe("dark");
+  expect(hostTheme(document.querySelector("i")!)).toBe("light");
+  expect(hostTheme(document.querySelector(".vscode-dark")!)).toBe("dark");
+});
+
+test("contrast is WCAG's", () => {
+  expect(contrast(parseColour("rgb(0, 0, 0)")!, parseColour("rgba(255, 255, 255, 0.9)")!)).toBeCloseTo(21);
+  expect(luminance([255, 255, 255])).toBeCloseTo(1);
+  expect(parseColour("rgba(0, 0, 0, 0)")).toBeNull();
+});
+
+test("every rule of the marks stays under the root", () => {
+  for (const rule of markRules()
+    .split("}")
+    .filter((part) => part.trim()))
+    expect(rule.trim()).toMatch(/^\.graphwidget/);
+});
