@@ -108,6 +108,7 @@ class Tracker:
         )
         self.provenance.book.watched = self._writes.lines_of
         self.provenance.lines.watch = self._writes.line
+        self._writes.pause, self._writes.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
         self.history = History(history_bytes)
         self.log.recent = self.history.calls
         self._subscribers: list[Callable[[Event], None]] = []
@@ -472,9 +473,7 @@ def _roots(snapshot: Snapshot, search: owners.Search, called: set[int]) -> tuple
         tensor = tensors.get(paths[0])
         if tensor is not None and snapshot.kind[node] != Kind.ACCUMULATE:
             roots.append(
-                TensorRef(
-                    node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor)
-                )
+                TensorRef(node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor))
             )
     return tuple(roots)
 
@@ -509,5 +508,3 @@ def track(
     finally:
         tracker.end_cell(sys.exc_info()[1])
         tracker.stop()
-
-

@@ -179,6 +179,9 @@ class Writes:
         problem: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         self.book, self.calls, self.where, self.iteration, self.problem = book, calls, where, iteration, problem
+        # Where lines are traced by `sys.settrace`: rest while our own code runs. Replaced by who traces.
+        self.pause: Callable[[], Any] = lambda: None
+        self.unpause: Callable[[Any], None] = lambda paused: None
         self._log: deque[Write] = deque(maxlen=MAX_WRITES)
         self._statements: dict[int, dict[int, Statement]] = {}
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
@@ -360,6 +363,7 @@ class Writes:
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """An optimizer has made a step."""
+        paused = self.pause()
         try:
             changed = []
             for group in reading.own_attributes(optimizer).get("param_groups", ()):
@@ -382,6 +386,8 @@ class Writes:
                     self._last_step = ([id(tensor) for _, tensor in changed], self._log[-1])
         except Exception as error:
             self.problem(error)
+        finally:
+            self.unpause(paused)
 
     def _same_step(self, place: Place | None, changed: list[tuple[str, Any]]) -> bool:
         """Note a step that modified what the step before it did, as those of a training loop do, at little cost."""
