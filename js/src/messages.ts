@@ -15,7 +15,12 @@ export function messagesPart(context: Context): Part {
   const status = h("div", { role: "status", class: "gw-answer" });
   const alert = h("div", { role: "alert", class: "gw-answer gw-err" });
   // An alert is spoken when it appears, so it is there only while it says something.
-  const el = h("div", { class: "gw-messages" }, waiting, status);
+  const readOnly = h(
+    "p",
+    { class: "gw-mute", hidden: true },
+    "You can look around. backward() needs a kernel: run the notebook first.",
+  );
+  const el = h("div", { class: "gw-messages" }, readOnly, waiting, status);
   const wait = memo(() => {
     const { running } = context.state;
     if (!running) return words.replaceChildren();
@@ -37,6 +42,7 @@ export function messagesPart(context: Context): Part {
     el,
     update() {
       const { running, answer } = context.state;
+      attr(readOnly, "hidden", context.state.link !== "gone");
       attr(waiting, "hidden", running === null);
       wait(JSON.stringify(running));
       const said = answer ? [answer.text, answer.next].filter(Boolean).join(" ") : "";

@@ -121,6 +121,7 @@ test("without a kernel the buttons are off and say why", async () => {
   expect(view.button("loss.backward()").disabled).toBe(true);
   expect(view.button("loss.backward()").title).toContain("needs a kernel");
   expect(view.one(".gw-pill").textContent).toContain("read-only");
+  expect(view.one(".gw-messages p").hidden).toBe(false);
 });
 
 test("focusing a button forecasts both calls, and marks what would be freed", async () => {
