@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphwidget.analysis import leak, nograd, silent
-from graphwidget.analysis.fixes import for_inplace, for_second_backward, kept_bytes, simulate
+from graphwidget.analysis import leak, nograd, silent, source
+from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
+from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.story import (
     Meeting,
     call_at,
@@ -199,7 +200,7 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
         modified_at=write.place if write else None,
         path=_path(graph, call) if graph is not None else (),
         uids=_uids(graph, call) if graph is not None else (),
-        fixes=for_inplace(call, graph, write, meeting, tensor or "x") if graph is not None else (),
+        fixes=for_inplace(record, call, graph, write, meeting, tensor or "x") if graph is not None else (),
     )
 
 
@@ -220,7 +221,9 @@ def _culprit(record: Record, graph: Snapshot, slot: int, n: int) -> tuple[str | 
     write = writes[-1] if writes else None
     owners = storage.owners if storage is not None else ()
     if owners:
-        return owners[0], write
+        # A loop's variable stands for another tensor soon; another name lasts.
+        passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
+        return next((path for path in owners if path not in passing), owners[0]), write
     if write is not None and storage is not None:
         position = write.storages.index(storage.key)
         if position < len(write.paths):
@@ -250,11 +253,11 @@ def stale_now(record: Record) -> Iterator[Finding]:
         node = forecast.fails_at
         slot = forecast.fails_slot.slot if forecast.fails_slot else None
         tensor, write = _culprit(record, graph, slot, call.n) if slot is not None else (None, None)
-        yield _would_be_stale(graph, root.path, node.index, tensor, write, call)
+        yield _would_be_stale(record, graph, root.path, node.index, tensor, write, call)
 
 
 def _would_be_stale(
-    graph: Snapshot, root: str, index: int, tensor: str | None, write: Write | None, call: BackwardCall
+    record: Record, graph: Snapshot, root: str, index: int, tensor: str | None, write: Write | None, call: BackwardCall
 ) -> Finding:
     shown = f"`{tensor}`" if tensor else "a saved tensor"
     by = f"`{write.by}` ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
@@ -273,7 +276,7 @@ def _would_be_stale(
         tensor=tensor,
         modified_at=write.place if write else None,
         uids=(graph.uid[index],),
-        fixes=for_inplace(call, graph, write, None, tensor or "x"),
+        fixes=for_inplace(record, call, graph, write, None, tensor or "x"),
     )
 
 

@@ -8,12 +8,14 @@ the saved weights are then out of date.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 
-from graphwidget.analysis import engine
-from graphwidget.analysis.story import Meeting, where
-from graphwidget.analysis.surgery import cut, with_nodes_held, with_nothing_stale
-from graphwidget.model import BackwardCall, Fix, Forecast, Place, SlotState, Snapshot, TensorRef, Write
+from graphwidget.analysis import edits, engine, source
+from graphwidget.analysis.rewriting import Rerun, rerun
+from graphwidget.analysis.story import Meeting, root_name, where
+from graphwidget.analysis.surgery import cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
 
 MOST = 3
 
@@ -32,7 +34,7 @@ def simulate(graph: Snapshot, call: BackwardCall, roots: tuple[TensorRef, ...] |
 
 
 def at(place: Place | None) -> tuple[int, int] | None:
-    """(cell, line) of the line to change: the outermost frame's."""
+    """(cell, line) of a place: the innermost frame's."""
     if place is None or place.cell is None or place.line is None:
         return None
     return (place.cell, place.line)
@@ -69,8 +71,19 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
+def no_gradient(paths: tuple[str, ...], why: str) -> str:
+    """`w` gets no gradient from ..."""
+    return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
+
+
+def short(text: str, most: int = 60) -> str:
+    """Code as a sentence can quote it."""
+    text = " ".join(text.split())
+    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
+
+
 class Candidates:
-    """Fixes for one meeting. Each method makes one candidate, simulated."""
+    """Fixes for one meeting. Each method makes one candidate, simulated; None where it makes no sense."""
 
     def __init__(self, meeting: Meeting) -> None:
         self.meeting = meeting
@@ -92,111 +105,206 @@ class Candidates:
                     return True
         return bool(self.meeting.steps_between and not self.earlier.graph)
 
-    def _works_if_kept(self) -> bool:
+    def works_if_kept(self) -> bool:
+        """As if the earlier call had retained."""
         if self._kept_is_stale():
             return False
         return simulate(with_nodes_held(self.meeting.graph, self.meeting.old), self.later).ok is True
 
-    def _works_if_fresh(self) -> bool:
+    def works_if_fresh(self) -> bool:
+        """As if the old part had been built anew."""
         graph = with_nothing_stale(with_nodes_held(self.meeting.graph, self.meeting.old))
         return simulate(graph, self.later).ok is True
 
     def _works_if_cut(self) -> bool:
-        forecast = simulate(cut(self.meeting.graph, self.meeting.old), self.later)
-        return forecast.ok is True and (bool(forecast.reaches) or self.later.inputs is not None)
+        graph = cut(self.meeting.graph, self.meeting.old)
+        if simulate(graph, self.later).ok is not True:
+            return False
+        left = reachable(graph, self.meeting.root_indices)
+        wanted = {ref.node for ref in self.later.inputs} if self.later.inputs else set(graph.leaves)
+        return bool(left & wanted)
 
     # candidates
 
     def retain(self) -> Fix:
-        line = self.meeting.text_of(self.earlier.place)
+        edit = edits.with_keyword(self._statement(self.earlier.place), "retain_graph=True")
         price = f"{size(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
         if self.meeting.in_loop:
             price += " The last iteration need not retain."
         return Fix(
             "retain_graph_earlier_call",
-            f"Keep what the first call frees: `retain_graph=True` in {self._call(self.earlier)}.",
-            self._works_if_kept(),
+            f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
+            self.works_if_kept(),
             at(self.earlier.place),
             price,
-            _with_retain(line),
+            edit,
         )
 
-    def recompute(self) -> Fix:
-        made = self.meeting.carrier_place
-        text = self.meeting.text_of(made)
-        what = f"`{text}` ({where(made)})" if text else f"the forward pass that makes `{self.meeting.carrier}`"
-        if self.meeting.in_loop:
-            sentence = f"Move {what} into the loop, so that each iteration builds its own graph."
-        else:
-            sentence = f"Run {what} again before {self._call(self.later)}: it builds a fresh graph."
+    def create_graph(self) -> Fix:
         return Fix(
-            "recompute_in_loop", sentence, self._works_if_fresh(), at(made), "One more forward pass of that part."
+            "create_graph",
+            f"The loss uses this gradient: pass `create_graph=True` in {self._call(self.earlier)}.",
+            self.works_if_kept(),
+            at(self.earlier.place),
+            "It keeps the graph, and builds one for the gradient.",
+            edits.with_keyword(self._statement(self.earlier.place), "create_graph=True"),
         )
 
-    def detach(self) -> Fix:
-        carrier = self.meeting.carrier
+    def recompute(self) -> Fix | None:
+        plan: Rerun | None = rerun(self.meeting)
+        if plan is None:
+            return None
+        return Fix(
+            "recompute_in_loop",
+            plan.sentence,
+            self.works_if_fresh(),
+            plan.at,
+            "One more forward pass of that part.",
+            plan.edit,
+        )
+
+    def detach(self) -> Fix | None:
+        if not self.meeting.brings_leaves:
+            return None  # nothing would be left to reach
         lost = self.meeting.leaves_lost
-        price = f"Then {names(lost)} get no gradient from this call." if lost else self._price_of_cut()
-        made = self.meeting.carrier_place
-        return Fix(
-            "detach",
-            f"Cut the graph at `{carrier}`: use `{carrier}.detach()`" + self._before_line() + ".",
-            self._works_if_cut(),
-            at(self.later.place) if made is None else at(made),
-            price,
-        )
+        sentence, place, edit = self._cut_between() if self._carried else self._cut_at_use(self.later)
+        if not sentence:
+            return None
+        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self._price_of_cut()
+        return Fix("detach", sentence, self._works_if_cut(), place, price, edit)
 
-    def detach_in_earlier(self) -> Fix:
-        carrier = self.meeting.carrier
-        return Fix(
-            "detach",
-            f"Use `{carrier}.detach()` for {self._call(self.earlier)}: its step does not train what lies behind.",
-            self._works_if_fresh(),
-            at(self.earlier.place),
-            f"The first call then gives {names(self.meeting.leaves_lost)} no gradient.",
-        )
+    def detach_in_earlier(self) -> Fix | None:
+        sentence, place, edit = self._cut_at_use(self.earlier)
+        lost = self.meeting.leaves_lost
+        price = f"Then {no_gradient(lost, 'from ' + self._call(self.earlier))}" if lost else ""
+        return Fix("detach", sentence, self.works_if_fresh(), place, price, edit) if sentence else None
 
-    def sum_of_losses(self) -> Fix:
-        first, second = self._root(self.earlier), self._root(self.later)
-        graph = with_nothing_stale(with_nodes_held(self.meeting.graph, self.meeting.old))
-        works = simulate(graph, self.later).ok is True and not self.meeting.built_after
+    def sum_of_losses(self) -> Fix | None:
+        if not self.earlier.api == self.later.api == "backward":
+            return None
+        works = self.works_if_fresh() and not self.meeting.built_after
+        whole, edit, line = self._summed()
         return Fix(
             "single_backward_sum",
-            f"Run backward once: `({first} + {second}).backward()`.",
+            f"Run backward once: `{whole}.backward()`.",
             works,
-            at(self.later.place),
+            line,
             "Same gradients, one pass, nothing retained.",
+            edit,
         )
 
     def rerun_cell(self) -> Fix:
         made = self.meeting.graph.place_of(self.meeting.root_indices[0]) if self.meeting.root_indices else None
-        cell = f"In[{made.cell}]" if made is not None and made.cell is not None else "the cell that computes it"
+        cell = f"In[{made.outer_cell or made.cell}]" if made is not None and made.cell is not None else "its cell"
+        again = made is not None and made.cell_id is not None and made.cell_id == self.later.place.cell_id
         return Fix(
             "rerun_forward_cell",
             f"Run {cell} again before this one: it computes `{self.meeting.root_name}` anew.",
-            self._works_if_fresh(),
-            at(made),
+            self.works_if_fresh() and not again,
+            outer_at(made),
             "One more forward pass.",
         )
 
     def remove_duplicate(self) -> Fix:
+        line = self._statement(self.later.place)
         return Fix(
             "remove_duplicate_call",
-            f"Remove one of the two calls: {self._call(self.earlier)} has already run backward on this graph.",
+            f"Remove {short(line)} ({self._call(self.later)}): {self._call(self.earlier)} has run this backward.",
             self.meeting.same_root,
             at(self.later.place),
             "None: `.grad` has been filled by the first call.",
+            (f"- {line}",) if line and "\n" not in line else (),
         )
 
     def clear(self) -> Fix:
-        buffer = self.meeting.buffer or self.meeting.carrier
-        return Fix(
-            "clear_buffer",
-            f"Empty `{buffer}` after {self._call(self.earlier)}: `{buffer}.clear()`.",
-            self._works_if_fresh(),
-            at(self.earlier.place),
-            "What it holds is used once.",
-        )
+        buffer = edits.local(self.meeting.buffer or self.meeting.carrier)
+        works, price = self.works_if_fresh(), "What it holds is used once."
+        plan = rerun(self.meeting) if not self.meeting.in_loop else None
+        if plan is not None and plan.at is not None:
+            here = f"In[{plan.at[0]}], line {plan.at[1]}"
+            text = f"Empty `{buffer}` before {here} and fill it again. {plan.sentence}"
+            return Fix("clear_buffer", text, works, plan.at, price, (f"+ {buffer}.clear()", *plan.edit))
+        place = self._after_call(self.earlier, self.later.carriers[:1])
+        edit = edits.after(self._cell(place), place[1], [f"{buffer}.clear()"]) if place is not None else ()
+        text = f"Empty `{buffer}` after {self._call(self.earlier)}: `{buffer}.clear()`."
+        return Fix("clear_buffer", text, works, place, price, edit)
+
+    # where to cut
+
+    @property
+    def _carried(self) -> bool:
+        """Whether the carrier comes from an earlier pass through the code that makes it."""
+        made, later = self.meeting.carrier_place, self.later.place
+        if self.meeting.carried_state:
+            return True
+        inside = made is not None and made.run == later.run and made.iteration is not None
+        return self.meeting.repeated and inside and made is not None and self._within_loop(made)
+
+    def _within_loop(self, made: Place) -> bool:
+        run, line = self.meeting.run_of(self.later.place), self.later.place.outer_line
+        loop = source.loop_at(run.source, line) if run is not None and line is not None else None
+        return loop is not None and loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
+
+    def _names(self) -> tuple[str, ...]:
+        """The carriers; where nobody names one, what the line that made it assigns."""
+        if self.meeting.names_before:
+            return self.meeting.names_before
+        if self.meeting.names:
+            return self.meeting.names
+        made = self.meeting.carrier_place
+        cell = self.meeting.text_of_cell(made.cell) if made is not None else ""
+        found = source.statements_at(cell, made.line) if made is not None and made.line else []
+        return tuple(source.targets(found[-1])) if found else ()
+
+    def _cut_between(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
+        """After a call, cut what the next pass starts from."""
+        paths = self._names()
+        lines = edits.detached(paths, [run.source for run in self.meeting.record.runs.values()])
+        place = self._after_call(self.later, paths)
+        if lines and place is not None:
+            where_to = f"In[{place[0]}], line {place[1]}"
+            edit = edits.after(self._cell(place), place[1], lines)
+            return f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}.", place, edit
+        return self._cut_before_maker()
+
+    def _cut_before_maker(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
+        made = self.meeting.carrier_place
+        if made is None or made.cell is None or made.line is None:
+            return "", None, ()
+        cell = self.meeting.text_of_cell(made.cell)
+        found = source.statements_at(cell, made.line)
+        kept = [n for n in source.targets(found[-1]) if n in source.names_in(found[-1])] if found else []
+        if not kept:
+            return "", None, ()
+        lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
+        sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
+        return sentence, at(made), edits.before(cell, made.line, lines)
+
+    def _cut_at_use(self, call: BackwardCall) -> tuple[str, tuple[int, int] | None, edits.Edit]:
+        """Read the carrier detached where the call's own part begins; else detach it where it was made."""
+        for place in self.meeting.uses_by(call):
+            text = self.meeting.text_of(place)
+            for path in map(edits.local, self._names()):
+                edit = edits.with_name(text, path, f"{path}.detach()") if edits.is_code(path) else ()
+                if edit:
+                    return f"Use `{path}.detach()` in {short(text)} ({where(place)}).", at(place), edit
+        made = self.meeting.carrier_place
+        lines = edits.detached(self._names(), [run.source for run in self.meeting.record.runs.values()])
+        place_at = outer_at(made)
+        if not lines or made is None or place_at is None or call is self.earlier:
+            return "", None, ()
+        sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{place_at[0]}], line {place_at[1]}."
+        return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
+
+    def _after_call(self, call: BackwardCall, paths: tuple[str, ...]) -> tuple[int, int] | None:
+        """The line of a call: inside the function where a carrier is a local of it, else the line of the cell."""
+        frames = {path.split(":", 1)[0] for path in paths if ":" in path}
+        place = call.place
+        if place.cell is not None and place.line is not None:
+            here = source.function_at(self.meeting.text_of_cell(place.cell), place.line)
+            if here is not None and here[1].name in frames:
+                return at(place)
+        return outer_at(place)
 
     # words
 
@@ -206,30 +314,54 @@ class Candidates:
             for i in self.meeting.reached
             if i in self.meeting.graph.leaves and i not in self.meeting.exclusive_leaves
         }
-        shown = names(tuple(sorted(leaves)))
-        when = "earlier iterations" if self.meeting.in_loop else "the earlier part"
-        return f"{shown} get no gradient from {when}." if shown else ""
+        through = f"through `{edits.local(self._names()[0])}`" if self._names() else "through the old part"
+        when = "from earlier iterations" if self._carried else through
+        return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
 
-    def _before_line(self) -> str:
-        return f" before {where(self.later.place)}" if where(self.later.place) else ""
+    def _cell(self, place: tuple[int, int] | None) -> str:
+        return self.meeting.text_of_cell(place[0]) if place is not None else ""
+
+    def _statement(self, place: Place) -> str:
+        """The line of a place, or the whole statement where it is written over several."""
+        return self.meeting.text_of(place)
 
     def _call(self, call: BackwardCall) -> str:
         return where(call.place) or f"call {call.n + 1}"
 
-    def _root(self, call: BackwardCall) -> str:
-        path = call.roots[0].path if call.roots else None
-        if path:
-            return path.rsplit(":", 1)[-1]
-        text = call.place.source.strip()
-        return text.split(".backward(", 1)[0] if ".backward(" in text else "the other loss"
+    def _summed(self) -> tuple[str, edits.Edit, tuple[int, int] | None]:
+        first, second = root_name(self.earlier), root_name(self.later)
+        one, two = self._statement(self.earlier.place), self._statement(self.later.place)
+        same = (self.earlier.place.cell, self.earlier.place.line) == (self.later.place.cell, self.later.place.line)
+        if same:
+            return self._summed_in_loop(one, first)
+        whole = f"({first} + {second})"
+        plain = one == f"{first}.backward()" and two == f"{second}.backward()"
+        return whole, (f"- {one}", f"- {two}", f"+ {whole}.backward()") if plain else (), at(self.earlier.place)
+
+    def _summed_in_loop(self, line: str, first: str) -> tuple[str, edits.Edit, tuple[int, int] | None]:
+        """``for l in losses: l.backward()`` or the comprehension, as ``sum(losses).backward()``."""
+        place = self.later.place
+        cell = self.meeting.text_of_cell(place.cell)
+        loop = source.loop_at(cell, place.line) if place.line is not None else None
+        if self.meeting.one_comprehension and "[" in first:
+            whole = f"sum({first.split('[', 1)[0]})"
+            return whole, edits.replaced(line, f"{whole}.backward()"), at(place)
+        if isinstance(loop, ast.For) and place.cell is not None:
+            over = isinstance(loop.target, ast.Name) and line == f"{loop.target.id}.backward()"
+            whole = f"sum({ast.unparse(loop.iter)})" if over else "total"
+            old = [f"- {text}" for text in edits.statement_text(cell, loop)]
+            alone = over and len(loop.body) == 1
+            return whole, (*old, f"+ {whole}.backward()") if alone else (), (place.cell, loop.lineno)
+        return "total", (), at(place)
 
 
-def _with_retain(line: str) -> tuple[str, ...]:
-    """The line and the line with retain_graph=True, as an edit; nothing where it is not a plain call."""
-    for empty in (".backward()",):
-        if line.endswith(empty):
-            return (f"- {line}", f"+ {line[: -len(empty)]}.backward(retain_graph=True)")
-    return ()
+def outer_at(place: Place | None) -> tuple[int, int] | None:
+    """(cell, line) of the line of the cell that ran, which may have called a function of another cell."""
+    if place is None:
+        return None
+    if place.outer_cell is not None and place.outer_line is not None:
+        return (place.outer_cell, place.outer_line)
+    return at(place)
 
 
 def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
@@ -238,7 +370,7 @@ def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
     return best(_same_root_order(meeting, make) if meeting.same_root else _shared_part_order(meeting, make))
 
 
-def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix]]:
+def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:
     """The later call runs the same tensor, or one inside the old part, once more."""
     if meeting.same_cell_again:
         yield make.rerun_cell
@@ -257,32 +389,49 @@ def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[]
         yield make.remove_duplicate
 
 
-def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix]]:
+def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:
     """The later call brought a part of its own and met the old one."""
-    repeated = meeting.in_loop or bool(meeting.steps_between)
+    stepped = bool(meeting.steps_between)
     if not meeting.built_after:
         yield from _losses_built_before(meeting, make)
+    elif meeting.grad_used:
+        yield make.create_graph
+        yield make.retain
     elif meeting.buffer and meeting.exclusive_leaves:
         yield make.clear
-        yield make.recompute
-    elif repeated and (not meeting.exclusive_leaves or meeting.carried_state):
+    elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or made_on_the_way(meeting))):
         yield make.detach
         yield make.recompute
-    elif meeting.steps_between and not _stepped_behind(meeting):
+    elif stepped and not _stepped_behind(meeting) and not meeting.repeated:
         yield make.detach_in_earlier
         yield make.recompute
-    elif repeated:
+    elif meeting.repeated and (stepped or meeting.brings_leaves):
         yield make.recompute
-        if not meeting.steps_between:
+        if not stepped:
             yield make.retain
         yield make.detach
     else:
-        yield make.retain
+        if not stepped:
+            yield make.retain
         yield make.recompute
         yield make.detach
 
 
-def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix]]:
+def made_on_the_way(meeting: Meeting) -> bool:
+    """Whether the carrier was made in a pass of the same loop or cell as the calls, not before it."""
+    made, later = meeting.carrier_place, meeting.later.place
+    if made is None or not meeting.repeated:
+        return False
+    if made.run != later.run:
+        return made.cell_id is not None and made.cell_id == later.cell_id
+    run, line = meeting.run_of(later), later.outer_line
+    loop = source.loop_at(run.source, line) if run is not None and line is not None else None
+    if loop is None:
+        return made.outer_line == later.outer_line
+    return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
+
+
+def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:
     """Both losses existed when the first call began: they share a part on purpose, or by oversight."""
     if meeting.steps_between:
         yield make.detach
@@ -299,81 +448,8 @@ def _stepped_behind(meeting: Meeting) -> bool:
     return bool(behind & meeting.stepped_leaves)
 
 
-def for_inplace(
-    call: BackwardCall, graph: Snapshot, write: Write | None, meeting: Meeting | None, tensor: str
-) -> tuple[Fix, ...]:
-    """Fixes for a call that met a saved tensor modified in place. `meeting`: an earlier call over the same nodes."""
-    if write is not None and write.optimizer:
-        return best(_after_a_step(call, graph, write, meeting))
-    return best(_after_a_write(call, graph, write, tensor))
-
-
-def _after_a_step(
-    call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None
-) -> Iterator[Callable[[], Fix]]:
-    fresh = simulate(with_nothing_stale(graph), call).ok is True
-    if meeting is not None and not meeting.same_root and meeting.built_after:
-        make = Candidates(meeting)
-        yield make.detach
-    elif meeting is not None and meeting.same_root:
-        yield lambda: Fix(
-            "recompute_in_loop",
-            f"Run the forward pass again after `{write.by}`: it saves the new weights.",
-            fresh,
-            at(graph.place_of(meeting.root_indices[0])),
-            "One more forward pass.",
-        )
-    yield lambda: Fix(
-        "zero_grad_or_step_order",
-        f"Run every backward before `{write.by}` ({where(write.place)}) changes the weights.",
-        fresh,
-        at(write.place),
-        "None.",
-    )
-    if meeting is not None and not meeting.same_root and not meeting.built_after:
-        yield Candidates(meeting).detach
-
-
-def _after_a_write(
-    call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str
-) -> Iterator[Callable[[], Fix]]:
-    fresh = simulate(with_nothing_stale(graph), call).ok is True
-    by = f"`{write.by}` ({where(write.place)})" if write else "the in-place operation"
-    yield lambda: Fix(
-        "out_of_place",
-        f"Write the result to a new tensor instead of {by}.",
-        fresh,
-        at(write.place) if write else None,
-        "One more tensor of that size.",
-        _out_of_place(write.by) if write else (),
-    )
-    yield lambda: Fix(
-        "clone_before_inplace",
-        f"Modify a copy: `{tensor} = {tensor}.clone()` before {by}.",
-        fresh,
-        at(write.place) if write else None,
-        "One more tensor of that size.",
-    )
-
-
-_AUGMENTED = {"+=": "+", "-=": "-", "*=": "*", "/=": "/", "**=": "**", "@=": "@"}
-
-
-def _out_of_place(statement: str) -> tuple[str, ...]:
-    """``out += x`` as ``out = out + x``; nothing for other statements."""
-    for sign, plain in _AUGMENTED.items():
-        left, found, right = statement.partition(f" {sign} ")
-        if found and left.isidentifier():
-            return (f"- {statement}", f"+ {left} = {left} {plain} {right}")
-    return ()
-
-
-def best(candidates: Iterator[Callable[[], Fix]]) -> tuple[Fix, ...]:
+def best(candidates: Iterator[Callable[[], Fix | None]]) -> tuple[Fix, ...]:
     """At most three: the verified ones in the order given, then, if there is none, the others."""
-    made = [make() for make in candidates]
+    made = [fix for make in candidates if (fix := make()) is not None]
     verified = [fix for fix in made if fix.verified]
     return tuple((verified or made)[:MOST])
-
-
-def stale_slots(graph: Snapshot) -> list[int]:
-    return [slot for slot, state in enumerate(graph.slot_state) if state == SlotState.STALE]

@@ -6,15 +6,17 @@ already run, are still owned. A list that is filled first and used by one call a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from graphwidget.analysis import leak_fixes
 from graphwidget.analysis.fixes import names, size
+from graphwidget.analysis.story import source_line
 from graphwidget.analysis.surgery import reachable
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot
 
 ENOUGH = 3  # iterations before we speak up
-Pass = tuple[int | None, int | None]  # (run of a cell, iteration)
 _KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 
 
@@ -26,59 +28,79 @@ def find(record: Record) -> Iterator[Finding]:
     yield from _kept_by_traceback(record)
 
 
-def _pass_of(place: Place | None) -> Pass | None:
-    return (place.run, place.iteration) if place is not None and place.run is not None else None
-
-
-def _passes_with_calls(calls: Iterable[BackwardCall]) -> set[Pass]:
-    """Iterations in which a backward ran that was not a step of a higher-order gradient."""
-    made = (_pass_of(call.place) for call in calls if not call.create_graph and call.result != "running")
-    return {one for one in made if one is not None}
-
-
 def holder(path: str) -> str:
     """The variable or attribute to which a path's elements belong: ``temp`` for ``temp[3]``."""
     return path.split("[", 1)[0]
 
 
+class Periods:
+    """Between two calls of one line lies a period: an iteration, whichever loop, function or re-run made it."""
+
+    def __init__(self, record: Record) -> None:
+        self.graph = record.snapshot
+        self.lines: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
+        for call in record.calls:
+            # A step of a higher-order gradient ends no iteration.
+            if not call.create_graph and call.result != "running" and call.newest_seq >= 0:
+                self.lines[(call.thread, *source_line(call.place))].append(call)
+        self.lines = {line: calls for line, calls in self.lines.items() if len(calls) >= ENOUGH}
+        self.ran = {uid for calls in self.lines.values() for call in calls for uid in call.executed}
+        self.counted = {line for line, calls in self.lines.items() if any(not call.executed for call in calls)}
+        self.starts = {line: [call.newest_seq for call in calls] for line, calls in self.lines.items()}
+
+    def most(self, nodes: Iterable[int]) -> tuple[int, list[BackwardCall]]:
+        """In how many periods of a line these nodes were made and then run by backward; that line's calls."""
+        graph = self.graph
+        plain = [i for i in nodes if graph.seq[i] >= 0]
+        known = [i for i in plain if graph.uid[i] in self.ran or self._freed(i)]
+        best: tuple[int, list[BackwardCall]] = (0, [])
+        for line, starts in self.starts.items():
+            used = plain if line in self.counted else known
+            made = {bisect_right(starts, graph.seq[i]) for i in used}
+            count = sum(period < len(starts) for period in made)
+            if count > best[0]:
+                best = (count, self.lines[line])
+        return best
+
+    def _freed(self, index: int) -> bool:
+        return any(self.graph.slot_freed_by[slot] >= 0 for slot in self.graph.slots_of(index))
+
+
 def _kept_by_variables(record: Record) -> Iterator[Finding]:
     graph = record.snapshot
-    finished = _passes_with_calls(record.calls)
-    if len(finished) < ENOUGH:
+    periods = Periods(record)
+    if not periods.lines:
         return
     groups: dict[str, list[Owner]] = defaultdict(list)
     for owner in graph.owners:
         if owner.kind not in ("out", "traceback"):
             groups[holder(owner.path)].append(owner)
+    reached = {name: reachable(graph, (owner.node for owner in owners)) for name, owners in groups.items()}
     told: set[int] = set()
-    for name, owners in sorted(groups.items(), key=lambda item: -len(item[1])):
-        starts = {owner.node for owner in owners}
-        inside = reachable(graph, starts)
-        passes = {one for i in inside if (one := _pass_of(graph.place_of(i))) in finished}
-        if len(passes) < ENOUGH or starts <= told:
-            continue
-        told |= inside
-        yield _pile(graph, name, owners, inside, len(passes))
+    # Containers first; of two names on one chain, the one that the other builds on.
+    for name in sorted(groups, key=lambda name: (-len(groups[name]), len(reached[name]), name)):
+        inside = reached[name] - told
+        count, calls = periods.most(inside)
+        if count >= ENOUGH:
+            told |= inside
+            yield _pile(record, name, groups[name], inside, count, calls[-1])
 
 
-def _pile(graph: Snapshot, name: str, owners: list[Owner], inside: set[int], passes: int) -> Finding:
+def _pile(
+    record: Record, name: str, owners: list[Owner], inside: set[int], passes: int, call: BackwardCall
+) -> Finding:
+    graph = record.snapshot
     nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in inside)
     kept = bytes_held(graph, inside)
     several = len(owners) > 1
     first = min(owners, key=lambda owner: (len(owner.path), owner.path))
     place = graph.place_of(first.node)
-    where = f" (In[{place.cell}], line {place.line})" if place is not None and place.cell is not None else ""
-    element = "each tensor it keeps" if several else f"`{name}`"
-    advice = (
-        f"Keep numbers, not graphs: append `.detach()`, or `.item()` for a scalar, to `{name}`{where}."
-        if several
-        else f"Add the number, not the graph: `.detach()` or `.item()` where `{name}` is updated{where}."
-    )
+    element = "each tensor in it refers" if several else "it refers"
     return Finding(
         "leak",
         "warning",
-        f"Each iteration leaves about {nodes // passes} nodes and {size(kept // passes)} of saved tensors behind, "
-        f"kept by `{name}`: {element} refers to the graph that made it, after its backward has run.",
+        f"Each iteration leaves about {max(1, nodes // passes)} {'node' if nodes // passes <= 1 else 'nodes'} and "
+        f"{size(kept // passes)} of saved tensors behind. `{name}` keeps them: {element} to the graph that made it.",
         f"Graphs of {passes} iterations pile up in `{name}`.",
         node=graph.name_of(first.node),
         node_uid=graph.uid[first.node],
@@ -86,10 +108,7 @@ def _pile(graph: Snapshot, name: str, owners: list[Owner], inside: set[int], pas
         carriers=(name,),
         bytes=kept,
         uids=tuple(graph.uid[owner.node] for owner in owners[:50]),
-        fixes=(
-            Fix("detach", advice, True, _at(place), "No gradient flows back through it."),
-            Fix("del_variable", f"Let go of it when done: `del {name}`.", True, None, "None."),
-        ),
+        fixes=leak_fixes.for_pile(record, name, owners, call, place),
     )
 
 
@@ -131,16 +150,7 @@ def _cycles(record: Record) -> Iterator[Finding]:
             f"Each call leaves a cycle behind: {names(grads)} keeps its own graph.",
             last.n,
             carriers=grads,
-            fixes=(
-                Fix(
-                    "autograd_grad_instead",
-                    "Use `torch.autograd.grad(..., create_graph=True)`: it leaves `.grad` alone.",
-                    True,
-                    _at(last.place),
-                    "None.",
-                ),
-                Fix("set_grad_none", f"Set {names(grads)} to None after use.", True, _at(last.place), "None."),
-            ),
+            fixes=leak_fixes.for_cycle(record, last, grads),
         )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
+from graphwidget.analysis.fixes import short
 from graphwidget.analysis.story import root_name, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
@@ -25,6 +26,15 @@ _CUTTING = {
     "multinomial": "differentiable_op",
     "sample": "differentiable_op",
     "tensor": "differentiable_op",
+}
+
+_WHY = {
+    "detach": "`detach` cuts it",
+    "detach_": "`detach_` cuts it",
+    "item": "`item` makes a Python number",
+    "tolist": "`tolist` makes Python numbers",
+    "numpy": "`numpy` makes an array",
+    "tensor": "`torch.tensor` makes a new leaf",
 }
 
 
@@ -61,6 +71,9 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         seen.add(one)
         for run in reversed(runs):
             assigned = source.assignments(run.source, one)
+            defined = source.function_called(run.source, one)
+            if defined is not None and (found := _cut_in(run, defined)):
+                return found
             if not assigned:
                 continue
             found = _cut_by(run, assigned[-1])
@@ -68,7 +81,31 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
                 return found
             wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
             break
-    return _frozen(runs, name)
+    return _switched_off(runs, name) or _frozen(runs, name)
+
+
+def _cut_in(run: CellRun, function: ast.FunctionDef) -> Cause | None:
+    """What in a function cut the graph of what it returns."""
+    returns = [s for s in ast.walk(function) if isinstance(s, ast.Return) and s.value is not None]
+    wanted = {name for s in returns for name in source.names_in(s)}
+    made = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and wanted.intersection(source.targets(s))]
+    return next((cause for s in (*returns, *made) if (cause := _cut_by(run, s))), None)
+
+
+def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
+    """`torch.set_grad_enabled(False)` as a statement of its own, and nothing that switches it on again."""
+    for run in reversed(runs):
+        tree = source.parse(run.source)
+        for statement in reversed(tree.body if tree else []):
+            text = ast.unparse(statement)
+            if not isinstance(statement, ast.Expr) or "set_grad_enabled(" not in text:
+                continue
+            if "False" not in text:
+                return None
+            place = _place(run, statement.lineno)
+            fix = Fix("remove_no_grad", f"Remove `{text}` ({where(place)}), or use it in a `with`.", True, _at(place))
+            return Cause(f"`{text}` ({where(place)}) is still in force: `{name}` was computed without a graph.", fix, place)
+    return None
 
 
 def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -86,8 +123,9 @@ def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
         last = called.rsplit(".", 1)[-1]
         if last in _CUTTING:
             place = _place(run, statement.lineno)
-            text = f"`{ast.unparse(statement)}` ({where(place)}) leaves the graph: `{last}` has no derivative."
-            return Cause(text, Fix(_CUTTING[last], f"Do without `{last}` here.", False, _at(place)), place)
+            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {_WHY.get(last, f'`{last}` has no derivative')}."
+            fix = Fix(_CUTTING[last], f"Compute the loss without `{last}` ({where(place)}).", False, _at(place))
+            return Cause(text, fix, place)
     return None
 
 

@@ -29,6 +29,11 @@ def line_text(source: str, line: int | None) -> str:
     return lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
 
 
+def raw_line(source: str, line: int) -> str:
+    """The text of line `line` as it is."""
+    return source.splitlines()[line - 1]
+
+
 def _spans(node: ast.AST, line: int) -> bool:
     first = getattr(node, "lineno", None)
     last = getattr(node, "end_lineno", None)
@@ -56,6 +61,49 @@ def loop_at(source: str, line: int) -> ast.For | ast.While | None:
     return loops[-1] if loops else None
 
 
+def is_comprehension(statement: ast.stmt) -> bool:
+    """Whether a statement loops inside its expression: ``[l.backward() for l in losses]``."""
+    if hasattr(statement, "body"):
+        return False
+    kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    return any(isinstance(node, kinds) for node in ast.walk(statement))
+
+
+def is_small(statement: ast.stmt) -> bool:
+    """Whether a statement is one step: a simple one, or a `with` or `for` over such, without a call of backward."""
+    if not isinstance(statement, (ast.With, ast.For)):
+        return not hasattr(statement, "body")
+    parts = [node for node in ast.walk(statement) if isinstance(node, ast.stmt)]
+    runs = any(name.endswith((".backward", ".grad")) for name in calls_in(statement))
+    return len(parts) <= 6 and not runs
+
+
+def between(source: str, first: int, last: int) -> list[ast.stmt]:
+    """Simple statements that begin after line `first` and not after `last`."""
+    tree = parse(source)
+    found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
+    return [s for s in found if first < s.lineno <= last]
+
+
+def loop_names(source: str) -> set[str]:
+    """Names that a `for` assigns: they stand for another tensor in each pass."""
+    tree = parse(source)
+    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension))] if tree else []
+    return {name for loop in loops for name in names_in(loop.target)}
+
+
+def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:
+    """The innermost function whose body has the line, with the class that it is a method of."""
+    found: tuple[ast.ClassDef | None, ast.FunctionDef] | None = None
+    around: ast.ClassDef | None = None
+    for statement in statements_at(source, line):
+        if isinstance(statement, ast.ClassDef):
+            around = statement
+        elif isinstance(statement, ast.FunctionDef):
+            found, around = (around, statement), None
+    return found
+
+
 def targets(statement: ast.stmt) -> Iterator[str]:
     """Names and dotted names that a statement assigns."""
     if isinstance(statement, ast.Assign):
@@ -77,6 +125,36 @@ def assignments(source: str, name: str) -> list[ast.stmt]:
         return []
     found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and name in targets(s)]
     return sorted(found, key=lambda s: s.lineno)
+
+
+def assigned_as(source: str, last: str) -> list[tuple[ast.stmt, str]]:
+    """Statements that assign a name or attribute called `last`, with the target as written, in the order of the text."""
+    tree = parse(source)
+    found = [
+        (s, target)
+        for s in (ast.walk(tree) if tree else ())
+        if isinstance(s, ast.stmt)
+        for target in targets(s)
+        if target.rsplit(".", 1)[-1] == last
+    ]
+    return sorted(found, key=lambda pair: pair[0].lineno)
+
+
+def backward_root(line: str) -> str | None:
+    """What `.backward` is called on in a line that is only this call."""
+    tree = parse(line)
+    first = tree.body[0] if tree and len(tree.body) == 1 else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Call) and isinstance(first.value.func, ast.Attribute):
+        if first.value.func.attr == "backward":
+            return ast.unparse(first.value.func.value)
+    return None
+
+
+def function_called(source: str, name: str) -> ast.FunctionDef | None:
+    """The last function of a cell that is called `name`."""
+    tree = parse(source)
+    found = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.FunctionDef) and s.name == name]
+    return found[-1] if found else None
 
 
 def names_in(node: ast.AST) -> set[str]:

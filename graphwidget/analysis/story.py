@@ -89,6 +89,24 @@ class Meeting:
         inside = reachable(self.graph, self.boundary)
         return frozenset(i for i in inside - outside if self.graph.kind[i] == Kind.ACCUMULATE)
 
+    @cached_property
+    def needed(self) -> frozenset[int]:
+        """Reached nodes that have freed slots, or lead to one that has: those that a fresh graph must replace."""
+        graph, old = self.graph, self.old
+        users: dict[int, list[int]] = {}
+        for index in self.reached:
+            for to in graph.next(index):
+                users.setdefault(to, []).append(index)
+        wanted = [i for i in self.reached & old if any(graph.slot_freed_by[s] >= 0 for s in graph.slots_of(i))]
+        wanted += [i for i in self.boundary if not wanted]
+        found = set(wanted)
+        while wanted:
+            for user in users.get(wanted.pop(), ()):
+                if user not in found:
+                    found.add(user)
+                    wanted.append(user)
+        return frozenset(found)
+
     @property
     def leaves_lost(self) -> tuple[str, ...]:
         return tuple(self.leaf_name(index) for index in sorted(self.exclusive_leaves))
@@ -126,15 +144,25 @@ class Meeting:
 
     @property
     def in_loop(self) -> bool:
-        """Both calls were made by one line in different iterations of one loop."""
+        """Both calls were made by one line while one line of the cell ran: a loop, there or in a function."""
         a, b = self.earlier.place, self.later.place
-        return (
-            a.run == b.run
-            and a.outer_line == b.outer_line
-            and b.iteration is not None
-            and a.iteration is not None
-            and a.iteration != b.iteration
-        )
+        return a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line) and not self.one_comprehension
+
+    @cached_property
+    def one_comprehension(self) -> bool:
+        """One statement made both calls: ``[l.backward() for l in losses]``."""
+        run = self.run_of(self.later.place)
+        line = self.later.place.line
+        if run is None or line is None or self.later.place.cell != run.cell:
+            return False
+        found = source.statements_at(run.source, line)
+        return bool(found) and source.is_comprehension(found[-1])
+
+    @property
+    def repeated(self) -> bool:
+        """One line made both calls: in a loop, or in a cell that was run again."""
+        a, b = self.earlier.place, self.later.place
+        return self.in_loop or (self.same_cell_again and a.line == b.line)
 
     @property
     def called_by_callee(self) -> bool:
@@ -151,30 +179,101 @@ class Meeting:
 
     @property
     def carried_state(self) -> bool:
-        """The line that made the carrier in an earlier iteration has made its successor in this one."""
+        """The line that made the carrier in an earlier pass has made its successor in this one."""
         made = self.carrier_place
-        if not self.in_loop or made is None:
+        if not self.repeated or made is None:
             return False
         again = (self.graph.place_of(index) for index in self.new)
-        return any(p is not None and (p.run, p.cell, p.line) == (made.run, made.cell, made.line) for p in again)
+        return any(p is not None and source_line(p) == source_line(made) for p in again)
+
+    @cached_property
+    def names_before(self) -> tuple[str, ...]:
+        """Names, at the earlier call, of tensors that it did not reach and that the later one builds on.
+
+        They hang on the old part: ``h`` was updated once more after the loss had been made.
+        """
+        before = self.earlier.graph
+        unrun = {i for i in self.new if 0 <= self.graph.seq[i] < self.earlier.newest_seq}
+        if before is None or not unrun:
+            return ()
+        users = (i for i in self.new - unrun if unrun.intersection(self.graph.next(i)))
+        border = {to for i in users for to in self.graph.next(i) if to in unrun}
+        uids = {self.graph.uid[i] for i in border if reachable(self.graph, [i]) & self.old}
+        return tuple(o.path for o in before.owners if o.kind != "out" and before.uid[o.node] in uids)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What carried the old part over: as the call saw it, by its name now, by its name when it was freed."""
+        if self.later.carriers:
+            return self.later.carriers
+        now = {o.path for o in self.graph.owners if o.node in self.boundary and o.kind != "out"}
+        if now:
+            return tuple(sorted(now, key=lambda path: (len(path), path)))
+        before = self.earlier.graph
+        uids = {self.graph.uid[i] for i in self.boundary}
+        then = [o.path for o in before.owners if before.uid[o.node] in uids and o.kind != "out"] if before else []
+        return tuple(sorted(then, key=lambda path: (len(path), path)))
 
     @property
     def carrier(self) -> str:
         """The first carrier's path, or the node's name."""
-        if self.later.carriers:
-            return self.later.carriers[0]
+        if self.names:
+            return self.names[0]
         return self.graph.name_of(self.boundary[0]) if self.boundary else "the shared part"
 
     @cached_property
     def buffer(self) -> str | None:
         """The container of which several elements are carriers: ``memory`` for ``memory[0][0]``, ``memory[1][0]``."""
-        roots = {path.split("[", 1)[0] for path in self.later.carriers if "[" in path}
-        return roots.pop() if len(roots) == 1 and len(self.later.carriers) > 1 else None
+        roots = {path.split("[", 1)[0] for path in self.names if "[" in path}
+        return roots.pop() if len(roots) == 1 and len(self.names) > 1 else None
 
     @property
     def root_name(self) -> str:
         """The later call's root as the user names it, or the expression it was called on."""
         return root_name(self.later)
+
+    @property
+    def brings_leaves(self) -> bool:
+        """Whether the later call's own part leads to leaves: it is not only another view of the old part."""
+        return any(self.graph.kind[to] == Kind.ACCUMULATE for i in self.new for to in self.graph.next(i))
+
+    @cached_property
+    def grad_used(self) -> bool:
+        """The later root was made from a gradient that the earlier call returned without a graph."""
+        earlier, later = self.earlier, self.later
+        run = self.run_of(earlier.place)
+        if earlier.api != "autograd.grad" or earlier.create_graph or run is None or earlier.place.line is None:
+            return False
+        if earlier.place.cell != run.cell or earlier.place.run != later.place.run:
+            return False
+        statements = source.statements_at(run.source, earlier.place.line)
+        got = {name for name in source.targets(statements[-1])} if statements else set()
+        last = later.place.outer_line or 0
+        used = {n for s in source.between(run.source, earlier.place.line, last) for n in source.names_in(s)}
+        return bool(got & used)
+
+    def uses_by(self, call: BackwardCall) -> list[Place]:
+        """Where nodes of a call's own part were made that lead into the old part."""
+        graph = call.graph
+        if graph is None:
+            return []
+        border = {graph.index_of.get(self.graph.uid[i]) for i in self.boundary}
+        inside = reachable(graph, (root.node for root in call.roots))
+        skipped = self.old if call is self.later else frozenset(
+            i for i in inside if graph.uid[i] in self._uids_behind_border
+        )
+        users = [i for i in sorted(inside) if i not in skipped and border.intersection(graph.next(i))]
+        places = [place for i in users if (place := graph.place_of(i)) is not None and place.cell is not None]
+        return list(dict.fromkeys(places))
+
+    @cached_property
+    def _uids_behind_border(self) -> frozenset[int]:
+        return frozenset(self.graph.uid[i] for i in reachable(self.graph, self.boundary))
+
+    def text_of_cell(self, cell: int | None) -> str:
+        """Source of the latest run of `In[cell]`."""
+        runs = [run for run in self.record.runs.values() if cell is not None and run.cell == cell]
+        return runs[-1].source if runs else ""
 
     def run_of(self, place: Place | None) -> CellRun | None:
         return self.record.runs.get(place.run) if place is not None and place.run is not None else None
@@ -185,6 +284,11 @@ class Meeting:
             return ""
         run = self.run_of(place)
         return place.source.strip() or (source.line_text(run.source, place.line) if run else "")
+
+
+def source_line(place: Place) -> tuple[object, int | None]:
+    """The line of the program, the same in every run of its cell."""
+    return (place.cell_id if place.cell_id is not None else place.cell, place.line)
 
 
 def root_name(call: BackwardCall) -> str:

@@ -1,0 +1,307 @@
+"""Edits of a cell's text, as fixes propose them.
+
+An edit is a list of lines that is applied from the line `at` on: ``- x`` removes the next line whose text is `x`,
+``  x`` steps over it, ``+ x`` writes a line at that place, as deep as its neighbour.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from graphwidget.analysis import source
+
+Edit = tuple[str, ...]
+
+
+def statement_text(cell: str, statement: ast.stmt) -> list[str]:
+    """The lines of a statement without the indentation it stands at."""
+    lines = cell.splitlines()[statement.lineno - 1 : statement.end_lineno]
+    depth = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    return [line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines]
+
+
+def _alone(cell: str, statement: ast.stmt) -> bool:
+    """Whether a statement has its lines for itself: no ``;``, nothing in front of it."""
+    line = cell.splitlines()[statement.lineno - 1]
+    return not line.encode()[: statement.col_offset].strip() and ";" not in line
+
+
+def before(cell: str, line: int, new: Collection[str]) -> Edit:
+    """Write lines before the statement at `line`."""
+    return (*(f"+ {one}" for one in new), f"  {source.line_text(cell, line)}")
+
+
+def after(cell: str, line: int, new: Collection[str]) -> Edit:
+    """Write lines after the statement at `line`; nothing where a block hangs on it."""
+    found = source.statements_at(cell, line)
+    if not found or not _alone(cell, found[-1]) or hasattr(found[-1], "body"):
+        return ()
+    kept = [f"  {one.strip()}" for one in cell.splitlines()[line - 1 : found[-1].end_lineno]]
+    return (*kept, *(f"+ {one}" for one in new))
+
+
+def replaced(old: str, new: str) -> Edit:
+    return (f"- {old.strip()}", f"+ {new.strip()}") if old.strip() != new.strip() else ()
+
+
+def with_keyword(line: str, keyword: str) -> Edit:
+    """Add ``retain_graph=True``, or the like, to the backward or grad call of a line."""
+    name = keyword.split("=", 1)[0]
+    for call in _calls(line):
+        if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "grad")) and not (
+            isinstance(call.func, ast.Name) and call.func.id == "grad"
+        ):
+            continue
+        given = next((k for k in call.keywords if k.arg == name), None)
+        raw = line.encode()
+        if given is not None and given.value.end_col_offset is not None:
+            start, end = given.value.col_offset, given.value.end_col_offset
+            text = raw[:start] + keyword.split("=", 1)[1].encode() + raw[end:]
+        else:
+            end = (call.end_col_offset or len(raw)) - 1
+            comma = b", " if call.args or call.keywords else b""
+            text = raw[:end] + comma + keyword.encode() + raw[end:]
+        return replaced(line, text.decode())
+    return ()
+
+
+def _calls(line: str) -> Iterator[ast.Call]:
+    try:
+        tree = ast.parse(line)
+    except (SyntaxError, ValueError):
+        return
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def with_name(line: str, name: str, new: str) -> Edit:
+    """Read `new` wherever a line reads `name`."""
+    left, sign, right = _assignment(line)
+    changed = re.sub(rf"(?<![\w.\]]){re.escape(name)}(?![\w\[(=]|\s*=[^=])(?!\.detach\b)", lambda _: new, right)
+    return replaced(line, left + sign + changed) if changed != right else ()
+
+
+def _assignment(line: str) -> tuple[str, str, str]:
+    """What stands left of an assignment's sign, the sign, and the right side."""
+    try:
+        tree = ast.parse(line)
+    except (SyntaxError, ValueError):
+        return "", "", line
+    first = tree.body[0] if tree.body else None
+    if isinstance(first, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and first.value is not None:
+        start = len(line.encode()[: first.value.col_offset].decode())
+        return line[:start], "", line[start:]
+    return "", "", line
+
+
+# ------------------------------------------------------------------ in-place statements
+
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.Mod: "%",
+    ast.FloorDiv: "//",
+}
+
+
+def _statement(text: str) -> ast.stmt | None:
+    try:
+        body = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def modified(text: str) -> str | None:
+    """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``."""
+    statement = _statement(text)
+    if isinstance(statement, ast.AugAssign):
+        return _base(statement.target)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return _base(statement.targets[0])
+    for call in _inplace_calls(statement):
+        if isinstance(call.func, ast.Attribute) and not _is_module(call.func.value):
+            return _base(call.func.value)
+        if call.args:
+            return _base(call.args[0])
+    if isinstance(statement, (ast.Assign, ast.Expr)) and isinstance(statement.value, ast.Call):
+        arguments = statement.value.args
+        return _base(arguments[0]) if len(arguments) == 1 else None
+    return None
+
+
+def _is_module(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("torch", "F", "nn.functional", "torch.nn.functional")
+
+
+def _inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
+    for node in ast.walk(statement) if statement else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if (name.endswith("_") and not name.endswith("__")) or _told_inplace(node) is not None:
+                yield node
+
+
+def _told_inplace(call: ast.Call) -> ast.keyword | None:
+    return next((k for k in call.keywords if k.arg == "inplace" and ast.unparse(k.value) == "True"), None)
+
+
+def _base(node: ast.expr) -> str | None:
+    """The tensor that an expression is, or is a part of."""
+    while isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        node = node.value
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and not isinstance(node.slice.value, str):
+        node = node.value
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else None
+
+
+def reads_what_it_writes(text: str) -> bool:
+    """``state[t] = f(state[t - 1])``: a copy made before would be modified, too, after its part was saved."""
+    statement, base = _statement(text), modified(text)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript) or base is None:
+        return False
+    return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
+
+
+def out_of_place(text: str) -> Edit:
+    """``h += x`` as ``h = h + x``, ``d.clamp_(0)`` as ``d = d.clamp(0)``, ``inplace=True`` as ``inplace=False``."""
+    statement = _statement(text)
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
+        sign = _SIGNS.get(type(statement.op))
+        value = ast.unparse(statement.value)
+        value = f"({value})" if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Compare)) else value
+        left = ast.unparse(statement.target)
+        return replaced(text, f"{left} = {left} {sign} {value}") if sign else ()
+    call = next(_inplace_calls(statement), None)
+    base = modified(text)
+    if call is None or base is None:
+        return ()
+    told = _told_inplace(call)
+    if told is not None:
+        told.value = ast.Constant(False)
+    elif isinstance(call.func, ast.Attribute):
+        call.func.attr = call.func.attr[:-1]
+    assert statement is not None
+    new = ast.unparse(statement)
+    return replaced(text, f"{base} = {new}" if isinstance(statement, ast.Expr) else new)
+
+
+def scattered(cell: str, line: int, text: str) -> Edit:
+    """``state[t] = v`` in a loop over `t` as ``state = state.select_scatter(v, 0, t)``."""
+    statement = _statement(text)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript):
+        return ()
+    target = statement.targets[0]
+    counters: set[str] = set()
+    for loop in source.statements_at(cell, line):
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and isinstance(loop.target, (ast.Name, ast.Tuple)):
+            called = ast.unparse(loop.iter.func)
+            first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+            if called in ("range", "enumerate"):
+                counters.add(ast.unparse(first))
+    names = source.names_in(target.slice)
+    if not names or not names <= counters or isinstance(target.slice, (ast.Slice, ast.Tuple)):
+        return ()
+    base, value = ast.unparse(target.value), ast.unparse(statement.value)
+    return replaced(text, f"{base} = {base}.select_scatter({value}, 0, {ast.unparse(target.slice)})")
+
+
+# ------------------------------------------------------------------ names of carriers
+
+
+def local(path: str) -> str:
+    """A path without the frame it was found in: ``h`` for ``step:h``."""
+    return path.rsplit(":", 1)[-1]
+
+
+def is_code(path: str) -> bool:
+    """Whether a path can be written in a program as it is."""
+    return not re.search(r"__closure__|gi_frame|\.grad\b|^Out\[|^_\d*$|^sys\.", path) and _statement(path) is not None
+
+
+def detached(paths: Collection[str], cells: Collection[str]) -> list[str]:
+    """Statements that cut the graph at these tensors: ``h = h.detach()``."""
+    plain = [local(path) for path in paths if is_code(local(path))]
+    lines: list[str] = []
+    for path in plain:
+        indexed = re.fullmatch(r"(.+?)\[\d+\]", path)
+        if not indexed or "[" in indexed[1]:
+            line = f"{path} = {path}.detach()"
+        else:
+            whole = indexed[1]
+            grows = any(re.search(rf"{re.escape(whole.rsplit('.', 1)[-1])}(\.append\(|\.extend\(| = \[)", c) for c in cells)
+            one = f"one.detach() for one in {whole}"
+            line = f"{whole} = [{one}]" if grows else f"{whole} = tuple({one})"
+        if line not in lines:
+            lines.append(line)
+    return lines
+
+
+# ------------------------------------------------------------------ what a container keeps
+
+_KEEPING = ("append", "appendleft", "add", "insert")
+
+
+def kept_detached(cell: str, holder: str, deep: bool) -> tuple[int, Edit] | None:
+    """The line that puts a tensor into `holder`, and the edit that makes it put it in detached.
+
+    Parameters
+    ----------
+    deep
+        What is put in is not the tensor itself but something that holds it: ``(loss, out)``.
+    """
+    tree = source.parse(cell)
+    last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
+            whole, value = node.func.value, node.args[-1] if node.args else None
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            whole, value = node.targets[0].value, node.value
+        elif isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
+            whole, value, deep = node.target, node.value, True
+        else:
+            continue
+        while isinstance(whole, ast.Subscript):
+            whole = whole.value
+        name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
+        if name == last and value is not None and value.lineno == value.end_lineno:
+            return value.lineno, _detached_in(source.raw_line(cell, value.lineno), value, deep)
+    return None
+
+
+def _detached_in(line: str, value: ast.expr, deep: bool) -> Edit:
+    """The line with `value`, or the names it is made of, detached."""
+    parts = [value]
+    if deep and isinstance(value, ast.Call):
+        parts = [*value.args, *(k.value for k in value.keywords)]
+    elif isinstance(value, (ast.Tuple, ast.List)):
+        parts = list(value.elts)
+    elif isinstance(value, ast.Dict):
+        parts = list(value.values)
+    raw = line.encode()
+    for part in sorted(parts, key=lambda p: -p.col_offset):
+        if isinstance(part, ast.Constant) or part.end_col_offset is None:
+            continue
+        text = raw[part.col_offset : part.end_col_offset]
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            new = text + b".detach()"
+        else:
+            new = b"(" + text + b").detach()"
+        raw = raw[: part.col_offset] + new + raw[part.end_col_offset :]
+    return replaced(line, raw.decode())
+
+
+def added_detached(line: str) -> Edit:
+    """``total += loss`` as ``total += loss.detach()``."""
+    statement = _statement(line)
+    if not isinstance(statement, ast.AugAssign):
+        return ()
+    text = ast.unparse(statement.value)
+    simple = isinstance(statement.value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    left = line.strip().encode()[: statement.value.col_offset].decode()
+    return replaced(line, left + (f"{text}.detach()" if simple else f"({text}).detach()"))

@@ -1,0 +1,93 @@
+"""Ways to stop graphs from piling up, as edits of the lines that keep them."""
+
+from __future__ import annotations
+
+from graphwidget.analysis import edits, source
+from graphwidget.analysis.fixes import at, names, outer_at, short
+from graphwidget.analysis.story import root_name, where
+from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Place, Record
+
+_NONE = "No gradient flows back through it."
+
+
+def _cells(record: Record) -> list[CellRun]:
+    """Each cell once, as it was last run, latest first."""
+    latest = {run.cell_id or run.run: run for _, run in sorted(record.runs.items())}
+    return sorted(latest.values(), key=lambda run: -run.run)
+
+
+def for_pile(
+    record: Record, name: str, owners: list[Owner], call: BackwardCall, place: Place | None
+) -> tuple[Fix, ...]:
+    """Fixes for graphs that `name` keeps."""
+    keep = _keep_numbers(record, name, owners) if len(owners) > 1 or "[" in owners[0].path else None
+    keep = keep or _cut_each_time(record, name, call)
+    if keep is None:
+        line = f" ({where(place)})" if where(place) else ""
+        keep = Fix("detach", f"Keep numbers, not graphs: use `.detach()` for what `{name}` keeps{line}.", True, at(place), _NONE)
+    end = Fix("del_variable", f"Let go of it when done: `del {name}`.", True, None, "None.", (f"+ del {name}",))
+    return (keep, end) if edits.is_code(name) else (keep,)
+
+
+def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:
+    """Detach at the line that puts tensors into a container."""
+    deepest = max((owner.path[len(name) :] for owner in owners), key=len)
+    for run in _cells(record):
+        deep = deepest.count("[") + deepest.count(".") > 1
+        found = edits.kept_detached(run.source, name, deep)
+        if found is None:
+            continue
+        line, edit = found
+        if edit and run.cell is not None:
+            here = f"In[{run.cell}], line {line}"
+            text = f"Keep numbers, not graphs: write {short(edit[1][2:])} ({here})."
+            return Fix("detach", text, True, (run.cell, line), _NONE, edit)
+    return None
+
+
+def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
+    """``total += loss.detach()``; or, after the later of call and assignment, ``h = h.detach()``."""
+    last = name.rsplit(".", 1)[-1]
+    for run in _cells(record):
+        statements = source.assigned_as(run.source, last)
+        if not statements or run.cell is None:
+            continue
+        statement, target = statements[-1]
+        text = source.line_text(run.source, statement.lineno)
+        edit = edits.added_detached(text)
+        here = f"In[{run.cell}], line {statement.lineno}"
+        if edit:
+            return Fix("detach", f"Write {short(edit[1][2:])} ({here}).", True, (run.cell, statement.lineno), _NONE, edit)
+        line = statement.lineno
+        place = outer_at(call.place) if (call.place.outer_cell == run.cell) else at(call.place)
+        if place is not None and place[0] == run.cell and place[1] > line:
+            line = place[1]
+        edit = edits.after(run.source, line, [f"{target} = {target}.detach()"])
+        text = f"Cut the graph each time: `{target} = {target}.detach()` after In[{run.cell}], line {line}."
+        return Fix("detach", text, True, (run.cell, line), _NONE, edit)
+    return None
+
+
+def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tuple[Fix, ...]:
+    """Fixes for leaves that refer to themselves through a `.grad` with a graph."""
+    line, root = call.place.source.strip(), root_name(call)
+    leaves = [grad[: -len(".grad")] for grad in grads if grad.endswith(".grad")]
+    cell = next((run.source for run in _cells(record) if run.cell == call.place.cell), "")
+    instead: edits.Edit = ()
+    text = source.backward_root(line)
+    if text and leaves:
+        instead = edits.replaced(line, f"grads = torch.autograd.grad({text}, [{', '.join(leaves)}], create_graph=True)")
+    drop = [f"{grad} = None" for grad in grads if edits.is_code(grad.removesuffix(".grad"))]
+    after = edits.after(cell, call.place.line, drop) if call.place.line is not None and drop else ()
+    place = at(call.place)
+    return (
+        Fix(
+            "autograd_grad_instead",
+            f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): it leaves `.grad` alone.",
+            True,
+            place,
+            "None.",
+            instead,
+        ),
+        Fix("set_grad_none", f"Set {names(grads)} to None after use.", True, place, "None.", after),
+    )

@@ -1,0 +1,204 @@
+"""Which lines build the part that a call met freed, and where to run them again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphwidget.analysis import edits, source
+from graphwidget.analysis.story import Meeting
+from graphwidget.model import CellRun, Place
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A sentence, the place of the edit, and the edit."""
+
+    sentence: str
+    at: tuple[int, int] | None
+    edit: edits.Edit
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """Where lines are put in: the cell, its text, the line in front of which; `loop` is around it."""
+
+    cell: int
+    text: str
+    line: int
+    loop: ast.For | ast.While | None
+    outer: bool  # in the cell that ran, not in a function that it called
+
+
+def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
+    """How to build the old part anew. None: it is built anew already, or nobody knows where.
+
+    Parameters
+    ----------
+    everything
+        All that the later call reaches, not only what leads to freed saved tensors.
+    """
+    special = _in_init(meeting) or _behind_a_test(meeting)
+    if special is not None:
+        return special
+    spot = _spot(meeting)
+    made = _statements(meeting, spot, everything) if spot is not None else []
+    if not made or spot is None:
+        return None
+    quoted = _quoted(made)
+    lines = [line for run, statement in made for line in edits.statement_text(run.source, statement)]
+    first = source.line_text(spot.text, spot.line)
+    edit = (*(f"+ {line}" for line in lines), f"  {first}") if first else ()
+    if spot.loop is not None:
+        sentence = f"Move {quoted} into the loop, so that each iteration builds its own graph."
+    else:
+        sentence = f"Run {quoted} again before In[{spot.cell}], line {spot.line}: it builds a fresh graph."
+    return Rerun(sentence, (spot.cell, spot.line), edit)
+
+
+def _quoted(made: list[tuple[CellRun, ast.stmt]]) -> str:
+    texts = [" ".join(ast.unparse(statement).split()) for _, statement in made]
+    shown = [f"`{text}`" if len(text) <= 60 else f"`{text[:59]}…`" for text in texts]
+    places = [f"In[{run.cell}], line {statement.lineno}" for run, statement in made]
+    each = [f"{text} ({place})" for text, place in zip(shown, places)]
+    if len(each) > 3:
+        return f"{each[0]} and {len(each) - 1} more lines, to {each[-1]}"
+    return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else each[0]
+
+
+def _spot(meeting: Meeting) -> _Spot | None:
+    """The first line of the loop around both calls, or the line of the later call."""
+    place = meeting.later.place
+    run = meeting.run_of(place)
+    if run is None or run.cell is None or place.line is None:
+        return None
+    outer = place.outer_line if place.outer_line is not None else place.line
+    if meeting.in_loop:
+        found = _first_in_loop(run.cell, run.source, outer, True)
+        if found is not None:
+            return found
+        text = meeting.text_of_cell(place.cell)
+        if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
+            inner = _first_in_loop(place.cell, text, place.line, False)
+            return inner or _Spot(place.cell, text, _start(text, place.line), None, False)
+    return _Spot(run.cell, run.source, _start(run.source, outer), None, True)
+
+
+def _start(text: str, line: int) -> int:
+    found = source.statements_at(text, line)
+    return found[-1].lineno if found else line
+
+
+def _first_in_loop(cell: int, text: str, line: int, outer: bool) -> _Spot | None:
+    loop = source.loop_at(text, line)
+    if loop is None or loop.body[0].lineno == loop.lineno:
+        return None
+    return _Spot(cell, text, loop.body[0].lineno, loop, outer)
+
+
+def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[CellRun, ast.stmt]]:
+    """The statements that make what has to be fresh, in order; none where one of them ran the earlier call."""
+    found: dict[tuple[int, int], tuple[CellRun, ast.stmt]] = {}
+    for place in _places(meeting, everything):
+        run = meeting.run_of(place)
+        if place is None or run is None:
+            return []
+        inside = (place.run, place.outer_line) == (meeting.later.place.run, meeting.later.place.outer_line)
+        if inside and not spot.outer:
+            continue  # made in the pass that the call belongs to, or in an earlier one
+        line = place.outer_line if place.outer_line is not None else place.line
+        if line is None or (inside and spot.outer):
+            continue
+        if spot.loop is not None and run.run == meeting.later.place.run:
+            if spot.outer and spot.loop.lineno <= line <= (spot.loop.end_lineno or 0):
+                continue
+        statement = _outermost(run, line, meeting)
+        if statement is None or _ran(meeting, run, statement):
+            return []
+        found[(run.run, statement.lineno)] = (run, statement)
+    return [found[key] for key in sorted(found)]
+
+
+def _places(meeting: Meeting, everything: bool) -> Iterator[Place | None]:
+    indices = meeting.reached if everything else meeting.needed
+    places = {meeting.graph.place[i] for i in indices if meeting.graph.leaves.get(i) is None}
+    return (meeting.graph.places[at] if at >= 0 else None for at in sorted(places))
+
+
+def _outermost(run: CellRun, line: int, meeting: Meeting) -> ast.stmt | None:
+    """The outermost statement around a line that does not hold the later call, too."""
+    later = meeting.later.place
+    for statement in source.statements_at(run.source, line):
+        holds = run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0)
+        if not holds:
+            return statement
+    return None
+
+
+def _ran(meeting: Meeting, run: CellRun, statement: ast.stmt) -> bool:
+    """Whether a statement made the earlier call: running it again would free again."""
+    earlier = meeting.earlier.place
+    return run.run == earlier.run and statement.lineno <= (earlier.outer_line or 0) <= (statement.end_lineno or 0)
+
+
+def _maker(meeting: Meeting) -> tuple[Place, str, list[ast.stmt]] | None:
+    made = meeting.carrier_place
+    if made is None or made.cell is None or made.line is None:
+        return None
+    text = meeting.text_of_cell(made.cell)
+    around = source.statements_at(text, made.line)
+    return (made, text, around) if around else None
+
+
+def _in_init(meeting: Meeting) -> Rerun | None:
+    """`self.table = ...` in `__init__`: compute it in `forward`."""
+    maker = _maker(meeting)
+    if maker is None:
+        return None
+    made, text, around = maker
+    function = source.function_at(text, made.line or 0)
+    if function is None or function[0] is None or function[1].name != "__init__":
+        return None
+    methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
+    forward = methods.get("forward") or methods.get("__call__")
+    lines = {p.line for p in _places(meeting, False) if p is not None and p.cell == made.cell}
+    body = [s for s in function[1].body if any(s.lineno <= (n or 0) <= (s.end_lineno or 0) for n in lines)]
+    if forward is None or not body or made.cell is None:
+        return None
+    documented = isinstance(forward.body[0], ast.Expr) and isinstance(forward.body[0].value, ast.Constant)
+    first = forward.body[1 if documented and len(forward.body) > 1 else 0]
+    new = [line for statement in body for line in edits.statement_text(text, statement)]
+    what = _quoted([(CellRun(0, made.cell, text), statement) for statement in body])
+    return Rerun(
+        f"Compute {what} at the start of `{forward.name}`: each call of it then builds its own graph.",
+        (made.cell, first.lineno),
+        edits.before(text, first.lineno, new),
+    )
+
+
+def _behind_a_test(meeting: Meeting) -> Rerun | None:
+    """``if key not in cache:`` or ``if self.x is None:`` around what made the carrier: it is computed only once."""
+    maker = _maker(meeting)
+    if maker is None:
+        return None
+    made, text, around = maker
+    tests = [s for s in around if isinstance(s, ast.If) and _asks_whether_there(s.test)]
+    if not tests or made.cell is None:
+        return None
+    line = source.line_text(text, tests[-1].lineno)
+    test = ast.unparse(tests[-1].test)
+    return Rerun(
+        f"Compute it in each pass: drop the test `{test}` (In[{made.cell}], line {tests[-1].lineno}).",
+        (made.cell, tests[-1].lineno),
+        edits.replaced(line, "if True:") if line.startswith("if ") and line.endswith(":") else (),
+    )
+
+
+def _asks_whether_there(test: ast.expr) -> bool:
+    if isinstance(test, ast.Compare):
+        kind = type(test.ops[0])
+        none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        return kind is ast.NotIn or (kind is ast.Is and none)
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+

@@ -1,0 +1,103 @@
+"""Fixes are concrete: applied to the program by a machine, they make the error or the pile of graphs go away."""
+
+import gc
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import editor
+import score
+import verify
+
+PROGRAMS = Path(__file__).parent / "programs"
+KINDS = ("second_backward", "inplace", "leak")
+ERRORS = {"second_backward": "second time", "inplace": "modified by an inplace operation"}
+
+
+def truths():
+    for path in sorted(PROGRAMS.glob("*.json"), key=lambda p: int(p.name.split("_")[0])):
+        truth = json.loads(path.read_text())
+        if truth["kind"] in KINDS and truth["fixes"]:
+            yield path.stem, truth
+
+
+TRUTHS = dict(truths())
+
+
+def plain(sid, cells, order):
+    """Run cells in plain torch: the errors' messages, and the nodes that stay alive at the end."""
+    path = Path("/tmp") / f"graphwidget-{sid}.py"
+    header = f"# run_order: {' '.join(map(str, order))}\n"
+    path.write_text(header + "".join(f"# %%\n{cell}" for cell in cells))
+    try:
+        return verify.child(run_and_count, sid, str(path))
+    finally:
+        path.unlink()
+
+
+def run_and_count(sid, path):
+    import contextlib
+    import io
+
+    import torch
+
+    torch.manual_seed(0)
+    with contextlib.redirect_stdout(io.StringIO()):
+        runner = verify.Runner(sid, path).run()
+    gc.collect()
+    tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
+    # A graph that only `.grad` refers to: create_graph cycles.
+    tensors += [t.grad for t in tensors if t.is_leaf and t.grad is not None]
+    seen, stack = {}, [t.grad_fn for t in tensors if t.grad_fn is not None]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            stack.extend(n for n, _ in node.next_functions if n is not None)
+    return {"errors": [e["type"] + e["message60"] for e in runner.errors], "nodes": len(seen)}
+
+
+def fixes_of(sid, document):
+    kind = TRUTHS[sid]["kind"]
+    found = [f for f in document["findings"] if f["kind"] == kind and f["severity"] in ("error", "warning")]
+    return [fix for finding in found[:1] for fix in finding["fixes"] if fix["verified"]]
+
+
+def outcomes(sid, document):
+    """(fix id, what went wrong or None) for every verified fix of the first finding."""
+    truth, path = TRUTHS[sid], str(PROGRAMS / f"{sid}.py")
+    header, cells = verify.parse(path)
+    sources = [text for _, text in cells]
+    order = verify.run_order(header, len(cells))
+    before = plain(sid, sources, order)
+    step = truth["errors"][0]["step"] if truth["errors"] else 0
+    for fix in fixes_of(sid, document):
+        try:
+            changed = editor.apply(sources, fix, order, step)
+        except editor.CannotApply as why:
+            yield fix["id"], str(why)
+            continue
+        after = plain(sid, *changed)
+        if "harness_error" in after:
+            yield fix["id"], after["harness_error"][-300:]
+        elif truth["kind"] == "leak":
+            less = after["nodes"] * 2 <= before["nodes"] and after["errors"] == before["errors"]
+            yield fix["id"], None if less else f"{before} {after}"
+        else:
+            yield fix["id"], "; ".join(after["errors"]) or None
+
+
+def test_there_are_enough_programs_with_fixes():
+    assert len(TRUTHS) >= 60
+
+
+@pytest.mark.parametrize("sid", TRUTHS)
+def test_the_first_fix_applied_by_a_machine_works(answers, sid):
+    document, why_not = answers[sid].result()
+    assert document is not None, why_not
+    results = list(outcomes(sid, document))
+    assert results and results[0][1] is None, results
