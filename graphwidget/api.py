@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch.autograd.graph import GradientEdge
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.model import Finding, Forecast, Snapshot
+    from graphwidget.model import BackwardCall, Finding, Forecast, Record, Snapshot
     from graphwidget.notebook.widget import AutogradView
 
 __all__ = ["explain", "forecast", "snapshot", "track", "view"]
@@ -289,12 +289,22 @@ def track() -> Iterator[Tracker]:
     from graphwidget.capture import tracker as capture
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(forecaster=engine.forecast, diagnose=diagnosis.diagnose, depth=4) as tracker:
+    with capture.track(
+        forecaster=engine.forecast, diagnose=diagnosis.diagnose, explain=explain_call, depth=4
+    ) as tracker:
         _tracking.append(tracker)
         try:
             yield tracker
         finally:
             _tracking.remove(tracker)
+
+
+def explain_call(record: Record, call: BackwardCall) -> str:
+    """What is put under the traceback of a call that raised; empty if there is nothing to tell."""
+    from graphwidget.analysis import diagnosis
+    from graphwidget.render import report
+
+    return "\n".join(report.note(finding) for finding in diagnosis.of_call(record, call))
 
 
 # -- helpers -------------------------------------------------------------------------------------------

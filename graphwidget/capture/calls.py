@@ -117,6 +117,8 @@ class CallLog:
         Looks names up: gets the frames of cells that are live, returns what it found.
     finished
         Called with each call when it is over, and the graph as it then was (None if it was only counted).
+    failed
+        Called with a call that raised and its exception, after `finished`.
     problem
         Called with an exception of our own; the user's call goes on.
     """
@@ -129,12 +131,13 @@ class CallLog:
         forecaster: Forecaster | None = None,
         search: Callable[[Sequence[FrameType]], Search] = lambda frames: Search(),
         finished: Callable[[BackwardCall, Snapshot | None], None] = lambda call, graph: None,
+        failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
         problem: Callable[[BaseException], None] = lambda error: None,
         lock: Any = None,
     ) -> None:
         self.identity, self.provenance = identity, provenance
         self.forecaster, self.search = forecaster, search
-        self.finished, self.problem = finished, problem
+        self.finished, self.failed, self.problem = finished, failed, problem
         self.lock = lock or threading.RLock()
         self.freed = Freed()
         self.count = 0
@@ -180,6 +183,7 @@ class CallLog:
 
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True  # the user's traceback is about the user's code
             if ti.in_backward() or torch.compiler.is_compiling():
                 return original(outputs, *args, **kwargs)
             pending = self._quietly(self._before, outputs, args, kwargs)
@@ -241,9 +245,7 @@ class CallLog:
             frame = frame.f_back
         return found
 
-    def _describe(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None
-    ) -> _Pending:
+    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None) -> _Pending:
         """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
 
         def argument(position: int, name: str, default: Any) -> Any:
@@ -368,6 +370,8 @@ class CallLog:
                 call, after = self._call(pending, Snapshot(), None, error, text, False, []), None
         self.freed.above(ti.sequence_nr() - 1)
         self.finished(call, after)
+        if error is not None:
+            self.failed(call, error)
 
     def _counted(self, pending: _Pending, model: _Model) -> BackwardCall:
         """A call like an earlier one: everything in it was new, so it ran over everything."""

@@ -143,6 +143,10 @@ def storage_of(tensor: Any) -> tuple[int, int] | None:
         return None
 
 
+# The key of `storage_of` alone, quickly; 0 or an exception where there is none.
+storage_key: Callable[[Any], int] = getattr(torch._C, "_storage_address", lambda tensor: untyped_storage(tensor)._cdata)
+
+
 _COMPRESSED = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
 _layout: Callable[[Any], Any] = _Base.__dict__["layout"].__get__
 
@@ -320,6 +324,14 @@ def is_memory_of(reference: Any, tensor: Any) -> bool:
     if reference is None or found is None:
         return reference is None and found is None
     return bool(reference.cdata == found[0]) and not reference.expired()
+
+
+def is_saved_tensor_type(cls: type) -> bool:
+    """Whether objects of this type are one slot as torch shows it, not a list of them."""
+    return cls is _SavedTensor
+
+
+_SavedTensor = torch._C._autograd.SavedTensor
 
 
 def is_output_slot(shown: str) -> bool:
@@ -533,6 +545,7 @@ class _Switch:
         self.__wrapped__ = original
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython leaves this frame out of tracebacks
         ours = self._ours
         return (self._original if ours is None else ours)(*args, **kwargs)
 

@@ -47,6 +47,7 @@ __all__ = ["HISTORY_BYTES", "Tracker", "track"]
 HISTORY_BYTES = 32 * 2**20
 MAX_RUNS = 5_000  # cell runs of which the source is kept
 SEARCH_SECONDS = 0.02
+MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 _NOTEBOOK_KINDS = ("out", "traceback")
 
@@ -60,6 +61,8 @@ class Tracker:
         Returns the user's variables. Default: those of ``__main__``.
     forecaster, diagnose
         ``analysis.engine.forecast`` and ``analysis.diagnosis.diagnose``: capture does not import analysis.
+    explain
+        Words for a call that raised, as lines: what is put under its traceback. None: nothing is.
     hidden
         Names that are not the user's own.
     shell
@@ -76,6 +79,7 @@ class Tracker:
         *,
         forecaster: Forecaster | None = None,
         diagnose: Callable[[Record], Sequence[Finding]] | None = None,
+        explain: Callable[[Record, BackwardCall], str] | None = None,
         hidden: Callable[[], Any] = frozenset,
         shell: Any = None,
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
@@ -87,7 +91,10 @@ class Tracker:
         self.running = False
         self.runs: dict[int, CellRun] = {}
         self._namespace = namespace or (lambda: sys.modules["__main__"].__dict__)
-        self._hidden, self._shell, self._diagnose = hidden, shell, diagnose
+        self._hidden, self._shell, self._diagnose, self._explain = hidden, shell, diagnose, explain
+        self.notes = True  # whether an error gets a note
+        self.unsaid = ""  # the last note, where exceptions take none (Python 3.10)
+        self._noted = 0
         self.identity = Identity()
         self.provenance = Provenance(ti.next_number, code_names=code_names, problem=self.problem)
         self.log = CallLog(
@@ -96,6 +103,7 @@ class Tracker:
             forecaster=forecaster,
             search=self._search,
             finished=self._call_finished,
+            failed=self._add_note,
             problem=self.problem,
             lock=self.lock,
         )
@@ -200,6 +208,7 @@ class Tracker:
             self.busy = f"In[{number}] is running" if number is not None else "a cell is running"
             self._writes.install()  # torch's optimizers may have been imported meanwhile
             self.log.begin_cell()
+            self._noted, self.unsaid = 0, ""
             self._search()
             self._changed()
 
@@ -254,6 +263,17 @@ class Tracker:
         )
 
     # ------------------------------------------------------------ calls
+
+    def _add_note(self, call: BackwardCall, error: BaseException) -> None:
+        """Put the explanation under the traceback. A program that fails on and on gets the first few only."""
+        if self._explain is None or not self.notes or self._noted >= MAX_NOTES:
+            return
+        self._noted += 1
+        text = self._explain(self.record(), call)
+        if text and hasattr(error, "add_note"):
+            error.add_note(text)
+        elif text:
+            self.unsaid = text
 
     def _call_finished(self, call: BackwardCall, after: Snapshot | None) -> None:
         self._changed()
@@ -483,6 +503,7 @@ def track(
     *,
     forecaster: Forecaster | None = None,
     diagnose: Callable[[Record], Sequence[Finding]] | None = None,
+    explain: Callable[[Record, BackwardCall], str] | None = None,
     history_bytes: int = HISTORY_BYTES,
     depth: int = 2,
 ) -> Iterator[Tracker]:
@@ -499,7 +520,9 @@ def track(
     assert frame is not None
     filename = frame.f_code.co_filename
     variables = frame.f_globals
-    tracker = Tracker(lambda: variables, forecaster=forecaster, diagnose=diagnose, history_bytes=history_bytes)
+    tracker = Tracker(
+        lambda: variables, forecaster=forecaster, diagnose=diagnose, explain=explain, history_bytes=history_bytes
+    )
     tracker.start()
     tracker.begin_cell(None, "".join(linecache.getlines(filename)), filename=filename, frame=frame)
     del frame

@@ -17,6 +17,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import diagnosis, engine
+from graphwidget.api import explain_call
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
 from graphwidget.notebook.magics import Magics
@@ -88,6 +89,7 @@ class Extension:
             lambda: self.shell.user_ns,
             forecaster=engine.forecast,
             diagnose=diagnosis.diagnose,
+            explain=explain_call,
             shell=self.shell,
             code_names=self._earlier_cell,
         )
@@ -142,7 +144,9 @@ class Extension:
         """Forget calls, events and ghosts; go on with what is alive."""
         was_on = self.on
         self.switch_off()
+        notes = self.tracker.notes
         self.tracker = self._new_tracker()
+        self.tracker.notes = notes
         if was_on:
             self.switch_on()
         if self.view is not None:
@@ -207,6 +211,8 @@ class Extension:
             for cell in reversed(ended):
                 if cell.tracked:
                     self.tracker.end_cell(error)
+            if error is not None and self.tracker.unsaid:
+                print(self.tracker.unsaid, file=sys.stderr)
         finally:
             self.turns.cell_ends(ended[0].info, interrupted=isinstance(error, KeyboardInterrupt))
 

@@ -18,12 +18,17 @@ VERBS = {
     "off": "record nothing more; what was recorded stays",
     "explain": "[NAME] what went wrong, or would",
     "forecast": "NAME [--retain-graph] what NAME.backward() would do",
+    "notes": "on | off: whether errors are explained under their traceback",
     "text": "the picture as plain text",
     "svg": "the picture as a static image",
     "reset": "forget calls and ghosts, go on with what is alive",
 }
 RETAIN = "--retain-graph"
-USAGE = "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | text | svg | reset]"
+TAKES_MORE = ("explain", "forecast", "notes")
+USAGE = (
+    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | notes on|off | "
+    "text | svg | reset]"
+)
 
 
 class Magics:
@@ -61,9 +66,9 @@ class Magics:
             near = difflib.get_close_matches(verb, VERBS, 1)
             hint = f" Did you mean `%graphwidget {near[0]}`?" if near else ""
             raise _usage(f"There is no `%graphwidget {verb}`.{hint}\n{USAGE}")
-        if rest and verb not in ("explain", "forecast"):
+        if rest and verb not in TAKES_MORE:
             raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{rest}`.\n{USAGE}")
-        getattr(self, f"_{verb}")(*((rest,) if verb in ("explain", "forecast") else ()))
+        getattr(self, f"_{verb}")(*((rest,) if verb in TAKES_MORE else ()))
 
     def complete(self, _shell: Any, event: Any) -> list[str]:
         """Words for the tab key. Never raises."""
@@ -73,6 +78,8 @@ class Magics:
             return list(VERBS)
         if words[1] == "forecast":
             return [*self._names(), RETAIN]
+        if words[1] == "notes":
+            return ["on", "off"]
         return self._names() if words[1] == "explain" else []
 
     # -- the verbs -------------------------------------------------------------------------------------
@@ -93,6 +100,12 @@ class Magics:
     def _reset(self) -> None:
         self.extension.reset()
         print("graphwidget has forgotten what happened so far.")
+
+    def _notes(self, rest: str) -> None:
+        if rest not in ("on", "off"):
+            raise _usage(f"`%graphwidget notes on` or `%graphwidget notes off`, not `{rest}`.")
+        self.extension.tracker.notes = rest == "on"
+        print(f"Errors are {'explained' if rest == 'on' else 'no longer explained'} under their traceback.")
 
     def _text(self) -> None:
         from graphwidget.render import text

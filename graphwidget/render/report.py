@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -132,6 +133,22 @@ def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
         lines.append(f"  {count}. {fix.text}{checked}" + (f" {fix.price}" if fix.price else ""))
         lines.extend(f"       {line}" for line in fix.edit)
     return lines
+
+
+NOTE_LINES, NOTE_COLUMNS = 12, 100
+
+
+def note(finding: Finding) -> str:
+    """A finding as a note under a traceback: at most twelve lines of at most 100 columns."""
+    lines = [wrapped for line in finding_lines(finding) for wrapped in _wrapped(line)]
+    if len(lines) > NOTE_LINES:
+        lines = [*lines[: NOTE_LINES - 1], "  … more: %graphwidget explain"]
+    return "\n".join(lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + (3 if line.lstrip()[:2].rstrip(".").isdigit() else 0))
+    return textwrap.wrap(line, NOTE_COLUMNS, initial_indent="", subsequent_indent=indent) or [line]
 
 
 def call_line(call: BackwardCall) -> str:
