@@ -38,6 +38,11 @@ class Identity:
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
 
+    @property
+    def given(self) -> int:
+        """How many uids were given out so far: the same before and after a walk that met nothing new."""
+        return self._next
+
     def __len__(self) -> int:
         return len(self._known) + len(self._leaves)
 
@@ -61,32 +66,28 @@ class Identity:
         previous
             The last snapshot, for the same purpose.
         """
-        name_of: dict[str, int] = self._names
-        for name in set(names):
+        name_of, known = self._names, self._known
+        for name in dict.fromkeys(names):
             name_of.setdefault(name, len(name_of))
-        keys = [number << _SHIFT | name_of[name] for number, name in zip(numbers, names, strict=True)]
-        known = self._known
-        special = [i for i, number in enumerate(numbers) if number == ti.NO_SEQUENCE]
-        uids = self._plain(keys, known, special)
-        for i in special:
-            uids[i] = self._special(nodes[i])
-        special_keys = {keys[i] for i in special}  # one for leaves, one for each kind of error node
-        if self._shared_keys or len(set(keys)) - len(special_keys) < len(keys) - len(special):
-            self._tell_apart(nodes, keys, uids, set(special), edges, previous)
-        return uids
-
-    def _plain(self, keys: list[int], known: dict[int, int], special: Sequence[int]) -> list[int]:
-        uids = [known.get(key, -1) for key in keys]
-        skip = set(special)
-        if -1 in uids:
-            for i, uid in enumerate(uids):
-                if uid < 0 and i not in skip:
+        keys = [number << _SHIFT | name for number, name in zip(numbers, map(name_of.__getitem__, names), strict=True)]
+        found: list[int | None] = list(map(known.get, keys))
+        special = []
+        for i, uid in enumerate(found):
+            if uid is None:
+                if numbers[i] == ti.NO_SEQUENCE:
+                    special.append(i)
+                else:
                     key = keys[i]
-                    found = known.get(key)
-                    if found is None:
-                        found = known[key] = self._next
+                    uid = known.get(key)  # two nodes of one key may be new in one walk
+                    if uid is None:
+                        uid = known[key] = self._next
                         self._next += 1
-                    uids[i] = found
+                found[i] = uid
+        for i in special:
+            found[i] = self._special(nodes[i])
+        uids: list[int] = found  # type: ignore[assignment]
+        if self._shared_keys or len(set(uids)) < len(uids):
+            self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
 
     def _special(self, node: Any) -> int:

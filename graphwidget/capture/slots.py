@@ -1,46 +1,77 @@
 """What each node has saved: the state of every slot, read without unpacking anything that a hook packed.
 
-How a state is told (measured on torch 2.13; FREED and UNSAVED both show as "no data"):
+The slots of a chunk of nodes are gathered into one list, then each property is read for the whole list at once, in
+C loops: that is what keeps a snapshot of a hundred thousand nodes near the cost of walking them. Only slots that
+need a closer look (modified tensors, views, freed and packed slots) are looked at one by one.
 
-* PACKED: `unpack_hook` is set. `.data` is then the packed object, whatever it is.
-* HELD at once: the tensor requires grad and its version is 0, so nothing can have been modified since.
-* Otherwise the slot is unpacked (a comparison of two numbers where no hook is set), which raises if STALE.
-  A slot that saved a view which may be stale is not unpacked in this way: see `_view_slot`.
-* UNSAVED: no data, and the unpacking attribute gives None; FREED: it raises. Raising costs 8-25 us, so a slot
-  that an earlier snapshot saw HELD is FREED without asking, and what was FREED or UNSAVED stays so.
+FREED and UNSAVED both show as "no data". Only then the unpacking attribute is asked: it gives None, or raises if
+FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FREED without asking. A node whose
+slots were all FREED or UNSAVED stays so for ever: it is copied from the earlier snapshot without being read.
 """
 
 from __future__ import annotations
 
-import dis
 import functools
-import itertools
 import sys
-import threading
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress, repeat
+from operator import attrgetter, is_, is_not
 from typing import Any
 
-from graphwidget.model import SlotState, Snapshot
+from graphwidget.model import Snapshot
 
 from . import torch_internals as ti
+from .slot_states import (
+    DETACHED,
+    FREED,
+    HELD,
+    PACKED,
+    STALE,
+    UNKNOWN,
+    UNSAVED,
+    never_saves,
+    on_another_thread,
+    unpack,
+    unpack_slot,
+    unpack_unseen,
+)
 
-__all__ = ["SlotColumns", "Tables"]
+__all__ = ["Numbered", "SlotColumns", "Tables"]
 
-_version, _requires_grad, _nbytes = ti.version, ti.requires_grad, ti.nbytes
-_dtype, _shape, _untyped_storage = ti.dtype, ti.shape, ti.untyped_storage
+_data_of, _hook_of = attrgetter("data"), attrgetter("unpack_hook")
+CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
+_ENDED = bytes(state in (FREED, UNSAVED) for state in range(256))  # states that no slot leaves again
 
-HELD, FREED, STALE, PACKED, UNSAVED, UNKNOWN = (int(state) for state in SlotState)
-_DETACHED = -2  # told apart from STALE only until it is written down
+
+class Numbered(dict[Any, int]):
+    """Value -> its number: values get one when they are first looked up, from 0."""
+
+    def __missing__(self, value: Any) -> int:
+        number = self[value] = len(self)
+        return number
+
+
+class _Translation(dict[int, int]):
+    """Number in an earlier snapshot's table -> number in ours, -1 -> -1."""
+
+    def __init__(self, table: Numbered, values: Sequence[Any]) -> None:
+        super().__init__({-1: -1})
+        self._table, self._values = table, values
+
+    def __missing__(self, number: int) -> int:
+        here = self[number] = self._table[self._values[number]]
+        return here
 
 
 class Tables:
     """What slots, leaves and facts share: numbered texts, types, shapes and storages."""
 
     def __init__(self) -> None:
-        self.slot_names: dict[str, int] = {}
-        self.dtypes: dict[Any, int] = {}
-        self.shapes: dict[Any, int] = {}
+        self.slot_names = Numbered()
+        self.dtypes = Numbered()
+        self.shapes = Numbered()
         self.storages: dict[int, int] = {}  # key -> index
         self.storage_bytes: list[int] = []
         self.storage_version: list[int] = []
@@ -58,30 +89,64 @@ class Tables:
             self.storage_version.append(ti.version_of(tensor))
         return at
 
-    def intern(self, table: dict[Any, int], value: Any) -> int:
-        at = table.get(value)
-        if at is None:
-            at = table[value] = len(table)
-        return at
-
-    def slot_name_at(self, index: int) -> str:
-        return next(name for name, at in self.slot_names.items() if at == index)
+    def storages_of(self, tensors: Sequence[Any], versions: Sequence[int]) -> list[int]:
+        """The same for many tensors, of which the versions are known."""
+        keys = _each(ti.storage_key, _storage_key, tensors)
+        known, sizes, found = self.storages, self.storage_bytes, list[int]()
+        find, put = known.get, found.append
+        for key, tensor, version in zip(keys, tensors, versions, strict=True):
+            at = find(key)
+            if at is None:
+                if key <= 0 and (key := _storage_key(tensor)) < 0:
+                    put(-1)
+                    continue
+                at = known[key] = len(sizes)
+                sizes.append(ti.untyped_storage(tensor).nbytes())
+                self.storage_version.append(version)
+            put(at)
+        return found
 
     def dtype(self, tensor: Any) -> int:
         try:
-            return self.intern(self.dtypes, ti.dtype(tensor))
+            return self.dtypes[ti.dtype(tensor)]
         except (RuntimeError, TypeError):
             return -1
 
     def shape(self, tensor: Any) -> int:
         try:
-            return self.intern(self.shapes, ti.shape(tensor))
-        except (RuntimeError, TypeError):
+            return self.shapes[ti.shape(tensor)]
+        except (RuntimeError, TypeError):  # nested: a length that is not one number
             return -1
 
 
+def _storage_key(tensor: Any) -> int:
+    found = ti.storage_of(tensor)
+    return -1 if found is None else found[0]
+
+
+def _each(quick: Callable[[Any], Any], careful: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """`quick` of all items; if that raises for any (sparse, nested, functional tensors), `careful` of all."""
+    try:
+        return list(map(quick, items))
+    except Exception:
+        return list(map(careful, items))
+
+
+class _Plan:
+    """How the slots of nodes of one type are read: `read` gives one slot each, `names` are their numbers.
+
+    `read` is None where that is not known before a node is asked: lists of slots, custom Functions.
+    """
+
+    __slots__ = ("names", "read")
+
+    def __init__(self, read: tuple[Callable[[Any], Any], ...] | None, names: tuple[int, ...] = ()) -> None:
+        self.read = read
+        self.names = names
+
+
 class SlotColumns:
-    """Fills the slot columns of a snapshot, node by node.
+    """Fills the slot columns of a snapshot.
 
     Parameters
     ----------
@@ -103,169 +168,348 @@ class SlotColumns:
         self.start = array("i", [0])
         self.name: list[int] = []
         self.state = bytearray()
-        self.dtype: list[int] = []
-        self.shape: list[int] = []
-        self.bytes: list[int] = []
-        self.storage: list[int] = []
-        self.freed: list[int] = []
-        self.version: list[int] = []
-        # Bound once: they run eight times a slot.
-        self._name, self._state, self._dtype, self._shape = (
-            self.name.append,
-            self.state.append,
-            self.dtype.append,
-            self.shape.append,
-        )
-        self._bytes, self._storage, self._freed_by, self._version = (
-            self.bytes.append,
-            self.storage.append,
-            self.freed.append,
-            self.version.append,
-        )
+        self.dtype = array("i")
+        self.shape = array("i")
+        self.bytes = array("q")
+        self.storage = array("i")
+        self.freed = array("i")
+        self.version = array("q")
         self.detached: dict[int, str] = {}  # node -> slot name
         self.packed: dict[int, list[Any]] = {}  # node -> unpack hooks of its packed slots
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
         self.unreadable: dict[str, int] = {}  # node name -> how many
         self.in_doubt = 0
         self.calibrating: list[int] | None = None
-        self._views: list[tuple[int, int, Any, bool]] = []  # (position, node, slot, custom?) left for the other thread
-        self._now: tuple[int, int] = (-1, -1)  # (index, uid) of the node being read
-        self._first = 0
-
-    # ------------------------------------------------------------ one node
-
-    def read(self, nodes: Sequence[Any], uids: Sequence[int], names: Sequence[str]) -> None:
-        """Read the slots of all `nodes`. Never raises: a node that cannot be read gets one UNKNOWN slot."""
-        specs: dict[type, tuple[tuple[str, str, str, int], ...] | None] = {}
-        end = self.start.append
-        for index, node in enumerate(nodes):
-            cls = type(node)
-            if cls in specs:
-                spec = specs[cls]
-            else:
-                spec = specs[cls] = self._spec(cls)
-            if spec is None or spec:
-                self._now, self._first = (index, uids[index]), len(self.state)
-                try:
-                    if spec is None:
-                        self._custom(node)
-                    else:
-                        self._generated(node, spec)
-                except Exception:
-                    self._unreadable(names[index])
-            end(len(self.state))
-        self._settle_views()
+        self._nodes: Sequence[Any] = ()
+        self._uids: Sequence[int] = ()
+        self._names: Sequence[str] = ()
+        self._plans: dict[type, _Plan] = {}
+        self._careful = False
+        self._ended: dict[int, tuple[int, int]] = {}
+        # Of the chunk of nodes that is being read:
+        self._base = 0  # position of its first slot
+        self._slots: list[Any] = []  # torch's SavedTensor, None where nothing is to be read
+        self._released: list[tuple[int, int | None]] = []  # (position, position in `previous`) of slots of a freed list
+        self._copied: list[list[int]] = []  # [position, position in `previous`, how many], neighbours merged
+        self._blank = 0  # positions where nothing is to be read
+        self._lost: list[int] = []  # positions of nodes that could not be read
+        self._views: list[tuple[int, Any]] = []  # (position, slot) left for the other thread
+        self._shown: list[str] = []  # slot names by number
 
     def skip(self, count: int) -> None:
         """Nodes whose slots are not asked for."""
         self.start.extend([len(self.state)] * count)
 
-    def _spec(self, cls: type) -> tuple[tuple[str, str, str, int], ...] | None:
-        if ti.is_custom_function(cls):
-            return None
-        intern, table = self.tables.intern, self.tables.slot_names
-        return tuple((raw, saved, shown, intern(table, shown)) for raw, saved, shown in ti.slot_names(cls))
+    def read(self, nodes: Sequence[Any], uids: Sequence[int], names: Sequence[str]) -> None:
+        """Read the slots of all `nodes`. Never raises: a node that cannot be read gets one UNKNOWN slot."""
+        self._nodes, self._uids, self._names, self._ended = nodes, uids, names, self._find_ended()
+        for first in range(0, len(nodes), CHUNK):
+            self._read_chunk(first, min(first + CHUNK, len(nodes)))
+        self._settle_views()
+        self._nodes, self._uids, self._names, self._ended = (), (), (), {}
 
-    def _unreadable(self, name: str) -> None:
-        del self.state[self._first :]
-        for column in (self.name, self.dtype, self.shape, self.bytes, self.storage, self.freed, self.version):
-            del column[self._first :]
-        self._views = [view for view in self._views if view[0] < self._first]
-        self._add("?", UNKNOWN)
-        self.unreadable[name] = self.unreadable.get(name, 0) + 1
-
-    def _generated(self, node: Any, spec: tuple[tuple[str, str, str, int], ...]) -> None:
-        for raw, saved, shown, name in spec:
-            try:
-                slot = getattr(node, raw)
-            except RuntimeError:  # a list slot that was released
-                self._released_list(shown)
-                continue
-            if type(slot) is tuple:
-                for i, part in enumerate(slot):
-                    self._slot(node, part, None, f"{shown}[{i}]")
-            elif slot is not None:
-                data = slot.data
-                if data is None or slot.unpack_hook is not None:
-                    self._slot(node, slot, saved, shown)
-                    continue
-                version = _version(data)
-                if version == 0 and _requires_grad(data):  # the common case: no further call
-                    state = HELD
-                else:
-                    state = self._held(node, slot, data, saved, shown, version)
-                self._write(name, state, data, version, shown)
-
-    def _custom(self, node: Any) -> None:
+    def _read_chunk(self, first: int, last: int) -> None:
         try:
-            slots = ti.saved_by_custom(node) or ()
-        except RuntimeError:
-            self._released_list("saved_tensors", node)
+            whole = self._gather(first, last)
+        except Exception:
+            whole = False
+        if not whole:
+            self._careful = True
+            self._plans.clear()
+            self._gather(first, last)
+        count = len(self._slots)
+        if not count:
             return
-        for i, slot in enumerate(slots):
-            self._slot(node, slot, None, f"saved_tensors[{i}]")
+        self._shown = list(self.tables.slot_names)
+        self.state.extend(bytes(count))
+        self.bytes.extend(repeat(0, count))
+        for column in (self.dtype, self.shape, self.storage, self.freed, self.version):
+            column.extend(repeat(-1, count))
+        self._copy()
+        for position in self._lost:
+            self.state[position] = UNKNOWN
+        for position, before in self._released:
+            self._freed(position, before)
+        self._read_gathered()
+        self._slots = []
 
-    # ------------------------------------------------------------ one slot
+    # ------------------------------------------------------------ which slots there are
 
-    def _slot(self, node: Any, slot: Any, saved: str | None, shown: str) -> None:
-        """Any slot: `saved` is the attribute that unpacks it, None where only the slot itself can."""
-        hook, data = slot.unpack_hook, slot.data
-        if hook is not None:
-            self._packed(hook, data, shown)
-        elif data is None:
-            self._gone(node, slot, saved, shown)
+    def _gather(self, first: int, last: int) -> bool:
+        """List the slots of nodes `first` to `last`. False: a type was not as its first node let expect."""
+        base = self._base = len(self.state)
+        slots, starts, ended = list[Any](), list[int](), self._ended
+        del self.name[base:], self.start[first + 1 :]
+        self._slots, self._blank = slots, 0
+        self._released, self._copied, self._lost = [], [], []
+        end, put, put_names = starts.append, slots.append, self.name.extend
+        plans, index = self._plans, first
+        for index, node in enumerate(self._nodes[first:last], first):
+            plan = plans.get(type(node))
+            if plan is None:
+                plan = plans[type(node)] = self._plan(node)
+            read = plan.read
+            if read != ():
+                if ended and (uid := self._uids[index]) in ended:
+                    self._keep(*ended[uid])
+                elif read is None:
+                    self._gather_carefully(index)
+                else:
+                    for get in read:
+                        put(get(node))
+                    put_names(plan.names)
+            end(base + len(slots))
+        self.start.extend(starts)
+        kinds = set(map(type, slots))
+        kinds.discard(type(None))
+        return all(map(ti.is_saved_tensor_type, kinds)) and (sum(map(is_, slots, repeat(None))) == self._blank)
+
+    def _plan(self, node: Any) -> _Plan:
+        """The plan for nodes like this one. What is a list is a list in all of them, and only lists ever raise."""
+        cls = type(node)
+        if self._careful or ti.is_custom_function(cls):
+            return _Plan(None)
+        found = ti.slot_names(cls)
+        try:
+            if not all(ti.is_saved_tensor_type(type(getattr(node, raw))) for raw, _, _ in found):
+                return _Plan(None)
+        except RuntimeError:
+            return _Plan(None)
+        read = tuple(cls.__dict__[raw].__get__ for raw, _, _ in found)
+        return _Plan(read, tuple(self.tables.slot_names[shown] for _, _, shown in found))
+
+    def _gather_carefully(self, index: int) -> None:
+        node, first, blank = self._nodes[index], len(self._slots), self._blank
+        try:
+            if ti.is_custom_function(type(node)):
+                self._gather_list(index, first, "saved_tensors", ti.saved_by_custom)
+            else:
+                for raw, _, shown in ti.slot_names(type(node)):
+                    self._gather_list(index, first, shown, attrgetter(raw))
+        except Exception:
+            del self._slots[first:], self.name[self._base + first :]
+            self._released = [entry for entry in self._released if entry[0] < self._base + first]
+            self._blank = blank
+            self._lost.append(self._base + first)
+            self._add("?", None)
+            name = self._names[index]
+            self.unreadable[name] = self.unreadable.get(name, 0) + 1
+
+    def _gather_list(self, index: int, first: int, shown: str, read: Callable[[Any], Any]) -> None:
+        try:
+            slots = read(self._nodes[index])
+        except RuntimeError:
+            self._released_list(index, first, shown)
+            return
+        if type(slots) is tuple:
+            for i, slot in enumerate(slots):
+                self._add(f"{shown}[{i}]", slot)
+        elif slots is not None:
+            self._add(shown, slots)
+
+    def _add(self, shown: str, slot: Any) -> None:
+        self._slots.append(slot)
+        self.name.append(self.tables.slot_names[shown])
+        if slot is None:
+            self._blank += 1
+
+    def _released_list(self, index: int, first: int, shown: str) -> None:
+        """The slots of a list that raises because it was released: how many there were, only an earlier look knows."""
+        old, node = self.previous, self._nodes[index]
+        at = None if old is None else old.index_of.get(self._uids[index])
+        custom = ti.is_custom_function(type(node))
+        if old is None or at is None:
+            if custom and never_saves(ti.function_with_context(node)):
+                self.empty_after_release.add(index)
+            else:
+                self._released.append((self._base + len(self._slots), None))
+                self._add(shown, None)
+            return
+        count = len(self._slots)
+        for before in range(old.slot_start[at] + count - first, old.slot_start[at + 1]):
+            name = old.slot_names[old.slot_name[before]]
+            if name != shown and not name.startswith(shown + "["):
+                break
+            self._released.append((self._base + len(self._slots), before))
+            self._add(name, None)
+        if custom and len(self._slots) == count:
+            self.empty_after_release.add(index)
+
+    # ------------------------------------------------------------ what never changes again
+
+    def _find_ended(self) -> dict[int, tuple[int, int]]:
+        """uid -> first and last + 1 slot in the previous snapshot, of nodes of which no slot will change any more."""
+        old = self.previous
+        if old is None:
+            return {}
+        ended = old.slot_state.translate(_ENDED)
+        if 1 not in ended:
+            return {}
+        starts = old.slot_start
+        ranges = zip(old.uid, starts, starts[1:])
+        if 0 not in ended:
+            return {uid: (first, last) for uid, first, last in ranges if first < last}
+        return {uid: (first, last) for uid, first, last in ranges if first < last and ended.find(0, first, last) < 0}
+
+    def _keep(self, first: int, last: int) -> None:
+        """Copy slots `first` to `last` of the previous snapshot to the next positions."""
+        position, count = self._base + len(self._slots), last - first
+        run = self._copied[-1] if self._copied else None
+        if run is not None and run[0] + run[2] == position and run[1] + run[2] == first:
+            run[2] += count
         else:
-            version = ti.version_of(data)
-            state = self._held(node, slot, data, saved, shown, version)
-            self._write(self.tables.intern(self.tables.slot_names, shown), state, data, version, shown)
+            self._copied.append([position, first, count])
+        self._slots.extend(repeat(None, count))
+        self.name.extend(repeat(0, count))
+        self._blank += count
 
-    def _held(self, node: Any, slot: Any, data: Any, saved: str | None, shown: str, version: int) -> int:
-        wants = ti.requires_grad(data)
-        if version <= 0 and (wants or ti.is_custom_function(type(node)) or ti.is_output_slot(shown)):
+    def _copy(self) -> None:
+        old, tables = self.previous, self.tables
+        if old is None or not self._copied:
+            return
+        names = _Translation(tables.slot_names, old.slot_names)
+        dtypes, shapes = _Translation(tables.dtypes, old.dtypes), _Translation(tables.shapes, old.shapes)
+        for position, first, count in self._copied:
+            here, there = slice(position, position + count), slice(first, first + count)
+            self.name[here] = map(names.__getitem__, old.slot_name[there])
+            self.state[here] = old.slot_state[there]
+            self.dtype[here] = array("i", map(dtypes.__getitem__, old.slot_dtype[there]))
+            self.shape[here] = array("i", map(shapes.__getitem__, old.slot_shape[there]))
+            self.bytes[here] = old.slot_bytes[there]
+            self.freed[here] = old.slot_freed_by[there]
+            if self.freed_by:
+                for p in range(position, position + count):
+                    if self.freed[p] < 0 and self.state[p] == FREED:
+                        self.freed[p] = self.freed_by.get(self._uids[self._node_at(p)], -1)
+        self._shown = list(tables.slot_names)
+
+    # ------------------------------------------------------------ all slots at once
+
+    def _read_gathered(self) -> None:
+        slots = self._slots
+        where: Sequence[int] = range(self._base, self._base + len(slots))
+        if self._blank:
+            where, slots = _only(slots, is_not, where, slots)
+        hooks, datas = list(map(_hook_of, slots)), list(map(_data_of, slots))
+        if any(map(is_not, hooks, repeat(None))):
+            self._look_at(self._packed, _only(hooks, is_not, where, slots)[0])
+            where, datas = _only(hooks, is_, where, datas)
+        if any(map(is_, datas, repeat(None))):
+            self._look_at(self._gone, _only(datas, is_, where, datas)[0])
+            where, datas = _only(datas, is_not, where, datas)
+        versions = _each(ti.version, ti.version_of, datas)
+        self._write(where, datas, versions)
+        wants = map(ti.requires_grad, datas)
+        # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
+        doubtful = [position for position, v, w in zip(where, versions, wants, strict=True) if v or not w]
+        del datas, wants  # a view in doubt is judged by how many hold it
+        self._check(doubtful)
+
+    def _write(self, where: Sequence[int], tensors: Sequence[Any], versions: Sequence[int]) -> None:
+        """All columns but the state, which is HELD so far."""
+        tables = self.tables
+        self._put(self.storage, where, tables.storages_of(tensors, versions))
+        self._put(self.bytes, where, _each(ti.nbytes, ti.bytes_of, tensors))
+        self._put(self.dtype, where, _numbered(tables.dtypes, ti.dtype, tables.dtype, tensors))
+        self._put(self.shape, where, _numbered(tables.shapes, ti.shape, tables.shape, tensors))
+        self._put(self.version, where, versions)
+
+    def _put(self, column: array[int], where: Sequence[int], values: Sequence[int]) -> None:
+        if len(values) == len(column) - self._base:
+            column[self._base :] = array(column.typecode, values)
+        else:
+            for position, value in zip(where, values, strict=True):
+                column[position] = value
+
+    # ------------------------------------------------------------ a closer look at some
+
+    def _look_at(self, look: Callable[[int], None], positions: Iterable[int]) -> None:
+        for position in positions:
+            try:
+                look(position)
+            except Exception:
+                self.state[position] = UNKNOWN
+                name = self._names[self._node_at(position)]
+                self.unreadable[name] = self.unreadable.get(name, 0) + 1
+
+    def _node_at(self, position: int) -> int:
+        return bisect_right(self.start, position) - 1
+
+    def _check(self, doubtful: Iterable[int]) -> None:
+        """Slots with a tensor that was modified at some time or requires no grad."""
+        outputs = {number for name, number in self.tables.slot_names.items() if ti.is_output_slot(name)}
+        slots, base, versions, names, closer = self._slots, self._base, self.version, self.name, list[int]()
+        for position in doubtful:
+            if versions[position] > 0:
+                closer.append(position)
+            elif names[position] not in outputs:
+                try:
+                    slots[position - base].unpack()
+                except Exception:
+                    closer.append(position)
+        self._look_at(self._judge, closer)
+
+    def _judge(self, position: int) -> None:
+        index = self._node_at(position)
+        shown = self._shown[self.name[position]]
+        data = _data_of(self._slots[position - self._base])
+        state = self._held(index, position, data, shown)
+        if state == DETACHED:
+            self.detached.setdefault(index, shown)
+            state = STALE
+        self.state[position] = state
+        if state not in (HELD, UNKNOWN):
+            self.version[position] = -1
+
+    def _held(self, index: int, position: int, data: Any, shown: str) -> int:
+        node, version = self._nodes[index], self.version[position]
+        wants, custom = ti.requires_grad(data), ti.is_custom_function(type(node))
+        if version <= 0 and (wants or custom or ti.is_output_slot(shown)):
             return HELD
         if version > 0 and wants:
-            proof = self._proof(shown, version)
+            proof = self._proof(index, position, version)
             if proof is not None:
                 return proof
         if version > 0 and ti.maybe_stale_view(data):
-            return self._view_slot(node, slot, data)
-        return _unpack(node, slot, data, saved, shown)
+            return self._view_slot(position, data, custom)
+        saved = None if custom or shown.endswith("]") else "_saved_" + shown
+        return unpack(node, self._slots[position - self._base], data, saved, shown)
 
-    def _view_slot(self, node: Any, slot: Any, data: Any) -> int:
-        """A view of something that was modified at some time: was that before or after it was saved?
-
-        Unpacking answers, but if it was after, torch makes the view a new node, with a new number. Nobody can
-        see that for a view that only this slot holds, done on a thread of its own, whose numbers nobody
-        uses. For a view that the user holds too it would show: then the answer is UNKNOWN.
-        """
+    def _view_slot(self, position: int, data: Any, custom: bool) -> int:
+        """A view of something that was modified at some time: was that before or after it was saved?"""
         references = sys.getrefcount(data)
         if self.calibrating is not None:
             self.calibrating.append(references)
             return UNKNOWN
         if self.settle:
-            return _immune(node, _unpack_slot(slot))
+            state = unpack_slot(self._slots[position - self._base])
+            return HELD if state == DETACHED and custom else state
         if references > _references_of_a_hidden_view():
             self.in_doubt += 1
-            return UNKNOWN
-        self._views.append((len(self.state), self._now[0], slot, ti.is_custom_function(type(node))))
+        else:
+            self._views.append((position, self._slots[position - self._base]))
         return UNKNOWN
 
     def _settle_views(self) -> None:
         if not self._views:
             return
-        views, self._views = self._views, []
-        found: list[int] = []
-        _on_another_thread(lambda: found.extend(_unpack_slot(slot) for _, _, slot, _ in views))
-        for (position, index, _, custom), state in zip(views, found, strict=False):
-            if state == _DETACHED and not custom:
-                self.detached.setdefault(index, self.tables.slot_name_at(self.name[position]))
-            self.state[position] = HELD if state == _DETACHED and custom else STALE if state == _DETACHED else state
+        positions, slots = zip(*self._views, strict=True)
+        self._views = []
+        for position, state in zip(positions, unpack_unseen(slots), strict=False):
+            if state == DETACHED:
+                index = self._node_at(position)
+                if ti.is_custom_function(type(self._nodes[index])):
+                    state = HELD  # its saved tensors are handed out although they were `.detach_()`ed
+                else:
+                    self.detached.setdefault(index, self._shown[self.name[position]])
+                    state = STALE
+            self.state[position] = state
             if state != HELD:
                 self.version[position] = -1
 
-    def _proof(self, shown: str, version: int) -> int | None:
+    def _proof(self, index: int, position: int, version: int) -> int | None:
         """What the previous snapshot proves about a held slot that stands at `version`."""
-        at = self._before(shown)
+        at = self._before(index, position)
         if at is None:
             return None
         before = self.previous.slot_state[at]  # type: ignore[union-attr]
@@ -275,133 +519,75 @@ class SlotColumns:
             return HELD if self.previous.slot_version[at] == version else STALE  # type: ignore[union-attr]
         return None
 
-    def _before(self, shown: str) -> int | None:
-        """Position in the previous snapshot of the slot that is being read now."""
+    def _before(self, index: int, position: int) -> int | None:
+        """Position of this slot in the previous snapshot."""
         previous = self.previous
         if previous is None:
             return None
-        index = previous.index_of.get(self._now[1])
-        if index is None:
+        node = previous.index_of.get(self._uids[index])
+        if node is None:
             return None
-        at = previous.slot_start[index] + len(self.state) - self._first
-        if at >= previous.slot_start[index + 1] or previous.slot_names[previous.slot_name[at]] != shown:
+        at = previous.slot_start[node] + position - self.start[index]
+        shown = self._shown[self.name[position]]
+        if at >= previous.slot_start[node + 1] or previous.slot_names[previous.slot_name[at]] != shown:
             return None
         return at
 
-    # ------------------------------------------------------------ nothing there, or something packed
-
-    def _gone(self, node: Any, slot: Any, saved: str | None, shown: str) -> None:
-        at = self._before(shown)
+    def _gone(self, position: int) -> None:
+        """A slot that shows no data: was there any?"""
+        index = self._node_at(position)
+        at = self._before(index, position)
         before = UNKNOWN if at is None else self.previous.slot_state[at]  # type: ignore[union-attr]
         if before in (HELD, STALE, FREED, PACKED):
-            self._freed(shown, at)
-        elif before == UNSAVED or ti.was_never_saved(node, slot, saved):
-            self._add(shown, UNSAVED)
-        else:
-            self._freed(shown, None)
-
-    def _freed(self, shown: str, before: int | None) -> None:
-        """Write a freed slot, with what an earlier snapshot knew of it."""
-        self._add(shown, FREED)
-        if before is not None:
-            old, at = self.previous, len(self.state) - 1
-            assert old is not None
-            if old.slot_dtype[before] >= 0:
-                self.dtype[at] = self.tables.intern(self.tables.dtypes, old.dtypes[old.slot_dtype[before]])
-            if old.slot_shape[before] >= 0:
-                self.shape[at] = self.tables.intern(self.tables.shapes, old.shapes[old.slot_shape[before]])
-            self.bytes[at] = old.slot_bytes[before]
-
-    def _released_list(self, shown: str, custom: Any = None) -> None:
-        """The slots of a list that raises because it was released: how many there were, only an earlier look knows."""
-        old = self.previous
-        index = None if old is None else old.index_of.get(self._now[1])
-        if old is None or index is None:
-            if custom is not None and _never_saves(ti.function_with_context(custom)):
-                self.empty_after_release.add(self._now[0])
-            else:
-                self._add(shown, FREED)
+            self._freed(position, at)
             return
-        found = 0
-        first = old.slot_start[index] + len(self.state) - self._first
-        for at in range(first, old.slot_start[index + 1]):
-            name = old.slot_names[old.slot_name[at]]
-            if name != shown and not name.startswith(shown + "["):
-                break
-            self._freed(name, at)
-            found += 1
-        if not found and custom is not None:
-            self.empty_after_release.add(self._now[0])
-
-    def _packed(self, hook: Any, data: Any, shown: str) -> None:
-        self.packed.setdefault(self._now[0], []).append(hook)
-        tensors = [t for t in (data if type(data) in (tuple, list) else (data,)) if ti.is_tensor(t)]
-        name = self.tables.intern(self.tables.slot_names, shown)
-        if len(tensors) == 1:
-            self._write(name, PACKED, tensors[0], -1, shown)
-            self.version[-1] = -1
+        node, shown = self._nodes[index], self._shown[self.name[position]]
+        saved = None if ti.is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
+        if before == UNSAVED or ti.was_never_saved(node, self._slots[position - self._base], saved):
+            self.state[position] = UNSAVED
         else:
-            self._add(shown, PACKED)
-            self.bytes[-1] = sum(ti.bytes_of(t) for t in tensors)
+            self._freed(position, None)
 
-    # ------------------------------------------------------------ columns
+    def _freed(self, position: int, before: int | None) -> None:
+        """Write a freed slot, with what an earlier snapshot knew of it."""
+        self.state[position] = FREED
+        self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
+        old = self.previous
+        if before is not None and old is not None:
+            if old.slot_dtype[before] >= 0:
+                self.dtype[position] = self.tables.dtypes[old.dtypes[old.slot_dtype[before]]]
+            if old.slot_shape[before] >= 0:
+                self.shape[position] = self.tables.shapes[old.shapes[old.slot_shape[before]]]
+            self.bytes[position] = old.slot_bytes[before]
 
-    def _add(self, shown: str, state: int) -> None:
-        freed = self.freed_by.get(self._now[1], -1) if state == FREED else -1
-        self.name.append(self.tables.intern(self.tables.slot_names, shown))
-        self.state.append(state)
-        self.dtype.append(-1)
-        self.shape.append(-1)
-        self.bytes.append(0)
-        self.storage.append(-1)
-        self.freed.append(freed)
-        self.version.append(-1)
-
-    def _write(self, name: int, state: int, data: Any, version: int, shown: str) -> None:
-        """A slot with a tensor in it. Written out because it runs once a slot of a graph of any size."""
-        if state == _DETACHED:
-            self.detached.setdefault(self._now[0], shown)
-            state = STALE
-        tables = self.tables
-        try:
-            storage = _untyped_storage(data)
-            key = storage._cdata
-            at = tables.storages.get(key, -1)
-            if at < 0:
-                at = tables.storages[key] = len(tables.storage_bytes)
-                tables.storage_bytes.append(storage.nbytes())
-                tables.storage_version.append(version)
-            size = _nbytes(data)
-        except Exception:  # sparse, nested or functional: no storage of its own
-            at, size = -1, ti.bytes_of(data)
-        dtype = tables.dtypes.get(_dtype(data), -1)
-        self._dtype(dtype if dtype >= 0 else tables.dtype(data))
-        try:
-            shape = tables.shapes.get(_shape(data), -1)
-        except TypeError:  # a length that is not one number
-            shape = -1
-        self._shape(shape if shape >= 0 else tables.shape(data))
-        self._name(name)
-        self._state(state)
-        self._bytes(size)
-        self._storage(at)
-        self._freed_by(-1)
-        self._version(version if state == HELD or state == UNKNOWN else -1)
+    def _packed(self, position: int) -> None:
+        slot = self._slots[position - self._base]
+        hook, data = _hook_of(slot), _data_of(slot)
+        self.packed.setdefault(self._node_at(position), []).append(hook)
+        self.state[position] = PACKED
+        tensors = [t for t in (data if type(data) in (tuple, list) else (data,)) if ti.is_tensor(t)]
+        self.bytes[position] = sum(ti.bytes_of(t) for t in tensors)
+        if len(tensors) == 1:
+            self.dtype[position] = self.tables.dtype(tensors[0])
+            self.shape[position] = self.tables.shape(tensors[0])
+            self.storage[position] = self.tables.storage(tensors[0])
 
 
-def _on_another_thread(work: Callable[[], None]) -> None:
-    """Run `work` where it takes none of this thread's sequence numbers. Its exceptions are dropped."""
+def _only(
+    values: Iterable[Any], test: Callable[[Any, Any], bool], where: Iterable[int], items: Iterable[Any]
+) -> tuple[list[int], list[Any]]:
+    """Positions and items of which the value is None (`is_`) or is not (`is_not`). Foreign `__eq__` is never asked."""
+    chosen = list(map(test, values, repeat(None)))
+    return list(compress(where, chosen)), list(compress(items, chosen))
 
-    def guarded() -> None:
-        with ti.quiet():
-            try:
-                work()
-            except Exception:
-                return
 
-    thread = threading.Thread(target=guarded, name="graphwidget-slots")
-    thread.start()
-    thread.join()
+def _numbered(
+    table: Numbered, quick: Callable[[Any], Any], careful: Callable[[Any], int], items: Sequence[Any]
+) -> list[int]:
+    try:
+        return list(map(table.__getitem__, map(quick, items)))
+    except Exception:
+        return list(map(careful, items))
 
 
 @functools.lru_cache(maxsize=1)
@@ -409,83 +595,5 @@ def _references_of_a_hidden_view() -> int:
     """References to a saved view that nobody but its slot holds, counted where `_view_slot` counts them."""
     columns = SlotColumns(Tables(), None, {}, False)
     columns.calibrating = []
-    _on_another_thread(lambda: columns.read([ti.node_that_saved_a_view()], [0], [""]))
+    on_another_thread(lambda: columns.read([ti.node_that_saved_a_view()], [0], [""]))
     return min(columns.calibrating, default=0)
-
-
-def _immune(node: Any, state: int) -> int:
-    """A custom Function's saved tensors are handed out although they were `.detach_()`ed."""
-    return HELD if state == _DETACHED and ti.is_custom_function(type(node)) else state
-
-
-def _unpack(node: Any, slot: Any, data: Any, saved: str | None, shown: str) -> int:
-    """Unpack a slot without hook and say what came of it."""
-    if saved is None:
-        return _unpack_one_of_many(node, slot, data, shown)
-    try:
-        got = getattr(node, saved)
-    except RuntimeError as error:
-        state = _state_of(error)
-        if state == STALE and not ti.requires_grad(data) and not ti.is_output_slot(shown):
-            return _unpack_slot(slot) or STALE  # torch looks for `.detach_()` before it looks at versions
-        return state
-    # The attribute vouches for the node and so hides a `.detach_()`; the slot alone does not. (An output is not `data`)
-    if got is data and not ti.requires_grad(data):
-        return _unpack_slot(slot)
-    return HELD
-
-
-def _unpack_slot(slot: Any) -> int:
-    unpack: Callable[[], Any] | None = getattr(slot, "unpack", None)
-    if unpack is None:  # torch < 2.12
-        return UNKNOWN
-    try:
-        unpack()
-    except RuntimeError as error:
-        return _state_of(error)
-    return HELD
-
-
-def _unpack_one_of_many(node: Any, slot: Any, data: Any, shown: str) -> int:
-    """An element of a list, or of a custom Function's saved tensors. Alone, an output looks as if it were detached."""
-    state = _unpack_slot(slot)
-    if state not in (_DETACHED, UNKNOWN):
-        return state
-    custom = ti.is_custom_function(type(node))
-    if state == _DETACHED and not custom and not ti.is_output_slot(shown):
-        return _DETACHED
-    if ti.version_of(data) <= 0:
-        return HELD
-    try:
-        ti.unpack_all(node, shown)
-    except RuntimeError as error:
-        found = _state_of(error)
-        return STALE if found == STALE else UNKNOWN
-    return HELD
-
-
-def _state_of(error: RuntimeError) -> int:
-    text = str(error)
-    if "modified by an inplace" in text:
-        return STALE
-    if "detached in-place" in text:
-        return _DETACHED
-    if "second time" in text:
-        return FREED
-    return UNKNOWN
-
-
-def _never_saves(function: Any) -> bool:
-    """Whether a function uses its context (first argument) for attributes only, `save_for_backward` not among them."""
-    code = getattr(function, "__code__", None)
-    if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
-        return False
-    context = code.co_varnames[0]
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
-    for step, after in itertools.pairwise([*steps, steps[-1]]):
-        named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if context in named and (
-            step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname
-        ):
-            return False
-    return True

@@ -17,7 +17,7 @@ from . import facts as fact_reading
 from . import torch_internals as ti
 from .deep import make_safe_to_drop
 from .identity import Identity
-from .slots import SlotColumns, Tables
+from .slots import Numbered, SlotColumns, Tables
 
 __all__ = ["take"]
 
@@ -200,8 +200,10 @@ class _Reader:
                     edge_to.append(at)
                     edge_nr.append(nr)
             ends.append(len(edge_to))
-        make_safe_to_drop(nodes, numbers, ends, edge_to)
+        known = self.identity.given
         self.uids = self.identity.assign(nodes, numbers, names, (ends, edge_to), self.previous)
+        if self.identity.given > known:  # what was walked before was made safe then
+            make_safe_to_drop(nodes, numbers, ends, edge_to)
 
     def read_slots(self, wanted: bool) -> None:
         if wanted:
@@ -290,8 +292,8 @@ class _Reader:
 
     def snapshot(self, places: Any) -> Snapshot:
         columns, tables = self.columns, self.tables
-        name_table: dict[str, int] = {}
-        name_column = array("i", [name_table.setdefault(name, len(name_table)) for name in self.names])
+        name_table = Numbered()
+        name_column = array("i", map(name_table.__getitem__, self.names))
         numbers = array("q", [-1 if number == ti.NO_SEQUENCE else number for number in self.numbers])
         place, place_table, module, module_table = _places(places, numbers, self.names)
         if columns.in_doubt:
@@ -315,12 +317,12 @@ class _Reader:
             slot_start=columns.start,
             slot_name=array("i", columns.name),
             slot_state=columns.state,
-            slot_dtype=array("i", columns.dtype),
-            slot_shape=array("i", columns.shape),
-            slot_bytes=array("q", columns.bytes),
-            slot_storage=array("i", columns.storage),
-            slot_freed_by=array("i", columns.freed),
-            slot_version=array("q", columns.version),
+            slot_dtype=columns.dtype,
+            slot_shape=columns.shape,
+            slot_bytes=columns.bytes,
+            slot_storage=columns.storage,
+            slot_freed_by=columns.freed,
+            slot_version=columns.version,
             names=tuple(name_table),
             slot_names=tuple(tables.slot_names),
             dtypes=tuple(str(dtype).removeprefix("torch.") for dtype in tables.dtypes),
