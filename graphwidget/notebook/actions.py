@@ -178,6 +178,7 @@ class Actions:
             lambda: self._answer(request),
             lambda behind, seconds: self._send({"id": request.id, "queued": {"behind": behind, "seconds": seconds}}),
             lambda why: self._refuse(request.id, Refused(why)),
+            main=request.verb == "rebuild",
         )
 
     def _offer(self, root: int) -> Offer:

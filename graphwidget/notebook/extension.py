@@ -74,7 +74,7 @@ class Extension:
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self.turns = Turns()
+        self.turns = Turns(_to_main_thread(shell))
         self.tracker = self._new_tracker()
         self.on = False
         self.view: AutogradView | None = None
@@ -269,6 +269,12 @@ class Extension:
 
 
 _LOADING = object()
+
+
+def _to_main_thread(shell: Any) -> Callable[[Callable[[], None]], None] | None:
+    """How to have the thread that runs cells call a function; None where the shell is not a kernel's."""
+    loop = getattr(getattr(shell, "kernel", None), "io_loop", None)
+    return loop.add_callback if loop is not None else None
 
 
 def current() -> Extension | None:

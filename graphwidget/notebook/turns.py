@@ -4,6 +4,7 @@ A click on a button arrives in whatever thread the front end's message is handle
 thread while the kernel is idle or busy, the main thread right after a cell. So a click that runs
 something waits for the running cell, a cell that begins waits for the running click, and clicks run
 one after the other. Waiting clicks run in the thread of the cell that held them up, right after it.
+What runs cells again does so in the main thread, as cells do: autograd numbers its nodes per thread.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ __all__ = ["Job", "Turns"]
 
 @dataclass(eq=False)
 class Job:
-    """Something that a click asked for. `run` must not raise; `dropped` is told why it will never run."""
+    """Something that a click asked for. `run` must not raise; `dropped` is told why it will never run.
+
+    `main`: it must run in the main thread.
+    """
 
     request: int
     label: str
     run: Callable[[], None]
     queued: Callable[[str, float], None]
     dropped: Callable[[str], None]
+    main: bool = False
 
 
 @dataclass
@@ -36,9 +41,16 @@ class _Cell:
 
 
 class Turns:
-    """One at a time: a cell (with the cells it runs itself) or a job."""
+    """One at a time: a cell (with the cells it runs itself) or a job.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    to_main
+        Has the main thread call a function soon; returns at once. None: there is no other thread.
+    """
+
+    def __init__(self, to_main: Callable[[Callable[[], None]], None] | None = None) -> None:
+        self._to_main = to_main
         self._changed = threading.Condition()
         self._cells: list[_Cell] = []
         self._jobs: deque[Job] = deque()
@@ -113,6 +125,9 @@ class Turns:
         while True:
             with self._changed:
                 if self._cells or self._job is not None or not self._jobs:
+                    return
+                if self._jobs[0].main and self._to_main and threading.current_thread() is not threading.main_thread():
+                    self._to_main(self._work)
                     return
                 self._job = job = self._jobs.popleft()
                 self._thread = threading.get_ident()

@@ -62,6 +62,20 @@ class Page:
         content = {"comm_id": self.comm, "data": {"method": "custom", "content": {"id": id, "verb": verb, **arguments}}}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
 
+    def ask_in_subshell(self, id: int, verb: str, **arguments: Any) -> None:
+        """Send a request as JupyterLab does: to a subshell, which handles it in a thread of its own."""
+        subshell = self.client.session.msg("create_subshell_request")
+        self.client.control_channel.send(subshell)
+        while True:
+            reply = self.client.control_channel.get_msg(timeout=TIMEOUT)
+            if reply["parent_header"]["msg_id"] == subshell["header"]["msg_id"]:
+                break
+        content = {"id": id, "verb": verb, **arguments}
+        data = {"comm_id": self.comm, "data": {"method": "custom", "content": content}}
+        message = self.client.session.msg("comm_msg", data)
+        message["header"]["subshell_id"] = reply["content"]["subshell_id"]
+        self.client.shell_channel.send(message)
+
     def answer(self, id: int) -> dict:
         """The next message about request `id`: an answer, or that it is queued."""
 
@@ -132,18 +146,7 @@ def test_a_click_during_a_cell_is_queued_and_runs_after_it(page: Page) -> None:
     id = page.root("loss")["id"]
     request = page.send_cell("import time\ntime.sleep(1.5)\nduring = t.grad")
     page.pump(lambda m: m["msg_type"] == "execute_input" and m["parent_header"]["msg_id"] == request)
-    subshell = page.client.session.msg("create_subshell_request")
-    page.client.control_channel.send(subshell)
-    while True:
-        reply = page.client.control_channel.get_msg(timeout=TIMEOUT)
-        if reply["parent_header"]["msg_id"] == subshell["header"]["msg_id"]:
-            break
-    content = {"id": 3, "verb": "backward", "root": id, "retain_graph": True, "keep_grad": False}
-    message = page.client.session.msg(
-        "comm_msg", {"comm_id": page.comm, "data": {"method": "custom", "content": content}}
-    )
-    message["header"]["subshell_id"] = reply["content"]["subshell_id"]
-    page.client.shell_channel.send(message)
+    page.ask_in_subshell(3, "backward", root=id, retain_graph=True, keep_grad=False)
     queued = page.answer(3)
     assert queued["queued"]["behind"].startswith("In[")
     done = page.answer(3)
@@ -172,6 +175,19 @@ def test_rebuild_runs_the_cells_again_that_made_the_graph(page: Page) -> None:
     answer = page.answer(4)
     assert answer["ok"] and answer["result"] == {"cells": root["cells"], "error": None}
     assert page.root("loss")["alive"] and page.cell("loss.backward()")["status"] == "ok"
+
+
+def test_rebuild_runs_cells_in_the_main_thread_wherever_the_click_arrives(page: Page) -> None:
+    page.cell("import threading\n" + FORWARD + "\nran_in = threading.current_thread()")
+    page.cell("loss.backward()\nran_in = None")
+    page.ask_in_subshell(8, "rebuild", root=page.root("loss")["id"])
+    answer = page.answer(8)
+    assert answer["ok"], answer
+    assert page.cell("assert ran_in is threading.main_thread(), ran_in")["status"] == "ok"
+    picture = page.picture()
+    assert -1 not in [picture["place"][i] for i, kind in enumerate(picture["kind"]) if kind == "0"]
+    assert page.ask(9, "forecast", root=page.root("loss")["id"]) is None
+    assert page.answer(9)["result"]["backward"]["ok"] is True, "the graph is a new one, with everything held"
 
 
 def test_foreign_messages_get_an_error_and_change_nothing(page: Page) -> None:
