@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.analysis import leak, nograd, silent, source
-from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
+from graphwidget.analysis.fixes import for_second_backward, kept_bytes, made_on_the_way, short, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.story import (
     Meeting,
     call_at,
     failed_meeting,
     iteration,
+    own_path,
     path_to,
     root_name,
     where,
@@ -91,8 +92,8 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
         return Finding(
             "second_backward",
             "error",
-            f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: "
-            "it ran before tracking began, or is no longer remembered.",
+            f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: it ran before "
+            "tracking began, or is no longer remembered.",
             f"{number(call.n)} needs saved tensors that an earlier call freed.",
             call.n,
             node,
@@ -126,13 +127,13 @@ def _story(meeting: Meeting) -> Iterator[str]:
     made = meeting.carrier_place
     if meeting.same_root:
         yield f"{number(earlier.n)} ({_when(earlier.place)}) ran backward on `{root_name(earlier)}`."
-        yield f"It freed what {node} had saved; {number(later.n)} runs the same graph again."
+        yield f"It freed what {node} had saved. {number(later.n)} runs the same graph again."
         return
     if where(made):
-        once = "is built once, in" if meeting.in_loop and not meeting.carried_state else "was built in"
+        once = "was built once, in" if meeting.in_loop and not made_on_the_way(meeting) else "was built in"
         yield f"`{carrier}` {once} {where(made)}{_in_iteration(made)}."
     yield f"{number(earlier.n)} ({_when(earlier.place)}) freed what {node} had saved."
-    again = iteration(later.place).capitalize() if meeting.in_loop else number(later.n)
+    again = iteration(later.place).capitalize() if meeting.in_loop and iteration(later.place) else number(later.n)
     yield f"{again} reaches the same node through `{carrier}`."
 
 
@@ -181,9 +182,10 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     tensor, write = _culprit(record, graph, slot, call.n) if graph is not None and slot is not None else (None, None)
     shown = f"`{tensor}`" if tensor else "a tensor"
     if write is not None:
-        story = f"`{write.by}` ({_when(write.place)}) modified {shown} after {node} had saved it."
+        story = f"{short(write.by)} ({_when(write.place)}) modified {shown} after {node} had saved it."
     else:
-        story = f"{shown.capitalize()} was modified in place after {node} had saved it; by which line is unknown."
+        first = shown[0].upper() + shown[1:]
+        story = f"{first} was modified in place after {node} had saved it. By which line is unknown."
     text = f"{story} Its old values, which the gradient needs, are gone."
     meeting = _retained_meeting(record, call)
     return Finding(
@@ -244,7 +246,8 @@ def stale_now(record: Record) -> Iterator[Finding]:
     graph = record.snapshot
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots:
-        if root.node < 0 or graph.uid[root.node] in ran or root.path is None or root.numel != 1:
+        path = own_path(root)
+        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1:
             continue
         call = BackwardCall(len(record.calls), Place(None, None), "backward", False, False, (root,), ())
         forecast = simulate(graph, call)
@@ -253,21 +256,21 @@ def stale_now(record: Record) -> Iterator[Finding]:
         node = forecast.fails_at
         slot = forecast.fails_slot.slot if forecast.fails_slot else None
         tensor, write = _culprit(record, graph, slot, call.n) if slot is not None else (None, None)
-        yield _would_be_stale(record, graph, root.path, node.index, tensor, write, call)
+        yield _would_be_stale(record, graph, path, node.index, tensor, write, call)
 
 
 def _would_be_stale(
     record: Record, graph: Snapshot, root: str, index: int, tensor: str | None, write: Write | None, call: BackwardCall
 ) -> Finding:
     shown = f"`{tensor}`" if tensor else "a saved tensor"
-    by = f"`{write.by}` ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
+    by = f"{short(write.by)} ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
     # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
     severity = "warning" if write is not None and not write.optimizer else "info"
     name = graph.name_of(index)
     return Finding(
         "inplace",
         severity,  # type: ignore[arg-type]
-        f"`{root}.backward()` would raise at {name}: {by} after it was saved.",
+        f"`{root}.backward()` would raise at {name}. The reason: {by} after it was saved.",
         f"`{root}.backward()` would raise: {shown} was modified in place.",
         None,
         name,

@@ -155,7 +155,11 @@ def _base(node: ast.expr) -> str | None:
     """The tensor that an expression is, or is a part of."""
     while isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
         node = node.value
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and not isinstance(node.slice.value, str):
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and not isinstance(node.slice.value, str)
+    ):
         node = node.value
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else None
 
@@ -199,7 +203,11 @@ def scattered(cell: str, line: int, text: str) -> Edit:
     target = statement.targets[0]
     counters: set[str] = set()
     for loop in source.statements_at(cell, line):
-        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and isinstance(loop.target, (ast.Name, ast.Tuple)):
+        if (
+            isinstance(loop, ast.For)
+            and isinstance(loop.iter, ast.Call)
+            and isinstance(loop.target, (ast.Name, ast.Tuple))
+        ):
             called = ast.unparse(loop.iter.func)
             first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
             if called in ("range", "enumerate"):
@@ -234,7 +242,9 @@ def detached(paths: Collection[str], cells: Collection[str]) -> list[str]:
             line = f"{path} = {path}.detach()"
         else:
             whole = indexed[1]
-            grows = any(re.search(rf"{re.escape(whole.rsplit('.', 1)[-1])}(\.append\(|\.extend\(| = \[)", c) for c in cells)
+            grows = any(
+                re.search(rf"{re.escape(whole.rsplit('.', 1)[-1])}(\.append\(|\.extend\(| = \[)", c) for c in cells
+            )
             one = f"one.detach() for one in {whole}"
             line = f"{whole} = [{one}]" if grows else f"{whole} = tuple({one})"
         if line not in lines:

@@ -60,7 +60,9 @@ def _after_a_step(
         f"Run every backward before {short(write.by)} ({where(place)}) changes the weights: "
         f"move it behind {where(call.place) or 'this call'}.",
         fresh,
-        (place.cell, _first_line(_text(record, place.cell), place.line)) if moved and place.cell is not None else at(place),
+        (place.cell, _first_line(_text(record, place.cell), place.line))
+        if moved and place.cell is not None
+        else at(place),
         "None.",
         (*(f"- {one}" for one in moved), f"  {line}", *(f"+ {one}" for one in moved)) if moved else (),
     )

@@ -86,9 +86,7 @@ def _kept_by_variables(record: Record) -> Iterator[Finding]:
             yield _pile(record, name, groups[name], inside, count, calls[-1])
 
 
-def _pile(
-    record: Record, name: str, owners: list[Owner], inside: set[int], passes: int, call: BackwardCall
-) -> Finding:
+def _pile(record: Record, name: str, owners: list[Owner], inside: set[int], passes: int, call: BackwardCall) -> Finding:
     graph = record.snapshot
     nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in inside)
     kept = bytes_held(graph, inside)
@@ -146,8 +144,8 @@ def _cycles(record: Record) -> Iterator[Finding]:
             "leak",
             "warning",
             f"`backward(create_graph=True)` ran {len(calls)} times on new leaves. Each leaf and its `.grad` refer to each "
-            "other through the graph; Python's garbage collector cannot free them.",
-            f"Each call leaves a cycle behind: {names(grads)} keeps its own graph.",
+            "other through the graph. Python's garbage collector cannot free them.",
+            f"Each call leaves a cycle behind: {names(grads)} {'keeps' if len(grads) == 1 else 'keep'} the graph.",
             last.n,
             carriers=grads,
             fixes=leak_fixes.for_cycle(record, last, grads),
@@ -171,7 +169,7 @@ def _kept_by_notebook(record: Record) -> Iterator[Finding]:
             "warning",
             f"`{name}` is gone, but IPython keeps what a cell displayed: {names(paths)}. "
             f"Its graph stays, with {size(kept)} of saved tensors.",
-            f"{names(paths)} keep the graph of `{name}`.",
+            f"{names(paths)} {'keeps' if len(paths) == 1 else 'keep'} the graph of `{name}`.",
             node=graph.name_of(index),
             node_uid=graph.uid[index],
             made_at=graph.place_of(index),
@@ -180,7 +178,12 @@ def _kept_by_notebook(record: Record) -> Iterator[Finding]:
             uids=(graph.uid[index],),
             fixes=(
                 Fix(
-                    "del_variable", f"Let IPython forget it: `%xdel {name}` instead of `del`, or `%reset -f out`.", True
+                    "del_variable",
+                    f"Let IPython forget it, too: `%reset -f out`, or `%xdel {name}` in place of `del {name}`.",
+                    True,
+                    None,
+                    "What cells displayed is gone.",
+                    ("+ %reset -f out",),
                 ),
                 Fix("no_display", "End the line with `;`, or display `.detach()`: then nothing is kept.", True),
             ),
@@ -204,8 +207,8 @@ def _kept_by_traceback(record: Record) -> Iterator[Finding]:
     yield Finding(
         "leak",
         "info" if explained else "warning",
-        f"The last exception's traceback keeps the local variables of the function that raised, and with them "
-        f"{size(kept)} of saved tensors: {names(paths)}.",
+        "The last exception's traceback keeps the local variables of the function that raised. "
+        f"With {names(paths)} it keeps {size(kept)} of saved tensors.",
         "sys.last_traceback keeps a graph.",
         node=graph.name_of(first),
         node_uid=graph.uid[first],
@@ -216,9 +219,12 @@ def _kept_by_traceback(record: Record) -> Iterator[Finding]:
         fixes=(
             Fix(
                 "clear_last_traceback",
-                "Let it go: `import sys; sys.last_traceback = sys.last_value = sys.last_exc = None`. "
+                "Let it go: set `sys.last_traceback`, `sys.last_value` and `sys.last_exc` to None. "
                 "The next error replaces it, too.",
                 True,
+                None,
+                "The debugger cannot go back to it.",
+                ("+ import sys", "+ sys.last_traceback = sys.last_value = sys.last_exc = None"),
             ),
         ),
     )

@@ -24,7 +24,13 @@ def for_pile(
     keep = keep or _cut_each_time(record, name, call)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
-        keep = Fix("detach", f"Keep numbers, not graphs: use `.detach()` for what `{name}` keeps{line}.", True, at(place), _NONE)
+        keep = Fix(
+            "detach",
+            f"Keep numbers, not graphs: use `.detach()` for what `{name}` keeps{line}.",
+            True,
+            at(place),
+            _NONE,
+        )
     end = Fix("del_variable", f"Let go of it when done: `del {name}`.", True, None, "None.", (f"+ del {name}",))
     return (keep, end) if edits.is_code(name) else (keep,)
 
@@ -57,7 +63,9 @@ def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
         edit = edits.added_detached(text)
         here = f"In[{run.cell}], line {statement.lineno}"
         if edit:
-            return Fix("detach", f"Write {short(edit[1][2:])} ({here}).", True, (run.cell, statement.lineno), _NONE, edit)
+            return Fix(
+                "detach", f"Write {short(edit[1][2:])} ({here}).", True, (run.cell, statement.lineno), _NONE, edit
+            )
         line = statement.lineno
         place = outer_at(call.place) if (call.place.outer_cell == run.cell) else at(call.place)
         if place is not None and place[0] == run.cell and place[1] > line:

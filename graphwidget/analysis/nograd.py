@@ -52,7 +52,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     return Finding(
         "no_grad",
         "error",
-        f"{cause.text} backward would reach 0 leaves.",
+        f"{cause.text} So backward would reach no leaf.",
         f"`{name}` has no grad_fn.",
         call.n,
         tensor=name,
@@ -104,7 +104,9 @@ def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
                 return None
             place = _place(run, statement.lineno)
             fix = Fix("remove_no_grad", f"Remove `{text}` ({where(place)}), or use it in a `with`.", True, _at(place))
-            return Cause(f"`{text}` ({where(place)}) is still in force: `{name}` was computed without a graph.", fix, place)
+            return Cause(
+                f"`{text}` ({where(place)}) is still in force: `{name}` was computed without a graph.", fix, place
+            )
     return None
 
 

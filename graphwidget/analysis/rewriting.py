@@ -201,4 +201,3 @@ def _asks_whether_there(test: ast.expr) -> bool:
         none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
         return kind is ast.NotIn or (kind is ast.Is and none)
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-

@@ -7,8 +7,8 @@ import ast
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
-from graphwidget.analysis.fixes import size
-from graphwidget.analysis.story import root_name, where
+from graphwidget.analysis.fixes import short, size
+from graphwidget.analysis.story import own_path, root_name, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
@@ -25,23 +25,24 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
     """`loss.requires_grad = True` on a loss without a graph: backward runs, and reaches only `loss` itself."""
     for call in record.calls:
         root = call.roots[0] if len(call.roots) == 1 else None
-        if call.result != "ok" or root is None or not root.is_leaf or root.path is None:
+        path = own_path(root)
+        if call.result != "ok" or root is None or not root.is_leaf or path is None:
             continue
-        made = _computed(record, root.path)
+        made = _computed(record, path)
         if made is None:
             continue
         yield Finding(
             "silent",
             "warning",
-            f"`{root.path}` is a leaf: it was computed without a graph (In[{made[0]}], line {made[1]}) and told "
-            "to require grad afterwards. backward() ran no node and reached no parameter.",
+            f"`{path}` was computed without a graph (In[{made[0]}], line {made[1]}), and told to require grad "
+            "afterwards. So it is a leaf: backward ran no node and reached no parameter.",
             f"`{root_name(call)}.backward()` did nothing: 0 nodes ran.",
             call.n,
-            tensor=root.path,
+            tensor=path,
             fixes=(
                 Fix(
                     "remove_no_grad",
-                    f"Find what cut the graph before `{root.path}` was computed; asking for grad afterwards is too late.",
+                    f"Find what cut the graph before `{path}` was computed. Asking for grad afterwards is too late.",
                     False,
                     made,
                 ),
@@ -133,8 +134,8 @@ def _data_write(run: CellRun, name: str, line: int, call: BackwardCall) -> Findi
     return Finding(
         "silent",
         "warning",
-        f"`{text}` ({where(place)}) changed `{name}` after the graph had saved it. `.data` hides the change from "
-        f"autograd's check: {where(call.place) or 'the call'} used the new values, and its gradients are wrong.",
+        f"{short(text)} ({where(place)}) changed `{name}` after the graph had saved it. `.data` hides the change from "
+        f"autograd's check. {where(call.place) or 'The call'} used the new values: its gradients are wrong.",
         f"A gradient is silently wrong: `{name}` was changed through `.data`.",
         call.n,
         tensor=name,

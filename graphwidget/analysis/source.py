@@ -144,7 +144,11 @@ def backward_root(line: str) -> str | None:
     """What `.backward` is called on in a line that is only this call."""
     tree = parse(line)
     first = tree.body[0] if tree and len(tree.body) == 1 else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Call) and isinstance(first.value.func, ast.Attribute):
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Call)
+        and isinstance(first.value.func, ast.Attribute)
+    ):
         if first.value.func.attr == "backward":
             return ast.unparse(first.value.func.value)
     return None

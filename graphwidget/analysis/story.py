@@ -7,6 +7,7 @@ tensors at the border, the *carriers*, tie them together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -146,7 +147,12 @@ class Meeting:
     def in_loop(self) -> bool:
         """Both calls were made by one line while one line of the cell ran: a loop, there or in a function."""
         a, b = self.earlier.place, self.later.place
-        return a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line) and not self.one_comprehension
+        return (
+            a.run == b.run
+            and a.line is not None
+            and (a.cell, a.line) == (b.cell, b.line)
+            and not self.one_comprehension
+        )
 
     @cached_property
     def one_comprehension(self) -> bool:
@@ -259,8 +265,8 @@ class Meeting:
             return []
         border = {graph.index_of.get(self.graph.uid[i]) for i in self.boundary}
         inside = reachable(graph, (root.node for root in call.roots))
-        skipped = self.old if call is self.later else frozenset(
-            i for i in inside if graph.uid[i] in self._uids_behind_border
+        skipped = (
+            self.old if call is self.later else frozenset(i for i in inside if graph.uid[i] in self._uids_behind_border)
         )
         users = [i for i in sorted(inside) if i not in skipped and border.intersection(graph.next(i))]
         places = [place for i in users if (place := graph.place_of(i)) is not None and place.cell is not None]
@@ -291,9 +297,15 @@ def source_line(place: Place) -> tuple[object, int | None]:
     return (place.cell_id if place.cell_id is not None else place.cell, place.line)
 
 
+def own_path(ref: TensorRef | None) -> str | None:
+    """The shortest path that the user wrote, rather than IPython's `_` and `Out`."""
+    paths = ref.paths if ref is not None else ()
+    return next((path for path in paths if not re.match(r"_\d*$|__$|Out\[", path)), None)
+
+
 def root_name(call: BackwardCall) -> str:
     """What the call was made on, as the user would say it."""
-    path = call.roots[0].path if call.roots else None
+    path = own_path(call.roots[0]) if call.roots else None
     if path:
         return path.rsplit(":", 1)[-1]
     text = call.place.source.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -149,6 +150,43 @@ def note(finding: Finding) -> str:
 def _wrapped(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()) + (3 if line.lstrip()[:2].rstrip(".").isdigit() else 0))
     return textwrap.wrap(line, NOTE_COLUMNS, initial_indent="", subsequent_indent=indent) or [line]
+
+
+NOTE_LINES, NOTE_COLUMNS = 12, 100
+
+
+def note(finding: Finding) -> str:
+    """A finding as a note under an exception: at most 12 lines of at most 100 columns.
+
+    The story and the first fix come whole as long as there is room; of the other fixes only the sentence.
+    """
+    story = [*_wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")]
+    story += _wrapped(finding.text, "  ") if finding.text else []
+    if len(finding.path) > 1:
+        shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
+        story.append("  " + " → ".join(shown))
+    for count, fix in enumerate(finding.fixes[:3], 1):
+        checked = "" if fix.verified else " (not checked by simulation)"
+        price = f" {fix.price}" if fix.price and count == 1 else ""
+        block = _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
+        if count == 1 and len(fix.edit) <= 4:
+            block += [f"       {line}" for line in fix.edit]
+        if len(story) + len(block) <= NOTE_LINES:
+            story += block
+    return "\n".join(
+        line if len(line) <= NOTE_COLUMNS else line[: NOTE_COLUMNS - 1] + "…" for line in story[:NOTE_LINES]
+    )
+
+
+def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        NOTE_COLUMNS,
+        initial_indent=first,
+        subsequent_indent=rest if rest is not None else " " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def call_line(call: BackwardCall) -> str:

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -15,13 +14,13 @@ import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
 KINDS = ("second_backward", "inplace", "leak")
-ERRORS = {"second_backward": "second time", "inplace": "modified by an inplace operation"}
 
 
 def truths():
     for path in sorted(PROGRAMS.glob("*.json"), key=lambda p: int(p.name.split("_")[0])):
         truth = json.loads(path.read_text())
-        if truth["kind"] in KINDS and truth["fixes"]:
+        ours = not truth.get("leak", {}).get("holder", "").startswith("Out[")  # IPython's own is not in plain torch
+        if truth["kind"] in KINDS and truth["fixes"] and ours:
             yield path.stem, truth
 
 
@@ -96,8 +95,9 @@ def test_there_are_enough_programs_with_fixes():
 
 
 @pytest.mark.parametrize("sid", TRUTHS)
-def test_the_first_fix_applied_by_a_machine_works(answers, sid):
+def test_every_fix_applied_by_a_machine_works(answers, sid):
     document, why_not = answers[sid].result()
     assert document is not None, why_not
     results = list(outcomes(sid, document))
-    assert results and results[0][1] is None, results
+    assert results
+    assert not [result for result in results if result[1]]
