@@ -14,6 +14,9 @@ from .slots import SlotColumns, Tables
 
 __all__ = ["Facts"]
 
+# By kind: whether the nodes have something to tell. A table, because comparing enums is slow in long columns.
+_SPECIAL = bytes(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in Kind)
+
 
 class Facts:
     """Collects the facts of one walk.
@@ -78,19 +81,18 @@ class Facts:
             self._of(index)["detached_slot"] = name
         for index in self.columns.empty_after_release:
             self._of(index)["released"] = True
-        special = (int(Kind.CUSTOM), int(Kind.COPY_SLICES), int(Kind.COMPILED))
-        for index, node in enumerate(nodes):
-            kind = kinds[index]
-            if kind in special:
-                try:
-                    if kind == Kind.COPY_SLICES:
-                        self._copy_slices(index, node, numbers[index], uids[index])
-                    else:
-                        self._custom(index, node)
-                except Exception:
-                    self._of(index).setdefault("effect", "could not be read")
-            if inplace.hooks_noted():
-                self.hooks.setdefault(index, {}).update(inplace.hooks_on_node(node))
+        for index in [index for index, kind in enumerate(kinds) if _SPECIAL[kind]]:
+            try:
+                if kinds[index] == Kind.COPY_SLICES:
+                    self._copy_slices(index, nodes[index], numbers[index], uids[index])
+                else:
+                    self._custom(index, nodes[index])
+            except Exception:
+                self._of(index).setdefault("effect", "could not be read")
+        noted = inplace.numbers_with_hooks()
+        if noted:
+            for index in [index for index, number in enumerate(numbers) if number in noted and index < len(nodes)]:
+                self.hooks.setdefault(index, {}).update(inplace.hooks_on_node(nodes[index]))
         for index, unpack_hooks in self.columns.packed.items():
             try:
                 self._packed(index, unpack_hooks)

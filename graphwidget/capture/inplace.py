@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ from torch.overrides import TorchFunctionMode
 from graphwidget.capture import torch_internals as internals
 from graphwidget.capture.python_code import Reading, read_function
 
-__all__ = ["Watch", "Write", "hooks_noted", "hooks_on_node", "note_hook", "releasing", "was_frozen", "write_of"]
+__all__ = ["Watch", "Write", "hooks_on_node", "note_hook", "numbers_with_hooks", "releasing", "was_frozen", "write_of"]
 
 _WRITE, _HOOKS = "write", "hooks"
 _ALIASES = {
@@ -116,10 +116,10 @@ class _Hook:
         return hooks is not None and self.key in hooks
 
 
-class _Noted:
-    """How many hooks were ever noted: while none was, no node's metadata needs a look."""
-
-    hooks = 0
+# Sequence number of a node on which a hook was noted -> what the hook's handle removes it from. Only these nodes'
+# metadata is looked at: reading it makes a dict on the node.
+_noted: dict[int, weakref.ref[Any]] = {}
+_MANY = 10_000
 
 
 def note_hook(tensor: Any, hook: Any, handle: Any) -> None:
@@ -128,13 +128,16 @@ def note_hook(tensor: Any, hook: Any, handle: Any) -> None:
     registered, key = getattr(handle, "hooks_dict_ref", None), getattr(handle, "id", None)
     if node is None or registered is None or key is None:
         return
-    _Noted.hooks += 1
+    if len(_noted) >= _MANY:
+        for number in [number for number, hooks in _noted.items() if hooks() is None]:
+            del _noted[number]
+    _noted[internals.node_readers(type(node))[1](node)] = registered
     internals.memory_of_node(node).setdefault(_HOOKS, []).append(_Hook(registered, key, read_function(hook)))
 
 
-def hooks_noted() -> bool:
-    """Whether any hook was ever noted: if not, no node's memory needs a look."""
-    return _Noted.hooks > 0
+def numbers_with_hooks() -> Collection[int]:
+    """Sequence numbers of the nodes on which hooks were noted."""
+    return _noted.keys()
 
 
 def hooks_on_node(node: Any) -> dict[int, Reading]:
