@@ -143,7 +143,7 @@ class CallLog:
         self.count = 0
         self.running: dict[int, _Pending] = {}
         self.recent: dict[int, BackwardCall] = {}  # the calls that the tracker still remembers
-        self._previous: Snapshot | None = None
+        self.previous: Snapshot | None = None
         self.watched_from = 0
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._seen: dict[tuple[int, int] | None, int] = {}
@@ -339,10 +339,10 @@ class CallLog:
             identity=self.identity,
             places=self.provenance,
             freed_by=self.freed,
-            previous=self._previous,
+            previous=self.previous,
             watched_from=self.watched_from,
         )
-        self._previous = snapshot
+        self.previous = snapshot
         return snapshot
 
     def _search(self, frames: list[FrameType], *, force: bool = False) -> Search | None:

@@ -158,8 +158,8 @@ class Provenance:
     ) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
         """Places and module calls of many nodes: two columns of indices (-1: unknown) and their tables."""
         self.lines.boundary()
-        place_column, places = _column(seqs, self.lines.find)
-        module_column, modules = _column(seqs, self.modules.find)
+        place_column, places = _column(seqs, self.lines.find, self.lines.threads)
+        module_column, modules = _column(seqs, self.modules.find, self.modules.threads)
         return (
             place_column,
             tuple(self.place(key) for key in places),
@@ -183,12 +183,21 @@ class Provenance:
 
 
 def _column(
-    seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None]
+    seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
 ) -> tuple[array[int], list[tuple[int, int, int]]]:
-    """Look numbers up; equal answers share one entry of the table."""
+    """Look numbers up; equal answers share one entry of the table.
+
+    A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
+    the number before mostly answers.
+    """
     table: dict[tuple[int, int, int], int] = {}
     column = array("i")
+    put, first, last, at = column.append, 0, 0, -1
+    alone = threads[0].ranges if len(threads) == 1 else None
     for seq in seqs:
-        key = find(seq) if seq >= 0 else None
-        column.append(-1 if key is None else table.setdefault(key, len(table)))
+        if not first <= seq < last:
+            key = find(seq) if seq >= 0 else None
+            at = -1 if key is None else table.setdefault(key, len(table))
+            first, last = (0, 0) if key is None or alone is None else alone.around(seq)
+        put(at)
     return column, list(table)

@@ -70,6 +70,11 @@ class Ranges:
         first, second, third = self.keys
         return first[at], second[at], third[at]
 
+    def around(self, seq: int) -> tuple[int, int]:
+        """Start and end of the stretch that holds `seq`, which `find` has just found."""
+        at = bisect_right(self.starts, seq) - 1
+        return self.starts[at], self.ends[at]
+
     def keep(self, live: Sequence[int], newest: int) -> None:
         """Drop the stretches that hold none of the ascending numbers `live`, except the `newest` last ones."""
         self.settle()

@@ -122,7 +122,8 @@ class Tracker:
         self._subscribers: list[Callable[[Event], None]] = []
         self._open: list[int] = []  # runs of the cells that are running, innermost last
         self._run = 0
-        self._cached: Snapshot | None = None
+        self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
+        self._last: Snapshot | None = None  # what it answered last
         self._findings: tuple[Finding, ...] | None = None
         self._orders: dict[str, int] = {}
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
@@ -354,15 +355,20 @@ class Tracker:
                 identity=self.identity,
                 places=self.provenance,
                 freed_by=self.log.freed,
-                previous=self._cached,
+                previous=self._earlier(),
                 watched_from=self.log.watched_from,
             )
             snapshot = replace(
                 snapshot, roots=_roots(snapshot, search, set(self._called)), notes=(*snapshot.notes, *notes)
             )
             del search
-            self._cached = snapshot
+            self._cached = self._last = self.log.previous = snapshot
             return snapshot
+
+    def _earlier(self) -> Snapshot | None:
+        """What is known of the graph before looking at it: the snapshot that covers most of it, this or a call's."""
+        known = [snapshot for snapshot in (self.log.previous, self._last) if snapshot is not None]
+        return max(known, key=len, default=None)
 
     def record(self) -> Record:
         """What a diagnosis reads."""
