@@ -9,7 +9,9 @@ Exit status of `explain`: 0 nothing wrong, 1 a finding of severity error, 2 the 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -36,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"graphwidget {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    explain = commands.add_parser("explain", help="run a notebook or script and say what its backward calls freed and met")
+    explain = commands.add_parser(
+        "explain", help="run a notebook or script and say what its backward calls freed and met"
+    )
     explain.add_argument("file", metavar="FILE", help="a notebook (.ipynb), or Python with `# %%%%` cells (.py)")
     explain.add_argument("--format", choices=("text", "json", "html"), default="text")
     explain.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
@@ -51,8 +55,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if seconds <= 0:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected seconds, got {text!r}") from None
+    if not 0 < seconds < 1e9:
         raise argparse.ArgumentTypeError("must be more than 0")
     return seconds
 
@@ -78,8 +85,22 @@ def _explain(options: argparse.Namespace) -> int:
     except StoppedProgram as error:
         return _cannot(error)
     findings = outcome.tracker.findings()
-    print(_FORMATS[options.format](outcome, findings, options.file))
+    try:
+        answer = _FORMATS[options.format](outcome, findings, options.file)
+    except ImportError as error:
+        return _cannot(error)
+    _write(answer)
     return 1 if any(finding.severity == "error" for finding in findings) else 0
+
+
+def _write(answer: str) -> None:
+    """To standard output, in UTF-8 whatever the locale says; a reader that has gone is no error."""
+    try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
+        print(answer, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _cannot(error: Exception) -> int:
@@ -112,8 +133,9 @@ def _text(outcome: Outcome, findings: Sequence[Finding], file: str) -> str:
 
     from graphwidget.render import report
 
-    document = report.document(file, torch.__version__, (), (), ())
-    return report.text(document, outcome.record.calls, findings)
+    errors = [asdict(error) for error in outcome.errors]
+    document = report.document(file, torch.__version__.split("+")[0], errors, (), ())
+    return report.text(document, outcome.record.calls, findings).rstrip("\n")
 
 
 def _html(outcome: Outcome, findings: Sequence[Finding], file: str) -> str:

@@ -32,6 +32,8 @@ def read(path: str | Path) -> Program:
         If the file is missing, is neither a notebook nor Python, is broken, or is in another language.
     """
     path = Path(path)
+    if path.is_dir():
+        raise UnreadableProgram(f"{path}: is a directory; name a notebook (.ipynb) or Python cells (.py) in it")
     if path.suffix not in (".ipynb", ".py"):
         raise UnreadableProgram(f"{path}: expected a notebook (.ipynb) or Python cells (.py with `# %%` lines)")
     try:
@@ -71,11 +73,13 @@ def _notebook(path: Path, text: str) -> tuple[str, ...]:
         raise UnreadableProgram(f"{path}: not a notebook: the file is not JSON") from None
     except Exception as error:  # nbformat raises many kinds for a broken structure
         raise UnreadableProgram(f"{path}: not a readable notebook ({type(error).__name__}: {error})") from None
-    metadata = notebook.metadata
+    metadata = notebook.get("metadata", {})
     language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
-    if language and language.lower() not in ("python", "ipython", "python3"):
+    if language and str(language).lower() not in ("python", "ipython", "python3"):
         raise UnreadableProgram(f"{path}: its language is {language}; graphwidget runs Python notebooks")
-    return tuple(str(cell.source) for cell in notebook.cells if cell.cell_type == "code")
+    if not isinstance(notebook.get("cells"), list):
+        raise UnreadableProgram(f"{path}: not a readable notebook: it has no list of cells")
+    return tuple(str(cell.get("source", "")) for cell in notebook.cells if cell.get("cell_type") == "code")
 
 
 def order_of(text: str, count: int) -> tuple[int, ...]:

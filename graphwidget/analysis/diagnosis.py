@@ -21,8 +21,10 @@ from graphwidget.analysis.story import (
     root_name,
     where,
 )
+from graphwidget.analysis.surgery import anything_stale
 from graphwidget.model import BackwardCall, Finding, Place, Record, SlotState, Snapshot, Write
 
+MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 _REASONS = (
     ("second time", "freed"),
@@ -244,8 +246,10 @@ def _retained_meeting(record: Record, call: BackwardCall) -> Meeting | None:
 def stale_now(record: Record) -> Iterator[Finding]:
     """Roots whose backward would fail as things stand, because a saved tensor was modified in place."""
     graph = record.snapshot
+    if not anything_stale(graph):
+        return
     ran = {uid for call in record.calls for uid in call.executed}
-    for root in graph.roots:
+    for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
         if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1:
             continue

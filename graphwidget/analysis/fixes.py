@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from graphwidget.analysis import edits, engine, source
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name, where
-from graphwidget.analysis.surgery import cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
 
 MOST = 3
@@ -107,12 +108,20 @@ class Candidates:
 
     def works_if_kept(self) -> bool:
         """As if the earlier call had retained."""
-        if self._kept_is_stale():
-            return False
-        return simulate(with_nodes_held(self.meeting.graph, self.meeting.old), self.later).ok is True
+        return not self._kept_is_stale() and self._held_works
 
     def works_if_fresh(self) -> bool:
         """As if the old part had been built anew."""
+        if not anything_stale(self.meeting.graph):
+            return self._held_works
+        return self._fresh_works
+
+    @cached_property
+    def _held_works(self) -> bool:
+        return simulate(with_nodes_held(self.meeting.graph, self.meeting.old), self.later).ok is True
+
+    @cached_property
+    def _fresh_works(self) -> bool:
         graph = with_nothing_stale(with_nodes_held(self.meeting.graph, self.meeting.old))
         return simulate(graph, self.later).ok is True
 
@@ -127,7 +136,6 @@ class Candidates:
     # candidates
 
     def retain(self) -> Fix:
-        edit = edits.with_keyword(self._statement(self.earlier.place), "retain_graph=True")
         price = f"{size(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
         if self.meeting.in_loop:
             price += " The last iteration need not retain."
@@ -137,7 +145,7 @@ class Candidates:
             self.works_if_kept(),
             at(self.earlier.place),
             price,
-            edit,
+            self._with_keyword("retain_graph=True"),
         )
 
     def create_graph(self) -> Fix:
@@ -147,7 +155,7 @@ class Candidates:
             self.works_if_kept(),
             at(self.earlier.place),
             "It keeps the graph, and builds one for the gradient.",
-            edits.with_keyword(self._statement(self.earlier.place), "create_graph=True"),
+            self._with_keyword("create_graph=True"),
         )
 
     def recompute(self) -> Fix | None:
@@ -322,21 +330,40 @@ class Candidates:
         return self.meeting.text_of_cell(place[0]) if place is not None else ""
 
     def _statement(self, place: Place) -> str:
-        """The line of a place, or the whole statement where it is written over several."""
         return self.meeting.text_of(place)
+
+    def _with_keyword(self, keyword: str) -> edits.Edit:
+        """The earlier call with one more keyword; written on one line where it was written over several."""
+        place = self.earlier.place
+        cell = self.meeting.text_of_cell(place.cell)
+        found = source.statements_at(cell, place.line) if place.line is not None else []
+        if found and not hasattr(found[-1], "body") and found[-1].lineno != found[-1].end_lineno:
+            edit = edits.with_keyword(ast.unparse(found[-1]), keyword)
+            return (*(f"- {line}" for line in edits.statement_text(cell, found[-1])), *edit[1:]) if edit else ()
+        return edits.with_keyword(self._statement(place), keyword)
 
     def _call(self, call: BackwardCall) -> str:
         return where(call.place) or f"call {call.n + 1}"
 
     def _summed(self) -> tuple[str, edits.Edit, tuple[int, int] | None]:
         first, second = root_name(self.earlier), root_name(self.later)
-        one, two = self._statement(self.earlier.place), self._statement(self.later.place)
         same = (self.earlier.place.cell, self.earlier.place.line) == (self.later.place.cell, self.later.place.line)
         if same:
-            return self._summed_in_loop(one, first)
+            return self._summed_in_loop(self._statement(self.earlier.place), first)
         whole = f"({first} + {second})"
-        plain = one == f"{first}.backward()" and two == f"{second}.backward()"
-        return whole, (f"- {one}", f"- {two}", f"+ {whole}.backward()") if plain else (), at(self.earlier.place)
+        one, two = self._plain_call(self.earlier), self._plain_call(self.later)
+        if one is None or two is None:
+            return whole, (), at(self.earlier.place)
+        whole = f"({one[0]} + {two[0]})"
+        old = [f"- {line}" for line in (*one[1], *two[1])]
+        return whole, (*old, f"+ {whole}.backward()"), at(self.earlier.place)
+
+    def _plain_call(self, call: BackwardCall) -> tuple[str, list[str]] | None:
+        """Root and lines of a statement that is a call of backward without anything else."""
+        cell = self.meeting.text_of_cell(call.place.cell)
+        found = source.statements_at(cell, call.place.line) if call.place.line is not None else []
+        root = source.backward_root(ast.unparse(found[-1])) if found else None
+        return (root, edits.statement_text(cell, found[-1])) if root else None
 
     def _summed_in_loop(self, line: str, first: str) -> tuple[str, edits.Edit, tuple[int, int] | None]:
         """``for l in losses: l.backward()`` or the comprehension, as ``sum(losses).backward()``."""
@@ -401,7 +428,8 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.clear
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or made_on_the_way(meeting))):
         yield make.detach
-        yield make.recompute
+        if not made_on_the_way(meeting):
+            yield make.recompute
     elif stepped and not _stepped_behind(meeting) and not meeting.repeated:
         yield make.detach_in_earlier
         yield make.recompute

@@ -17,6 +17,7 @@ from graphwidget.analysis.surgery import reachable
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot
 
 ENOUGH = 3  # iterations before we speak up
+MOST_HOLDERS = 40  # names looked at one by one, those with most tensors first: each costs a walk
 _KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 
 
@@ -44,26 +45,30 @@ class Periods:
             if not call.create_graph and call.result != "running" and call.newest_seq >= 0:
                 self.lines[(call.thread, *source_line(call.place))].append(call)
         self.lines = {line: calls for line, calls in self.lines.items() if len(calls) >= ENOUGH}
-        self.ran = {uid for calls in self.lines.values() for call in calls for uid in call.executed}
-        self.counted = {line for line, calls in self.lines.items() if any(not call.executed for call in calls)}
         self.starts = {line: [call.newest_seq for call in calls] for line, calls in self.lines.items()}
+        self.ran = {call.n: frozenset(call.executed) for calls in self.lines.values() for call in calls}
 
     def most(self, nodes: Iterable[int]) -> tuple[int, list[BackwardCall]]:
-        """In how many periods of a line these nodes were made and then run by backward; that line's calls."""
-        graph = self.graph
-        plain = [i for i in nodes if graph.seq[i] >= 0]
-        known = [i for i in plain if graph.uid[i] in self.ran or self._freed(i)]
+        """In how many periods of a line these nodes were made and run by the call at its end; that line's calls."""
+        plain = [i for i in nodes if self.graph.seq[i] >= 0]
         best: tuple[int, list[BackwardCall]] = (0, [])
-        for line, starts in self.starts.items():
-            used = plain if line in self.counted else known
-            made = {bisect_right(starts, graph.seq[i]) for i in used}
-            count = sum(period < len(starts) for period in made)
-            if count > best[0]:
-                best = (count, self.lines[line])
+        for line, calls in self.lines.items():
+            done: set[int] = set()
+            for index in plain:
+                period = bisect_right(self.starts[line], self.graph.seq[index])
+                if period < len(calls) and period not in done and self._run_by(calls[period], index):
+                    done.add(period)
+            if len(done) > best[0]:
+                best = (len(done), calls)
         return best
 
-    def _freed(self, index: int) -> bool:
-        return any(self.graph.slot_freed_by[slot] >= 0 for slot in self.graph.slots_of(index))
+    def _run_by(self, call: BackwardCall, index: int) -> bool:
+        """Whether a call ran a node, as far as is known: of calls that were only counted it is taken for granted."""
+        ran = self.ran[call.n]
+        return not ran or self.graph.uid[index] in ran or self._freed(index, call.n)
+
+    def _freed(self, index: int, n: int) -> bool:
+        return any(self.graph.slot_freed_by[slot] == n for slot in self.graph.slots_of(index))
 
 
 def _kept_by_variables(record: Record) -> Iterator[Finding]:
@@ -75,10 +80,14 @@ def _kept_by_variables(record: Record) -> Iterator[Finding]:
     for owner in graph.owners:
         if owner.kind not in ("out", "traceback"):
             groups[holder(owner.path)].append(owner)
-    reached = {name: reachable(graph, (owner.node for owner in owners)) for name, owners in groups.items()}
+    everything = reachable(graph, (owner.node for owners in groups.values() for owner in owners))
+    if periods.most(everything)[0] < ENOUGH:
+        return
+    likely = sorted(groups, key=lambda name: -len(groups[name]))[:MOST_HOLDERS]
+    reached = {name: reachable(graph, (owner.node for owner in groups[name])) for name in likely}
     told: set[int] = set()
     # Containers first; of two names on one chain, the one that the other builds on.
-    for name in sorted(groups, key=lambda name: (-len(groups[name]), len(reached[name]), name)):
+    for name in sorted(likely, key=lambda name: (-len(groups[name]), len(reached[name]), name)):
         inside = reached[name] - told
         count, calls = periods.most(inside)
         if count >= ENOUGH:
@@ -97,7 +106,7 @@ def _pile(record: Record, name: str, owners: list[Owner], inside: set[int], pass
     return Finding(
         "leak",
         "warning",
-        f"Each iteration leaves about {max(1, nodes // passes)} {'node' if nodes // passes <= 1 else 'nodes'} and "
+        f"Each iteration leaves about {max(1, nodes // passes)} {'nodes' if nodes // passes > 1 else 'node'} and "
         f"{size(kept // passes)} of saved tensors behind. `{name}` keeps them: {element} to the graph that made it.",
         f"Graphs of {passes} iterations pile up in `{name}`.",
         node=graph.name_of(first.node),
@@ -143,8 +152,8 @@ def _cycles(record: Record) -> Iterator[Finding]:
         yield Finding(
             "leak",
             "warning",
-            f"`backward(create_graph=True)` ran {len(calls)} times on new leaves. Each leaf and its `.grad` refer to each "
-            "other through the graph. Python's garbage collector cannot free them.",
+            f"`backward(create_graph=True)` ran {len(calls)} times on new leaves. Each leaf and its `.grad` refer to "
+            "each other through the graph. Python's garbage collector cannot free them.",
             f"Each call leaves a cycle behind: {names(grads)} {'keeps' if len(grads) == 1 else 'keep'} the graph.",
             last.n,
             carriers=grads,
@@ -158,7 +167,9 @@ def _kept_by_notebook(record: Record) -> Iterator[Finding]:
     by_node: dict[int, list[Owner]] = defaultdict(list)
     for owner in graph.owners:
         by_node[owner.node].append(owner)
-    for index, owners in by_node.items():
+    outlived = [index for index in by_node if graph.uid[index] in record.outlived]
+    for index in outlived[-MOST_HOLDERS:]:
+        owners = by_node[index]
         name = record.outlived.get(graph.uid[index])
         if name is None or any(owner.kind != "out" for owner in owners):
             continue

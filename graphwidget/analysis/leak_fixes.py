@@ -84,14 +84,15 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     instead: edits.Edit = ()
     text = source.backward_root(line)
     if text and leaves:
-        instead = edits.replaced(line, f"grads = torch.autograd.grad({text}, [{', '.join(leaves)}], create_graph=True)")
+        call_text = f"torch.autograd.grad({text}, [{', '.join(leaves)}], create_graph=True)"
+        instead = edits.replaced(line, f"grads = {call_text}")
     drop = [f"{grad} = None" for grad in grads if edits.is_code(grad.removesuffix(".grad"))]
     after = edits.after(cell, call.place.line, drop) if call.place.line is not None and drop else ()
     place = at(call.place)
     return (
         Fix(
             "autograd_grad_instead",
-            f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): it leaves `.grad` alone.",
+            f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then.",
             True,
             place,
             "None.",

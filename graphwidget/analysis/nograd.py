@@ -125,7 +125,8 @@ def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
         last = called.rsplit(".", 1)[-1]
         if last in _CUTTING:
             place = _place(run, statement.lineno)
-            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {_WHY.get(last, f'`{last}` has no derivative')}."
+            why = _WHY.get(last, f"`{last}` has no derivative")
+            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {why}."
             fix = Fix(_CUTTING[last], f"Compute the loss without `{last}` ({where(place)}).", False, _at(place))
             return Cause(text, fix, place)
     return None

@@ -93,7 +93,7 @@ def _data_writes(record: Record) -> Iterator[Finding]:
     """A write through `.data` between a forward and its backward: no check sees it, the gradient is wrong."""
     for run in record.runs.values():
         for name, line in _data_targets(run):
-            for call in record.calls:
+            for call in record.calls[-50:]:
                 if call.place.run is not None and call.place.run > run.run and _saved_before(call, name, run.run):
                     yield _data_write(run, name, line, call)
                     break

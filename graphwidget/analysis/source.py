@@ -128,7 +128,7 @@ def assignments(source: str, name: str) -> list[ast.stmt]:
 
 
 def assigned_as(source: str, last: str) -> list[tuple[ast.stmt, str]]:
-    """Statements that assign a name or attribute called `last`, with the target as written, in the order of the text."""
+    """Statements that assign a name or attribute called `last`, each with its target, in the order of the text."""
     tree = parse(source)
     found = [
         (s, target)
@@ -141,17 +141,20 @@ def assigned_as(source: str, last: str) -> list[tuple[ast.stmt, str]]:
 
 
 def backward_root(line: str) -> str | None:
-    """What `.backward` is called on in a line that is only this call."""
+    """What `.backward` is called on in a statement that is only this call, without arguments that matter."""
     tree = parse(line)
     first = tree.body[0] if tree and len(tree.body) == 1 else None
-    if (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Call)
-        and isinstance(first.value.func, ast.Attribute)
-    ):
-        if first.value.func.attr == "backward":
-            return ast.unparse(first.value.func.value)
-    return None
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call):
+        return None
+    call = first.value
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "backward":
+        return None
+    if ast.unparse(call.func.value) not in ("torch.autograd", "autograd"):
+        return ast.unparse(call.func.value) if not call.args else None
+    root = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    if isinstance(root, (ast.List, ast.Tuple)):
+        root = root.elts[0] if len(root.elts) == 1 else None
+    return ast.unparse(root) if root is not None else None
 
 
 def function_called(source: str, name: str) -> ast.FunctionDef | None:

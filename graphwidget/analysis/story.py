@@ -8,6 +8,7 @@ tensors at the border, the *carriers*, tie them together.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,11 +47,9 @@ class Meeting:
         """Indices of the nodes that the earlier call executed, without leaves."""
         executed = set(self.earlier.executed)
         graph = self.graph
-        freed = {
-            index
-            for index in range(len(graph))
-            if any(graph.slot_freed_by[slot] == self.earlier.n for slot in graph.slots_of(index))
-        }
+        n = self.earlier.n
+        slots = [slot for slot, by in enumerate(graph.slot_freed_by) if by == n]
+        freed = {bisect_right(graph.slot_start, slot) - 1 for slot in slots}
         ran = {index for uid in executed if (index := graph.index_of.get(uid)) is not None}
         return frozenset(index for index in freed | ran if graph.kind[index] != Kind.ACCUMULATE)
 
@@ -253,7 +252,7 @@ class Meeting:
         if earlier.place.cell != run.cell or earlier.place.run != later.place.run:
             return False
         statements = source.statements_at(run.source, earlier.place.line)
-        got = {name for name in source.targets(statements[-1])} if statements else set()
+        got = set(source.targets(statements[-1])) if statements else set()
         last = later.place.outer_line or 0
         used = {n for s in source.between(run.source, earlier.place.line, last) for n in source.names_in(s)}
         return bool(got & used)

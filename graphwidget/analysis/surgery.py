@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from graphwidget.model import SlotState, Snapshot
 
 
-def with_states(snapshot: Snapshot, change: Callable[[int, int], int]) -> Snapshot:
-    """A copy in which slot `s` in state `x` is in state `change(s, x)`."""
-    states = bytearray(change(slot, state) for slot, state in enumerate(snapshot.slot_state))
-    return replace(snapshot, slot_state=states)
-
-
 def with_nodes_held(snapshot: Snapshot, indices: Iterable[int]) -> Snapshot:
     """As if no call had freed what these nodes saved."""
-    slots = {slot for index in indices for slot in snapshot.slots_of(index)}
+    states = bytearray(snapshot.slot_state)
+    for index in indices:
+        for slot in snapshot.slots_of(index):
+            if states[slot] == SlotState.FREED:
+                states[slot] = SlotState.HELD
     facts = {i: replace(f, released=False) if f.released else f for i, f in snapshot.facts.items()}
-    held = with_states(
-        snapshot, lambda slot, state: SlotState.HELD if slot in slots and state == SlotState.FREED else state
-    )
-    return replace(held, facts=facts)
+    return replace(snapshot, slot_state=states, facts=facts)
+
+
+def anything_stale(snapshot: Snapshot) -> bool:
+    """Whether a saved tensor was modified in place, or may have been."""
+    odd = any(f.inner_stale is not False or f.detached_slot is not None for f in snapshot.facts.values())
+    return odd or SlotState.STALE in snapshot.slot_state
 
 
 def with_nothing_stale(snapshot: Snapshot) -> Snapshot:
     """As if no saved tensor had been modified in place."""
+    if not anything_stale(snapshot):
+        return snapshot
     facts = {i: replace(f, inner_stale=False, detached_slot=None) for i, f in snapshot.facts.items()}
-    fresh = with_states(snapshot, lambda _, state: SlotState.HELD if state == SlotState.STALE else state)
-    return replace(fresh, facts=facts)
+    states = snapshot.slot_state.replace(bytes([SlotState.STALE]), bytes([SlotState.HELD]))
+    return replace(snapshot, slot_state=states, facts=facts)
 
 
 def cut(snapshot: Snapshot, into: Collection[int]) -> Snapshot:

@@ -75,7 +75,12 @@ def run(
     Raises
     ------
     StoppedProgram
-        If a cell ran longer than `timeout`, or ended the process.
+        If a cell ran longer than `timeout`, or was interrupted from outside (Ctrl+C).
+
+    Notes
+    -----
+    A timeout raises `CellTimeout` in the cell. Where a call into C does not come back to Python within
+    `GRACE` seconds more, the process ends with status 2 and a message; a call that holds the GIL cannot be stopped.
     """
     order = order or tuple(range(1, len(program.cells) + 1))
     shell = _shell(program.path)
@@ -84,9 +89,11 @@ def run(
         errors = []
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
-            with _limit(timeout, cell):
+            with _limit(timeout, program.path, cell), _interruptible() as interrupted:
                 result = shell.run_cell(program.cells[cell - 1], store_history=True, cell_id=f"cell-{cell}")
             error = result.error_before_exec or result.error_in_exec
+            if interrupted.is_set():
+                raise StoppedProgram(f"{program.path}: interrupted in cell {cell}")
             if isinstance(error, CellTimeout):
                 raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
             if error is not None:
@@ -132,22 +139,54 @@ def _output_to_stderr() -> Iterator[None]:
         os.close(kept)
 
 
+GRACE = 5.0
+
+
 @contextmanager
-def _limit(seconds: float | None, cell: int) -> Iterator[None]:
+def _interruptible() -> Iterator[threading.Event]:
+    """Tells Ctrl+C, which ends the run, from a cell that raises KeyboardInterrupt itself."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        told.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield told
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _limit(seconds: float | None, path: Path, cell: int) -> Iterator[None]:
     """Raise CellTimeout in the running cell after `seconds`. Needs the main thread and POSIX timers."""
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    told = f"{path}: cell {cell} ran longer than {seconds:g} s (--timeout)"
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        raise CellTimeout(f"cell {cell} ran longer than {seconds:g} s")
+        raise CellTimeout(told)
+
+    def give_up() -> None:
+        os.write(2, f"graphwidget: {told}, in a call that cannot be interrupted\n".encode())
+        os._exit(2)
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    last = threading.Timer(seconds + GRACE, give_up)
+    last.daemon = True
+    last.start()
+    # Again and again: the cell may catch everything.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        last.cancel()
         signal.signal(signal.SIGALRM, before)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -140,22 +139,6 @@ NOTE_LINES, NOTE_COLUMNS = 12, 100
 
 
 def note(finding: Finding) -> str:
-    """A finding as a note under a traceback: at most twelve lines of at most 100 columns."""
-    lines = [wrapped for line in finding_lines(finding) for wrapped in _wrapped(line)]
-    if len(lines) > NOTE_LINES:
-        lines = [*lines[: NOTE_LINES - 1], "  … more: %graphwidget explain"]
-    return "\n".join(lines)
-
-
-def _wrapped(line: str) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()) + (3 if line.lstrip()[:2].rstrip(".").isdigit() else 0))
-    return textwrap.wrap(line, NOTE_COLUMNS, initial_indent="", subsequent_indent=indent) or [line]
-
-
-NOTE_LINES, NOTE_COLUMNS = 12, 100
-
-
-def note(finding: Finding) -> str:
     """A finding as a note under an exception: at most 12 lines of at most 100 columns.
 
     The story and the first fix come whole as long as there is room; of the other fixes only the sentence.
@@ -173,9 +156,9 @@ def note(finding: Finding) -> str:
             block += [f"       {line}" for line in fix.edit]
         if len(story) + len(block) <= NOTE_LINES:
             story += block
-    return "\n".join(
-        line if len(line) <= NOTE_COLUMNS else line[: NOTE_COLUMNS - 1] + "…" for line in story[:NOTE_LINES]
-    )
+    if len(story) > NOTE_LINES:
+        story = [*story[: NOTE_LINES - 1], "  … more: %graphwidget explain"]
+    return "\n".join(line if len(line) <= NOTE_COLUMNS else line[: NOTE_COLUMNS - 1] + "…" for line in story)
 
 
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
@@ -206,10 +189,14 @@ def text(document_: dict[str, Any], calls: Iterable[BackwardCall], findings: Ite
     """The document for people."""
     lines = [f"{document_['file']} · torch {document_['torch']}", ""]
     shown = list(calls)
-    lines.append(f"{len(shown)} backward calls")
+    lines.append(f"{len(shown)} backward call" + ("" if len(shown) == 1 else "s"))
     lines.extend(call_line(call) for call in shown[:100])
     if len(shown) > 100:
         lines.append(f"      and {len(shown) - 100} more")
+    for error in document_["errors"]:
+        where = f"In[{error['step']}], line {error['line']}" if error["line"] else f"In[{error['step']}]"
+        first = (error["message"].splitlines() or [""])[0]
+        lines.append(f"{where} raised {error['type']}: {first[:100]}")
     found = list(findings)
     lines.append("")
     lines.append("Nothing wrong." if not found else f"{len(found)} findings" if len(found) > 1 else "1 finding")

@@ -9,7 +9,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import editor
-import score
 import verify
 
 PROGRAMS = Path(__file__).parent / "programs"

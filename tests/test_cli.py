@@ -1,0 +1,173 @@
+"""The command line on good and on bad files: status, standard output, standard error."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from graphwidget import cli
+
+TWICE = (
+    "# %%\nimport torch\nw = torch.ones(2, requires_grad=True)\ny = w.exp().sum()\ny.backward()\n# %%\ny.backward()\n"
+)
+
+
+def explain(*arguments, timeout=120):
+    command = [sys.executable, "-m", "graphwidget", "explain", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def file(folder, text, name="program.py"):
+    path = folder / name
+    path.write_bytes(text) if isinstance(text, bytes) else path.write_text(text)
+    return path
+
+
+def notebook(*cells, language="python"):
+    made = [{"cell_type": "code", "source": c, "metadata": {}, "outputs": [], "execution_count": None} for c in cells]
+    metadata = {"kernelspec": {"name": "k", "display_name": "k", "language": language}}
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
+
+
+BAD = {
+    "missing.py": (None, "No such file"),
+    "broken.ipynb": ("{not json", "not JSON"),
+    "list.ipynb": ("[1, 2]", "not a readable notebook"),
+    "cells.ipynb": ('{"cells": 3, "nbformat": 4, "nbformat_minor": 4, "metadata": {}}', "not a readable notebook"),
+    "empty.ipynb": ("", "not JSON"),
+    "empty.py": ("", "no code cell"),
+    "binary.py": (b"\xff\xfe\x00\x81", "not UTF-8"),
+    "julia.ipynb": (notebook("x = 1", language="julia"), "its language is julia"),
+    "notes.txt": ("hello", "expected a notebook"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_file_that_cannot_be_run_gives_status_2_and_one_line_that_names_it(tmp_path, capsys, name):
+    text, told = BAD[name]
+    path = tmp_path / name
+    if text is not None:
+        file(tmp_path, text, name)
+    assert cli.main(["explain", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert told in err and name in err and len(err.splitlines()) == 1
+
+
+def test_a_directory_is_refused(tmp_path, capsys):
+    assert cli.main(["explain", str(tmp_path)]) == 2
+    assert "is a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", ["1,9", "a,b", ",", "0"])
+def test_an_order_that_names_no_cell_is_refused(tmp_path, capsys, order):
+    assert cli.main(["explain", str(file(tmp_path, TWICE)), "--order", order]) == 2
+    assert "--order" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--colour"], ["--timeout", "soon"], ["--timeout", "-1"], ["--format", "pdf"]])
+def test_unknown_options_and_values_are_refused_with_the_usage(tmp_path, capsys, options):
+    with pytest.raises(SystemExit) as refused:
+        cli.main(["explain", str(file(tmp_path, TWICE)), *options])
+    assert refused.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_a_finding_of_severity_error_gives_status_1_and_a_readable_text(tmp_path):
+    done = explain(file(tmp_path, TWICE))
+    assert done.returncode == 1, done.stderr
+    assert "② needs saved tensors that ① freed." in done.stdout
+    assert "In[2], line 1 raised RuntimeError" in done.stdout
+
+
+def test_nothing_wrong_gives_status_0(tmp_path):
+    done = explain(file(tmp_path, TWICE.replace("# %%\ny.backward()\n", "")))
+    assert done.returncode == 0, done.stderr
+    assert "Nothing wrong." in done.stdout
+
+
+def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
+    noisy = (
+        "# %%\nimport os, subprocess\nprint('from print')\nos.write(1, b'from C\\n')\n"
+        "subprocess.run(['echo', 'from a child'])\n!echo from a shell\nname = 'é ①'\n" + TWICE
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "graphwidget", "explain", str(file(tmp_path, noisy)), "--format", "json"],
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    document = json.loads(done.stdout.decode())
+    assert document["schema"] == 1 and len(document["calls"]) == 2
+    for text in (b"from print", b"from C", b"from a child", b"from a shell"):
+        assert text in done.stderr
+    assert b"cell/s" not in done.stderr  # no progress bar: not a terminal
+
+
+def test_exits_interrupts_magics_await_and_broken_cells_do_not_end_the_run(tmp_path):
+    cells = [
+        "import sys\nsys.exit(3)",
+        "raise KeyboardInterrupt",
+        "%%time\nx = 1",
+        "%matplotlib inline",
+        "import asyncio\nawait asyncio.sleep(0)\ny = 2",
+        "def broken(:",
+        "%no_such_magic",
+        "import torch\nw = torch.ones(1, requires_grad=True)\n(w * x * y).backward()",
+    ]
+    done = explain(file(tmp_path, notebook(*cells), "many.ipynb"), "--format", "json")
+    document = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert [error["cell"] for error in document["errors"] if error["cell"] != 4] == [1, 2, 6]
+    assert [call["result"] for call in document["calls"]] == ["ok"]
+
+
+def test_an_order_may_run_cells_again(tmp_path):
+    done = explain(file(tmp_path, TWICE), "--order", "1,2,1,2", "--format", "json")
+    document = json.loads(done.stdout)
+    assert [(e["step"], e["cell"]) for e in document["errors"]] == [(2, 2), (4, 2)]
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "while True: pass",
+        "import time\ntime.sleep(1000)",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    ],
+    ids=["python", "sleep", "catches everything"],
+)
+def test_an_endless_cell_is_stopped_by_the_timeout(tmp_path, endless):
+    begun = time.monotonic()
+    done = explain(file(tmp_path, f"# %%\n{endless}\n"), "--timeout", "1")
+    assert done.returncode == 2
+    assert "cell 1 ran longer than 1 s" in done.stderr
+    assert time.monotonic() - begun < 40
+
+
+def test_a_call_into_c_that_never_returns_is_stopped_too(tmp_path):
+    block = "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})"
+    stuck = f"# %%\nimport threading, signal\n{block}\nthreading.Event().wait()\n"
+    done = explain(file(tmp_path, stuck), "--timeout", "1")
+    assert done.returncode == 2
+    assert "cannot be interrupted" in done.stderr
+
+
+def test_ctrl_c_ends_the_run(tmp_path):
+    path = file(tmp_path, "# %%\nprint('ready', flush=True)\nimport time\ntime.sleep(60)\n# %%\ntime.sleep(60)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "ready" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "interrupted in cell 1" in err
