@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType
 
 from graphwidget.model import Place
@@ -107,7 +107,7 @@ class Scope:
     __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "watched")
 
     def __init__(
-        self, cell: Cell, code: CodeType, watched: Callable[[Scope], Collection[int]] | None = None
+        self, cell: Cell, code: CodeType, watched: Callable[[Scope], set[int]] | None = None
     ) -> None:
         magic = code.co_filename in MAGIC_FILES
         self.cell = cell
@@ -130,7 +130,7 @@ class Scope:
             if not loop.inline:
                 inside = tuple(j for j, other in enumerate(own) if i in other.parents)
                 self.marks.setdefault(loop.mark, []).append((i, inside))
-        self.watched: Collection[int] = watched(self) if watched is not None else ()
+        self.watched: set[int] = watched(self) if watched is not None else set()
         self.entry: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.at: dict[int, tuple[int, ...]] = {}
@@ -163,7 +163,7 @@ class Book:
         # None: looked at and not of a cell. What is missing has not been looked at.
         self.files: dict[str, Cell | None] = {}
         self.scopes: dict[int, Scope] = {}
-        self.watched: Callable[[Scope], Collection[int]] | None = None  # lines of a scope that somebody watches
+        self.watched: Callable[[Scope], set[int]] | None = None  # lines of a scope that somebody watches
         self._refs: dict[int, weakref.ref[CodeType]] = {}
         self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
 

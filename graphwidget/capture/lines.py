@@ -37,13 +37,14 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """Of one thread: the frame that is running now, the counter when its line began, and the stretches."""
 
-    __slots__ = ("count", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
+    __slots__ = ("add", "count", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
         self.watching = 0  # id of the innermost frame in which a line that may write in place is running
         self.last = self.origin = count()
         self.ranges = Ranges()
+        self.add = self.ranges.add
         self.top: FrameState | None = None
         self.thread = threading.get_ident()
         self.suspended: dict[int, FrameState] = {}
@@ -52,9 +53,12 @@ class ThreadState:
         """Give the numbers since the last boundary to the line that was running."""
         top = self.top
         if top is not None:
-            inner = top.scope.base + top.line
+            inner = top.base + top.line
             outer = top.outer
-            self.ranges.add(self.last, now, inner, inner if outer < 0 else outer, top.iteration())
+            iteration = top.around
+            if iteration < 0 and top.counts:
+                iteration = top.iteration()
+            self.add(self.last, now, inner, inner if outer < 0 else outer, iteration)
         self.last = now
 
     def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
@@ -70,10 +74,10 @@ class FrameState:
     It knows its frame by `id` only: a frame keeps every local variable alive.
     """
 
-    __slots__ = ("around", "counts", "frame_id", "line", "outer", "parent", "scope", "thread")
+    __slots__ = ("around", "base", "counts", "frame_id", "line", "outer", "parent", "scope", "thread")
 
     def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
-        self.scope, self.thread = scope, thread
+        self.scope, self.thread, self.base = scope, thread, scope.base
         self.line = frame.f_lineno or 0
         self.frame_id = id(frame)
         self.counts = [-1] * len(scope.loops)
@@ -99,8 +103,8 @@ class FrameState:
         if self.around >= 0:
             return self.around
         if self.counts:
-            counts = self.counts
-            for i in self.scope.loops_at(self.line):
+            counts, scope, line = self.counts, self.scope, self.line
+            for i in scope.at[line] if line in scope.at else scope.loops_at(line):
                 if counts[i] != -1:
                     return max(counts[i], -1)
         return -1

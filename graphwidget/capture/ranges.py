@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 __all__ = ["Ranges"]
 
-FRESH = 4096
+FRESH = 5 * 4096  # numbers, five a stretch
 
 
 class Ranges:
@@ -30,11 +30,12 @@ class Ranges:
         self.starts = array("q")
         self.ends = array("q")
         self.keys = (array("q"), array("q"), array("q"))
-        # Appending here is all that happens at a line; the columns are filled when they are needed.
-        self.fresh: list[tuple[int, int, int, int, int]] = []
+        # Appending here is all that happens at a line, one stretch after the other: start, end and the key. The
+        # columns are filled when they are needed.
+        self.fresh: list[int] = []
 
     def __len__(self) -> int:
-        return len(self.starts) + len(self.fresh)
+        return len(self.starts) + len(self.fresh) // 5
 
     @property
     def full(self) -> bool:
@@ -42,23 +43,19 @@ class Ranges:
 
     def add(self, start: int, end: int, a: int, b: int, c: int) -> None:
         """Append a stretch; `start` is never below the last end, or the counter was not one of this thread."""
-        self.fresh.append((start, end, a, b, c))
-        if len(self.fresh) > FRESH:
+        fresh = self.fresh
+        if fresh and fresh[-3] == a and fresh[-4] == start and fresh[-1] == c and fresh[-2] == b:
+            fresh[-4] = end  # neighbours with the same key are one
+            return
+        fresh += (start, end, a, b, c)
+        if len(fresh) > FRESH:
             self.settle()
 
     def settle(self) -> None:
-        """Move what is fresh into the columns. Neighbours with the same key become one."""
+        """Move what is fresh into the columns."""
         fresh, self.fresh = self.fresh, []
-        starts, ends, (first, second, third) = self.starts, self.ends, self.keys
-        for start, end, a, b, c in fresh:
-            if ends and ends[-1] == start and first[-1] == a and second[-1] == b and third[-1] == c:
-                ends[-1] = end
-                continue
-            starts.append(start)
-            ends.append(end)
-            first.append(a)
-            second.append(b)
-            third.append(c)
+        for at, column in enumerate((self.starts, self.ends, *self.keys)):
+            column.fromlist(fresh[at::5])
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The key of the stretch that holds `seq`, or None."""

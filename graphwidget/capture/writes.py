@@ -3,12 +3,11 @@
 PyTorch counts in-place modifications in a tensor's `_version`. The tensors that the user can name are
 watched through weak references, and their versions compared around the lines of cells that may write:
 
-* Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared
-  every time, the tensors named in them first.
-* Lines that only call something (`loss = train(batch)`) are compared the first times they run and then
-  ever more rarely, unless they were seen to write. A write by a line that was left out at that time is
-  found at the next comparison; its line is then unknown, and those that could have been it are compared
-  from then on.
+* Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared, the
+  tensors named in them first; lines that only call something (`loss = train(batch)`) are compared, too.
+* A line that has proved harmless some times is left out until the cell ends (and then gets one more look in the
+  next). A write by a line that was left out is found at the next comparison; its line is then unknown,
+  and those that could have been it are compared from then on.
 * Optimizers report their steps themselves, wherever they are called from.
 
 Nothing is kept alive and nothing here runs code of the user's.
@@ -36,7 +35,9 @@ __all__ = ["Statement", "Writes", "statements"]
 
 MAX_WATCHED = 1000  # tensors compared around a line, about 0.1 µs each
 MAX_WRITES = 512  # writes remembered
-ALWAYS_AT_FIRST = 8  # times that a line which only calls something is compared before it is left out
+HARMLESS = 8  # times that a line which only calls something is compared before it is left out
+HARMLESS_WRITER = 32  # the same for a line that looks like writing
+MAX_CELLS = 1000  # cells whose statements are kept
 MAX_NAMES = 8  # tensors looked up by name for one line
 
 
@@ -55,10 +56,10 @@ class Statement:
 
     def due(self) -> bool:
         """Whether to compare this time."""
-        if self.sure or self.wrote:
+        if self.wrote:
             return True
         self.runs += 1
-        return self.runs <= ALWAYS_AT_FIRST or self.runs & (self.runs - 1) == 0
+        return self.runs <= (HARMLESS_WRITER if self.sure else HARMLESS) or self.runs & (self.runs - 1) == 0
 
 
 def statements(source: str) -> dict[int, Statement]:
@@ -185,12 +186,14 @@ class Writes:
         self._log: deque[Write] = deque(maxlen=MAX_WRITES)
         self._statements: dict[int, dict[int, Statement]] = {}
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
-        self._left_out: set[Statement] = set()  # lines that ran without comparison since the last one
+        # Lines that are not compared, and whether one of them may have run since the last comparison.
+        self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
+        self._resting: dict[int, Any] = {}  # thread -> how to trace again after a step of an optimizer
         self._refs: list[weakref.ref[Any]] = []
         self._versions: list[int] = []
         self._paths: list[str] = []
         self._index: dict[int, int] = {}  # id of a watched tensor -> position
-        self._handle: Any = None
+        self._handles: list[Any] = []
         self._last_step: tuple[list[int], Write | None] | None = None  # ids of what it modified, and its write
 
     # ---------------------------------------------------------------- what is asked
@@ -211,14 +214,16 @@ class Writes:
     def install(self) -> None:
         """Hear of the steps of optimizers, if torch's optimizers are loaded."""
         module = sys.modules.get("torch.optim.optimizer")
-        register = getattr(module, "register_optimizer_step_post_hook", None)
-        if register is not None and self._handle is None:
-            self._handle = register(self._stepped)
+        before = getattr(module, "register_optimizer_step_pre_hook", None)
+        after = getattr(module, "register_optimizer_step_post_hook", None)
+        if before is not None and after is not None and not self._handles:
+            self._handles = [before(self._stepping), after(self._stepped)]
 
     def uninstall(self) -> None:
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
+        """Undo `install`."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
         self.end_cell()
 
     def watch(self, search: Search) -> None:
@@ -273,6 +278,8 @@ class Writes:
         armed = self._armed.pop(threading.get_ident(), [])
         while armed:
             self._compare(armed.pop(), None)
+        self._watch_again()
+        self._resting.clear()
 
     def module_called(self, module: Any, path: str, inputs: tuple[Any, ...]) -> None:
         """A module's forward has returned; one with `inplace=True` wrote into its input."""
@@ -289,12 +296,15 @@ class Writes:
         found = self._statements.get(scope.base)
         if found is None:
             source = "\n".join(scope.cell.lines[scope.shift :])
+            if len(self._statements) >= MAX_CELLS:
+                del self._statements[next(iter(self._statements))]
             found = self._statements[scope.base] = statements(source)
         return found
 
     def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
         if not statement.due():
-            self._left_out.add(statement)
+            self._left_out.setdefault(statement, set()).add((scope, line))
+            scope.watched.discard(line)
             return
         if self._left_out:
             self._notice_left_out()
@@ -347,6 +357,13 @@ class Writes:
         if self._changes():
             for statement in self._left_out:
                 statement.wrote = True
+            self._watch_again()
+
+    def _watch_again(self) -> None:
+        """Hear of the lines again that were left out."""
+        for spots in self._left_out.values():
+            for scope, line in spots:
+                scope.watched.add(line)
         self._left_out.clear()
 
     def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
@@ -361,9 +378,28 @@ class Writes:
 
     # ---------------------------------------------------------------- optimizers
 
+    def _stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer begins a step. Lines need not be traced in it, unless it runs code of a cell."""
+        paused = None
+        try:
+            paused = self.pause()
+            if paused is None:
+                return
+            own = reading.own_attributes(optimizer)
+            hooks = own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks")
+            kind = type(optimizer)
+            if not (args or kwargs or hooks) and kind.__module__.startswith("torch.optim"):
+                self._resting[threading.get_ident()] = paused
+                paused = None
+        except Exception as error:
+            self.problem(error)
+        finally:
+            if paused is not None:
+                self.unpause(paused)
+
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """An optimizer has made a step."""
-        paused = self.pause()
+        paused = self._resting.pop(threading.get_ident(), None) or self.pause()
         try:
             changed = []
             for group in reading.own_attributes(optimizer).get("param_groups", ()):
