@@ -4,8 +4,14 @@ python bench/snapshot.py [--nodes N] [--repeat R] [--million] [--json]
 
 Each repetition builds two equal graphs. One is walked barely (`next_functions`, a set, a stack), the other is
 taken: both for the first time, so that both make the Python wrappers of the nodes. Then the second snapshot of the
-unchanged graph, with the first as `previous`, and one after a backward has freed everything. Prints medians
-of microseconds a node and of the ratio within a repetition. Goal: the first snapshot at most 5 times the walk.
+unchanged graph, with the first as `previous`, one after a backward has freed everything, and one more, in which
+nothing can change any more. Prints medians of CPU microseconds a node (of this thread, so that other programs on
+the machine count little) and of the ratio within a repetition. Goal: the first snapshot at most 5 times the walk.
+Beyond it: one and a half walks and 2 us a node; what is above that is printed. The last line is the memory of one
+snapshot.
+
+Why the second snapshot of an unchanged graph is not free: a slot that was held may be empty or stale now, and only
+torch's own objects tell. Reading them (SavedTensor, tensor, version, storage) takes about 2 us a slot.
 
 A bare walk of a deep graph would make torch 2.13 overflow the stack when the graph is dropped (see
 `graphwidget/capture/deep.py`), so walked graphs are made safe by a snapshot afterwards.
@@ -20,6 +26,7 @@ import random
 import statistics
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,9 +79,21 @@ def walk(root: torch.Tensor) -> int:
 
 def timed(work: Callable[[], object]) -> tuple[float, object]:
     gc.collect()
-    start = time.perf_counter()
+    start = time.thread_time()
     result = work()
-    return time.perf_counter() - start, result
+    return time.thread_time() - start, result
+
+
+def memory(work: Callable[[], object]) -> int:
+    """Bytes of Python memory that the result of `work` takes."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] if result is not None else 0
+    finally:
+        tracemalloc.stop()
 
 
 def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dict[str, float]:
@@ -87,7 +106,8 @@ def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dic
         first, one = timed(lambda root=taken, i=identity: take([root], identity=i))
         second, two = timed(lambda root=taken, i=identity, s=one: take([root], identity=i, previous=s))
         taken.backward()
-        freed, _ = timed(lambda root=taken, i=identity, s=two: take([root], identity=i, previous=s))
+        freed, three = timed(lambda root=taken, i=identity, s=two: take([root], identity=i, previous=s))
+        ended, _ = timed(lambda root=taken, i=identity, s=three: take([root], identity=i, previous=s))
         assert len(one) == count
         take([bare])
         for name, seconds in {
@@ -96,10 +116,15 @@ def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dic
             "snapshot": first,
             "second snapshot": second,
             "after backward": freed,
+            "once more": ended,
         }.items():
             rows.setdefault(name + ", us a node", []).append(seconds / len(one) * 1e6)
         rows.setdefault("snapshot / bare walk", []).append(first / walked)
         rows.setdefault("second snapshot / bare walk again", []).append(second / again)
+        for name, seconds, floor in (("snapshot", first, walked), ("second snapshot", second, again)):
+            above = (seconds - 1.5 * floor) / len(one) * 1e6 - 2
+            rows.setdefault(name + " above 1.5 walks + 2 us, us a node", []).append(above)
+    rows["memory of a snapshot, bytes a node"] = [memory(lambda: take([bare], identity=identity)) / len(one)]
     return {"nodes": len(one), **{name: round(statistics.median(values), 2) for name, values in rows.items()}}
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from itertools import compress
 from os import PathLike
 from typing import Any, Literal
 
@@ -63,7 +64,7 @@ class SlotState(IntEnum):
 
 
 # By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
-_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in SlotState)
+_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in range(256))
 
 
 class Kind(IntEnum):
@@ -377,11 +378,15 @@ class Snapshot:
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""
-        slots = zip(self.slot_state, self.slot_storage, self.slot_bytes)
-        keeping = [(storage, size) for state, storage, size in slots if _KEEPS[state]]
-        known = {storage for storage, _ in keeping if storage >= 0}
-        unknown = sum(size for storage, size in keeping if storage < 0)
-        return unknown + sum(self.storages[storage].bytes for storage in known)
+        keeps = self.slot_state.translate(_KEEPS)
+        known = set(compress(self.slot_storage, keeps))
+        unknown = 0
+        if -1 in known:
+            known.remove(-1)
+            slots = zip(self.slot_storage, self.slot_bytes)
+            unknown = sum(size for storage, size in compress(slots, keeps) if storage < 0)
+        storages = self.storages
+        return unknown + sum([storages[storage].bytes for storage in known])
 
     # The ways out. Each imports its renderer when called: this module stays at the bottom of the house.
 
