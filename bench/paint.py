@@ -1,0 +1,92 @@
+"""From the end of a cell to the painted picture, in a real JupyterLab.
+
+A cell builds a graph of about N nodes and stamps the time at its last line; the page stamps the first frame
+after the picture of that state was drawn. Beside it, in the same run, an empty widget: an anywidget whose one
+trait changes at the end of the cell and that draws one line of text. Medians.
+
+    python bench/paint.py [runs]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+import nbformat
+from harness import Browser, JupyterPage, JupyterServer, wait_for
+
+SETUP = """\
+%load_ext graphwidget
+import anywidget, time, traitlets, torch
+class Empty(anywidget.AnyWidget):
+    _esm = '''export default { render({ model, el }) {
+      const draw = () => { el.textContent = `tick ${model.get("tick")}`; };
+      model.on("change:tick", () => { draw();
+        requestAnimationFrame(() => setTimeout(() => { window.emptyPainted = performance.timeOrigin + performance.now(); })); });
+      draw(); } }'''
+    tick = traitlets.Int(0).tag(sync=True)
+empty = Empty()
+torch.manual_seed(0)
+def build(n):
+    x = torch.ones(4, requires_grad=True)
+    parts = [x]
+    while n > 0:
+        k = min(n, 12)
+        a = parts[-1]
+        for i in range(k): a = a * 1.5 if i % 3 else a + parts[max(0, len(parts) - 3)]
+        parts.append(a); n -= k
+    return parts[-1].sum()"""
+WATCH = """() => {
+  const root = document.querySelector('.graphwidget');
+  window.seenSerial = root.dataset.serial;
+  new MutationObserver(() => {
+    if (root.dataset.serial === window.seenSerial) return;
+    window.seenSerial = root.dataset.serial;
+    requestAnimationFrame(() => setTimeout(() => { window.painted = performance.timeOrigin + performance.now(); }));
+  }).observe(root, { attributes: true, attributeFilter: ['data-serial'] });
+}"""
+
+
+def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
+    """Milliseconds from the cell's last line to the page's stamp."""
+    notebook.set_cell(cell, source + "\ndone = time.time()")
+    notebook.page.evaluate("() => { window.painted = window.emptyPainted = null; }")
+    notebook.run_cell(cell)
+    painted = wait_for(lambda: notebook.page.evaluate(f"() => window.{stamp}"), 120, "paint")
+    return painted - notebook.kernel.eval("done") * 1000
+
+
+def main(runs: int = 5) -> None:
+    folder = Path(__file__).resolve().parent
+    path = folder / "paint.ipynb"
+    notebook_file = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(c) for c in (SETUP, "empty", "%graphwidget", "pass")]
+    )
+    notebook_file.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(notebook_file, path)
+    try:
+        with JupyterServer([path]) as server, Browser(size=(1280, 1400)) as browser:
+            notebook = JupyterPage(browser, server, path.name)
+            for cell in range(3):
+                notebook.run_cell(cell)
+            notebook.page.locator(".graphwidget").first.wait_for()
+            notebook.page.evaluate(WATCH)
+            print(f"python bench/paint.py {runs}    medians, ms, from a cell's last line to the painted page")
+            plain = [once(notebook, 3, "empty.tick += 1", "emptyPainted") for _ in range(runs + 1)][1:]
+            base = statistics.median(plain)
+            print(f"{'an empty widget':>24} {base:8.0f}")
+            for n in (100, 1_000, 10_000, 100_000):
+                times = [once(notebook, 3, f"loss = build({n})", "painted") for _ in range(runs + 1)][1:]
+                middle = statistics.median(times)
+                print(f"{n:>18} nodes {middle:8.0f}   {middle - base:+8.0f} beyond the empty widget", flush=True)
+            print("problems:", notebook.log.problems())
+    finally:
+        path.unlink()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))
