@@ -144,7 +144,8 @@ class TensorRef:
     ``no_grad_view`` (a view made under `no_grad`: refused as if it did not require grad), ``no_grad_view_modified``
     (the same, modified since: even reading its history raises), ``stale_view`` (a view that may have been modified
     through its base; torch rebuilds its history when it is next used, so we did not look), ``unreadable``.
-    For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not made yet.
+    For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not
+    made yet.
     """
 
     node: int

@@ -34,6 +34,8 @@ def test_the_wheel_imports_in_a_clean_environment(wheel, tmp_path):
     install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
     subprocess.run(install, check=True)
     # In isolated mode: neither this folder nor PYTHONPATH can stand in for what the wheel lacks.
-    code = "import graphwidget, pathlib; print((pathlib.Path(graphwidget.__file__).parent / 'static/widget.js').exists())"
+    code = (
+        "import graphwidget, pathlib; print((pathlib.Path(graphwidget.__file__).parent / 'static/widget.js').exists())"
+    )
     done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.strip() == "True", done.stderr

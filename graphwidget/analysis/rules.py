@@ -150,7 +150,7 @@ class Rules:
         facts = self.facts(node)
         if facts.reentrant_checkpoint:
             return self._reentrant_checkpoint(node, facts)
-        surely = _RAISES if facts.effect == _RAISES else None
+        surely: Reason | None = "raises" if facts.effect == _RAISES else None
         if facts.effect and facts.reads_saved is not True:
             return Stop(surely if facts.reads_saved is False else None, f"{self._name(node)} {facts.effect}")
         stop = None if facts.reads_saved is False else self._slots(node)

@@ -99,7 +99,8 @@ def test_backward_with_retain_graph_leaves_everything_held(open_notebook):
         wait_for(
             lambda: (
                 notebook.kernel.eval("0 if net.bias.grad is None else 1") == 1
-                and notebook.kernel.eval("len(__import__('graphwidget.api', fromlist=['api']).current_tracker().calls)") == count
+                and notebook.kernel.eval("len(__import__('graphwidget.api', fromlist=['api']).current_tracker().calls)")
+                == count
             ),
             20,
             f"call {count} in the kernel",
