@@ -122,7 +122,7 @@ def test_exits_interrupts_magics_await_and_broken_cells_do_not_end_the_run(tmp_p
     done = explain(file(tmp_path, notebook(*cells), "many.ipynb"), "--format", "json")
     document = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
-    assert [error["cell"] for error in document["errors"] if error["cell"] != 4] == [1, 2, 6]
+    assert [error["cell"] for error in document["errors"] if error["cell"] != 4] == [1, 2, 6, 7]
     assert [call["result"] for call in document["calls"]] == ["ok"]
 
 

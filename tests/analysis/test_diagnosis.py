@@ -1,0 +1,118 @@
+"""Findings on records written by hand; and on random ones, which must never raise."""
+
+from array import array
+from dataclasses import replace
+
+from handmade import FREED, HELD, STALE, N, graph, leaf
+from hypothesis import HealthCheck, given, settings
+from records import FREED as FREED_TEXT
+from records import INPLACE, NO_GRAD, place, placed, records
+
+from graphwidget.analysis.diagnosis import diagnose, number, reason_of
+from graphwidget.model import BackwardCall, CellRun, Owner, Record, Snapshot, Storage, TensorRef, Write
+from graphwidget.render import report
+
+LOOP = "for i in range(2):\n    loss = (y * w).sum()\n    loss.backward()\n"
+
+
+def second_backward():
+    """`y = t @ a` in cell 1, a loop over it in cell 2: iteration 0 freed Mv, iteration 1 meets it."""
+    shot = graph(
+        N("Sum", "Mul", seq=12),
+        N("Mul", "Mv w", (HELD, HELD), seq=11),
+        N("Mv", "t a", (FREED, FREED), seq=1),
+        leaf("w"),
+        leaf("t"),
+        leaf("a"),
+    )
+    shot = replace(shot, slot_freed_by=array("i", [-1, -1, 0, 0]), owners=(Owner("y", 2), Owner("loss", 0)))
+    inside = place(2, 2, iteration=1)
+    shot = placed(shot, [inside, inside, place(1, 1), inside, inside, inside])
+    root = TensorRef(0, 0, ("loss",))
+    line = "loss.backward()"
+    one = BackwardCall(
+        0, place(2, 3, iteration=0, source=line), "backward", False, False, (root,), ("Sum",), result="ok", newest_seq=8
+    )
+    one = replace(one, executed=array("q", [90, 91, 2, 3, 4, 5]))
+    two = replace(
+        one,
+        n=1,
+        place=place(2, 3, iteration=1, source=line),
+        result="raised",
+        error=FREED_TEXT,
+        failed_node="MvBackward0",
+        failed_uid=2,
+        freed_by=0,
+        carriers=("y",),
+        newest_seq=13,
+        graph=shot,
+    )
+    runs = {0: CellRun(0, 1, "y = t @ a\n", "c1"), 1: CellRun(1, 2, LOOP, "c2")}
+    return Record(shot, (one, two), (), runs)
+
+
+def test_nothing_wrong_says_nothing():
+    assert diagnose(Record(Snapshot())) == ()
+
+
+def test_a_second_backward_names_who_freed_it_and_what_carried_it_over():
+    (finding,) = [f for f in diagnose(second_backward()) if f.kind == "second_backward"]
+    assert finding.severity == "error"
+    assert finding.freed_by == 0 and finding.carriers == ("y",)
+    assert finding.text == (
+        "`y` was built once, in In[1], line 1. ① (In[2], line 3, iteration 0) freed what MvBackward0 had saved. "
+        "Iteration 1 reaches the same node through `y`."
+    )
+
+
+def test_the_line_outside_the_loop_is_to_be_moved_into_it_as_an_edit():
+    (finding,) = [f for f in diagnose(second_backward()) if f.kind == "second_backward"]
+    first = finding.fixes[0]
+    assert first.id == "recompute_in_loop" and first.verified and first.at == (2, 2)
+    assert first.text == "Move `y = t @ a` (In[1], line 1) into the loop, so that each iteration builds its own graph."
+    assert first.edit == ("+ y = t @ a", "  loss = (y * w).sum()")
+
+
+def test_retain_graph_is_not_offered_where_a_step_lies_between():
+    record = second_backward()
+    step = Write(place(2, 4), "opt.step()", ("t",), (77,), 1, True)
+    found = diagnose(replace(record, writes=(step,)))
+    ids = [fix.id for finding in found for fix in finding.fixes]
+    assert ids and "retain_graph_earlier_call" not in ids
+
+
+def test_an_unknown_earlier_call_is_said_to_be_unknown():
+    record = second_backward()
+    (finding,) = diagnose(replace(record, calls=(replace(record.calls[1], freed_by=None),)))
+    assert "unknown" in finding.text and finding.fixes == ()
+
+
+def test_a_stale_root_is_a_warning_before_any_call():
+    shot = graph(N("Mul", "w", (STALE,), storage=(0,)), leaf("w"), storages=(Storage(5, 8, owners=("i", "e")),))
+    shot = placed(replace(shot, roots=(TensorRef(0, 0, ("_", "late")),)), [place(1, 1), place(1, 1)])
+    write = Write(place(1, 3), "e.mul_(2)", ("e",), (5,), 0)
+    runs = {0: CellRun(0, 1, "late = e * w\nfor i in e:\n    e.mul_(2)\n", "c1")}
+    (finding,) = diagnose(Record(shot, (), (write,), runs))
+    assert (finding.kind, finding.severity, finding.tensor) == ("inplace", "warning", "e")
+    assert finding.headline == "`late.backward()` would raise: `e` was modified in place."
+    assert finding.fixes[0].edit == ("- e.mul_(2)", "+ e = e.mul(2)")
+
+
+def test_reasons_come_from_torchs_own_words():
+    call = BackwardCall(0, place(), "backward", False, False, (), (), result="raised")
+    reasons = [reason_of(replace(call, error=text)) for text in (FREED_TEXT, INPLACE, NO_GRAD, "boom", None)]
+    assert reasons == ["freed", "inplace", "no_grad", None, None]
+
+
+def test_calls_are_counted_from_one():
+    assert [number(n) for n in (0, 19, 20)] == ["①", "⑳", "(21)"]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(records())
+def test_odd_records_never_raise_and_every_finding_fits_its_note(record):
+    for finding in diagnose(record):
+        lines = report.note(finding).splitlines()
+        assert len(lines) <= 12 and all(len(line) <= 100 for line in lines)
+        assert finding.text and finding.headline
+        assert len(finding.fixes) <= 3

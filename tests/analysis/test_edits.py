@@ -1,0 +1,121 @@
+"""Edits of program text: what is added to a call, what stands in place of an in-place statement, what is detached."""
+
+import ast
+
+import pytest
+
+from graphwidget.analysis import edits
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("loss.backward()", "loss.backward(retain_graph=True)"),
+        ("g, = torch.autograd.grad(y[i], x)", "g, = torch.autograd.grad(y[i], x, retain_graph=True)"),
+        ("loss.backward(retain_graph=False)", "loss.backward(retain_graph=True)"),
+        ("[l.backward() for l in losses]", "[l.backward(retain_graph=True) for l in losses]"),
+        ("größe.backward(); x = (1)", "größe.backward(retain_graph=True); x = (1)"),
+    ],
+)
+def test_a_keyword_is_added_to_the_call_that_runs_backward(line, changed):
+    assert edits.with_keyword(line, "retain_graph=True") == (f"- {line}", f"+ {changed}")
+
+
+@pytest.mark.parametrize("line", ["", "x = (", "step()", "loss.backward(retain_graph=True)"])
+def test_a_line_without_such_a_call_gives_no_edit(line):
+    assert edits.with_keyword(line, "retain_graph=True") == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("h += x", "h = h + x"),
+        ("h *= a + b", "h = h * (a + b)"),
+        ("self.h -= x", "self.h = self.h - x"),
+        ("d.clamp_(min=0)", "d = d.clamp(min=0)"),
+        ("torch.relu_(y)", "y = torch.relu(y)"),
+        ("z = y.relu_()", "z = y.relu()"),
+        ("h = F.dropout(h, inplace=True)", "h = F.dropout(h, inplace=False)"),
+    ],
+)
+def test_an_in_place_statement_is_written_out_of_place(statement, changed):
+    assert edits.out_of_place(statement) == (f"- {statement}", f"+ {changed}")
+
+
+@pytest.mark.parametrize("statement", ["", "e[mask] = 0", "out = drop(h)", "broken (", "x = y"])
+def test_what_has_no_such_form_gives_no_edit(statement):
+    assert edits.out_of_place(statement) == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("h += x", "h"),
+        ("e[mask] = 0", "e"),
+        ("s['h'][t] = v", "s['h']"),
+        ("d.mul_(2)", "d"),
+        ("a[0].b.add_(1)", "a[0].b"),
+    ],
+)
+def test_what_a_statement_modifies(statement, name):
+    assert edits.modified(statement) == name
+
+
+def test_a_write_by_a_loops_counter_is_scattered():
+    cell = "for t in range(3):\n    state[t + 1] = f(state[t])\n"
+    assert edits.scattered(cell, 2, "state[t + 1] = f(state[t])")[1] == (
+        "+ state = state.select_scatter(f(state[t]), 0, t + 1)"
+    )
+    assert edits.scattered(cell, 2, "state[mask] = 0") == ()
+
+
+def test_a_copy_before_does_not_help_a_statement_that_reads_what_it_writes():
+    assert edits.reads_what_it_writes("state[t] = f(state[t - 1])")
+    assert not edits.reads_what_it_writes("state[t] = f(x)")
+
+
+def test_carriers_are_detached_by_statements_that_can_be_written():
+    assert edits.detached(["h", "fit:g", "f.__closure__[s]", "Out[3]"], []) == ["h = h.detach()", "g = g.detach()"]
+    assert edits.detached(["m.state[0]", "m.state[1]"], []) == ["m.state = tuple(one.detach() for one in m.state)"]
+    assert edits.detached(["bank[0]"], ["bank.append(k)"]) == ["bank = [one.detach() for one in bank]"]
+    assert edits.detached(["mem['v']"], []) == ["mem['v'] = mem['v'].detach()"]
+
+
+def test_only_the_right_side_of_an_assignment_reads_a_name():
+    assert edits.with_name("y = f(y, my, y.shape)", "y", "y.detach()") == (
+        "- y = f(y, my, y.shape)",
+        "+ y = f(y.detach(), my, y.detach().shape)",
+    )
+    assert edits.with_name("y = 1", "y", "y.detach()") == ()
+
+
+@pytest.mark.parametrize(
+    ("cell", "holder", "deep", "new"),
+    [
+        ("temp.append(h)", "temp", False, "temp.append(h.detach())"),
+        ("self.seen['a'].append(a + b)", "t.seen", False, "self.seen['a'].append((a + b).detach())"),
+        ("r.append(R(loss, out=y))", "r", True, "r.append(R(loss.detach(), out=y.detach()))"),
+        ("d['k'] = y", "d", False, "d['k'] = y.detach()"),
+        ("temp += [y]", "temp", False, "temp += [y.detach()]"),
+    ],
+)
+def test_what_a_container_keeps_is_detached_where_it_is_put_in(cell, holder, deep, new):
+    line, edit = edits.kept_detached(cell, holder, deep)
+    assert line == 1 and edit == (f"- {cell}", f"+ {new}")
+
+
+def test_a_running_total_adds_detached_values():
+    assert edits.added_detached("total += a + b") == ("- total += a + b", "+ total += (a + b).detach()")
+    assert edits.added_detached("total = total + a") == ()
+
+
+def test_lines_written_after_a_statement_follow_its_last_line():
+    cell = "f(\n    1,\n)\nfor x in y: g(x)\n"
+    assert edits.after(cell, 1, ["h = 1"]) == ("  f(", "  1,", "  )", "+ h = 1")
+    assert edits.after(cell, 4, ["h = 1"]) == ()
+
+
+def test_every_proposed_line_is_python():
+    for statement in ("h += x if c else y", "a.b[0] **= 2", "x.add_(1).mul_(2)"):
+        for line in edits.out_of_place(statement):
+            ast.parse(line[2:])
