@@ -121,18 +121,27 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
 
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
-    """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
-    lines = [f"{_SIGN[finding.severity]} {finding.headline or finding.kind}"]
-    if finding.text:
-        lines.append(f"  {finding.text}")
+    """A finding as lines of text of at most 100 columns: headline, story, the path to the failing node, the fixes."""
+    lines = _story(finding)
+    for count, fix in enumerate(finding.fixes[:fixes], 1):
+        lines += _fix_lines(fix, count, priced=True)
+        lines += [f"       {line}" for line in fix.edit]
+    return lines
+
+
+def _story(finding: Finding) -> list[str]:
+    lines = _wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")
+    lines += _wrapped(finding.text, "  ") if finding.text else []
     if len(finding.path) > 1:
         shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
         lines.append("  " + " → ".join(shown))
-    for count, fix in enumerate(finding.fixes[:fixes], 1):
-        checked = "" if fix.verified else " (not checked by simulation)"
-        lines.append(f"  {count}. {fix.text}{checked}" + (f" {fix.price}" if fix.price else ""))
-        lines.extend(f"       {line}" for line in fix.edit)
     return lines
+
+
+def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
+    checked = "" if fix.verified else " (not checked by simulation)"
+    price = f" {fix.price}" if fix.price and priced else ""
+    return _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
 
 
 NOTE_LINES, NOTE_COLUMNS = 12, 100
@@ -143,15 +152,9 @@ def note(finding: Finding) -> str:
 
     The story and the first fix come whole as long as there is room; of the other fixes only the sentence.
     """
-    story = [*_wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")]
-    story += _wrapped(finding.text, "  ") if finding.text else []
-    if len(finding.path) > 1:
-        shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
-        story.append("  " + " → ".join(shown))
+    story = _story(finding)
     for count, fix in enumerate(finding.fixes[:3], 1):
-        checked = "" if fix.verified else " (not checked by simulation)"
-        price = f" {fix.price}" if fix.price and count == 1 else ""
-        block = _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
+        block = _fix_lines(fix, count, priced=count == 1)
         if count == 1 and len(fix.edit) <= 4:
             block += [f"       {line}" for line in fix.edit]
         if len(story) + len(block) <= NOTE_LINES:

@@ -1,0 +1,51 @@
+"""How a failing call met what an earlier one had run."""
+
+from dataclasses import replace
+
+from handmade import HELD, N, graph, leaf
+from test_diagnosis import second_backward
+
+from graphwidget.analysis.fixes import names, no_gradient, short, size
+from graphwidget.analysis.story import failed_meeting, own_path, path_to, root_name
+from graphwidget.model import TensorRef
+
+
+def meeting():
+    record = second_backward()
+    return failed_meeting(record, record.calls[1])
+
+
+def test_the_old_part_is_what_the_earlier_call_ran_and_the_border_where_the_new_part_meets_it():
+    told = meeting()
+    assert told.old == {2} and told.boundary == (2,) and told.new == {0, 1}
+    assert told.needed == {0, 1, 2}
+    assert told.leaves_lost == ("t", "a")
+    assert told.in_loop and told.built_after and told.brings_leaves
+    assert not told.same_root and not told.carried_state
+
+
+def test_a_call_whose_graph_or_freeing_call_is_unknown_has_no_meeting():
+    record = second_backward()
+    assert failed_meeting(record, replace(record.calls[1], graph=None)) is None
+    assert failed_meeting(record, replace(record.calls[1], freed_by=7)) is None
+
+
+def test_names_that_ipython_made_are_not_the_users():
+    assert own_path(TensorRef(0, 0, ("_", "_3", "Out[3]", "loss"))) == "loss"
+    assert own_path(TensorRef(0, 0, ("_",))) is None
+    call = replace(second_backward().calls[0], roots=(TensorRef(0, 0, ("step:loss",)),))
+    assert root_name(call) == "loss"
+
+
+def test_the_shortest_way_to_a_node():
+    shot = graph(N("a", "b c", (HELD,)), N("b", "c"), N("c", "w"), leaf("w"))
+    assert path_to(shot, [TensorRef(0)], 2) == (0, 2)
+    assert path_to(shot, [TensorRef(1)], 0) == ()
+
+
+def test_words_agree_with_their_number():
+    assert no_gradient(("w",), "from this call") == "`w` gets no gradient from this call."
+    assert no_gradient(("w", "b"), "from this call") == "`w` and `b` get no gradient from this call."
+    assert names(("a", "b", "c", "d")) == "`a`, `b`, `c` and 1 more"
+    assert [size(n) for n in (0, 999, 1500, 2_500_000)] == ["0 B", "999 B", "1.5 KB", "2.5 MB"]
+    assert len(short("x" * 99)) == 62
