@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import sub
 from typing import Any
 
@@ -139,9 +139,8 @@ def delta(
         return None
     strings = _Strings(base.strings)
     body = _story(drawing, strings, off)
-    body["slotState"] = _changed_runs(old.slot_state, new.slot_state)
-    freed_by = enumerate(zip(new.slot_freed_by, old.slot_freed_by))
-    body["slotFreedBy"] = _row(f"[{slot},{n}]" for slot, (n, was) in freed_by if n != was)
+    body["slotState"] = _state_changes(old.slot_state, new.slot_state)
+    body["slotFreedBy"] = _freed_runs(new, old)
     body["leaves"] = _leaves(new, strings)
     head = {
         "schema": SCHEMA,
@@ -194,7 +193,7 @@ def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
         "slotType": _slot_types(snapshot, strings),
         "slotBytes": _row(snapshot.slot_bytes),
         "slotStorage": _row(snapshot.slot_storage),
-        "slotFreedBy": _row(f"[{slot},{n}]" for slot, n in enumerate(snapshot.slot_freed_by) if n >= 0),
+        "slotFreedBy": _freed_runs(snapshot),
         "storages": _row([_storage(storage, strings) for storage in snapshot.storages]),
         "leaves": _leaves(snapshot, strings),
         "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.owners],
@@ -483,16 +482,32 @@ def _same_storage(new: Storage, old: Storage) -> bool:
     return new is old or (new.key == old.key and new.bytes == old.bytes and new.owners == old.owners)
 
 
-def _changed_runs(old: bytearray, new: bytearray) -> list[list[Any]]:
-    """[first slot, digits] for each run of changed states."""
-    runs: list[list[Any]] = []
-    end = -1
-    for slot, (before, now) in enumerate(zip(old, new)):
-        if before == now:
-            continue
-        if slot == end:
-            runs[-1][1] += str(now)
-        else:
-            runs.append([slot, str(now)])
-        end = slot + 1
-    return runs
+def _state_changes(old: bytearray, new: bytearray) -> str | _Json:
+    """Rows [first slot, state, slots, state before], or all states as digits where that is shorter.
+
+    A row speaks of those of its slots that were in the state before: what lies between them costs nothing.
+    """
+    if old == new:
+        return _row(())
+    rows = []
+    for was in {before for before, now in zip(old, new) if before != now}:
+        among = [slot for slot, before in enumerate(old) if before == was]
+        rows += [f"[{first},{now},{count},{was}]" for first, now, count in _runs(among, new) if now != was]
+    written = _row(rows)
+    return written if len(written) <= len(new) else _digits(new)
+
+
+def _freed_runs(new: Snapshot, old: Snapshot | None = None) -> _Json:
+    """Rows [first slot, call, slots]: which call freed a slot. A row speaks of freed slots only."""
+    freed_by = new.slot_freed_by
+    if old is not None and freed_by == old.slot_freed_by:
+        return _row(())
+    freed = (slot for slot, state in enumerate(new.slot_state) if state == SlotState.FREED)
+    return _row(f"[{first},{n},{count}]" for first, n, count in _runs(freed, freed_by))
+
+
+def _runs(slots: Iterable[int], column: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Stretches of `slots` with the same value in a column: first slot, value, slots from the first to the last."""
+    for value, run in groupby(slots, column.__getitem__):
+        found = list(run)
+        yield found[0], value, found[-1] - found[0] + 1

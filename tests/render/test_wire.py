@@ -5,6 +5,7 @@ import time
 from array import array
 from dataclasses import replace
 from itertools import accumulate
+from random import Random
 
 import pytest
 from fake_snapshots import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
@@ -35,13 +36,22 @@ def with_delta(text: str, delta: str) -> dict:
     m, d = json.loads(text), json.loads(delta)
     assert d["base"] == m["serial"]
     m["strings"] += d.pop("strings")
-    states = list(m["slotState"])
-    for start, digits in d.pop("slotState"):
-        states[start : start + len(digits)] = digits
-    freed = dict(m["slotFreedBy"]) | dict(d.pop("slotFreedBy"))
-    m |= d | {"slotState": "".join(states), "slotFreedBy": sorted([slot, n] for slot, n in freed.items() if n >= 0)}
+    states, changes = list(m["slotState"]), d.pop("slotState")
+    if isinstance(changes, str):
+        states, changes = list(changes), []
+    for start, now, count, was in changes:
+        for slot in range(start, start + count):
+            if m["slotState"][slot] == str(was):
+                states[slot] = str(now)
+    freed_by = who_freed(m["slotState"], m["slotFreedBy"]) | who_freed("".join(states), d.pop("slotFreedBy"))
+    m |= d | {"slotState": "".join(states), "slotFreedBy": freed_by}
     del m["base"]
     return m
+
+
+def who_freed(states: str, runs: list[list[int]]) -> dict[int, int]:
+    """Slot -> call, from runs that speak of freed slots only."""
+    return {s: n for start, n, count in runs for s in range(start, start + count) if states[s] == "1"}
 
 
 def freed(before, *slots: int, by: int = 0):
@@ -70,7 +80,7 @@ def test_a_message_says_what_the_snapshot_says() -> None:
     assert m["slotType"] == ["float32[3]", "float32[3,4]", "float32[4]", "float32[3]"]
     assert m["slotBytes"] == [12, 48, 16, 12]
     assert m["slotStorage"] == [0, -1, -1, -1] and m["storages"] == [[12, []]]
-    assert m["slotFreedBy"] == [[1, 0], [2, 0], [3, 0]]
+    assert m["slotFreedBy"] == [[1, 0, 3]]
     assert m["held"] == 12 and m["nodes"] == 5
     assert m["s"][m["torch"]] == "2.13.0"
 
@@ -187,18 +197,64 @@ def test_a_delta_gives_what_a_full_message_would() -> None:
     d = wire.delta(story, first, 6)
     assert d is not None
     m, full = with_delta(first.text, d), json.loads(wire.encode(story, 6))
+    full["slotFreedBy"] = who_freed(full["slotState"], full["slotFreedBy"])
     for same in ("slotState", "slotFreedBy", "edgeTo", "uid", "held", "event", "serial", "nodes"):
         assert m[same] == full[same], same
     assert m["strings"][m["calls"][0]["source"]] == "loss.backward()"
 
 
-def test_a_changed_state_costs_about_one_byte() -> None:
-    before = chain(10_000)
-    after = freed(before, *range(len(before.slot_state)))
+def random_states(random: Random, slots: int) -> bytearray:
+    """States in stretches and alone, as graphs have them."""
+    states = bytearray()
+    while len(states) < slots:
+        states += bytearray(random.choices(range(6), k=random.choice((1, 2, 3)))) * random.choice((1, 1, 20))
+    return states[:slots]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_delta_brings_any_change_of_states_and_who_freed_them(seed: int) -> None:
+    random = Random(seed)
+    slots = len(chain(40).slot_state)
+
+    def some():
+        states = random_states(random, slots)
+        by = array("i", [random.randrange(3) if state == FREED else -1 for state in states])
+        return replace(chain(40), slot_state=states, slot_freed_by=by)
+
+    before = some()
+    # A freed slot stays freed, by the same call.
+    after = some()
+    for slot, state in enumerate(before.slot_state):
+        if state == FREED:
+            after.slot_state[slot], after.slot_freed_by[slot] = FREED, before.slot_freed_by[slot]
+    first = wire.Base.of(Drawing(before), 1)
+    d = wire.delta(Drawing(after), first)
+    assert d is not None
+    m = with_delta(first.text, d)
+    assert m["slotState"] == "".join(map(str, after.slot_state))
+    assert m["slotFreedBy"] == {s: n for s, n in enumerate(after.slot_freed_by) if n >= 0}
+
+
+def size_of_change(before, after) -> int:
+    """Bytes of a delta for the states and who freed them."""
     d = wire.delta(Drawing(after), wire.Base.of(Drawing(before), 0))
     assert d is not None
-    runs = json.loads(d)["slotState"]
-    assert len(json.dumps(runs)) <= 1.1 * len(before.slot_state)
+    d = json.loads(d)
+    return sum(len(json.dumps(d[key], separators=(",", ":"))) for key in ("slotState", "slotFreedBy"))
+
+
+def test_a_call_that_frees_everything_costs_a_few_bytes_also_past_slots_that_were_never_saved() -> None:
+    before = chain(10_000)
+    before.slot_state[::3] = bytes([SlotState.UNSAVED]) * len(before.slot_state[::3])
+    held = [slot for slot, state in enumerate(before.slot_state) if state == HELD]
+    assert size_of_change(before, freed(before, *held)) <= 60
+
+
+def test_scattered_changes_cost_at_most_one_byte_for_each_slot_of_the_graph() -> None:
+    before = chain(10_000)
+    after = replace(before, slot_state=bytearray(before.slot_state))
+    after.slot_state[::2] = bytes([SlotState.STALE]) * len(after.slot_state[::2])
+    assert size_of_change(before, after) <= len(before.slot_state) + 10
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import type {
   Status,
   TimelineEvent,
 } from "./model.ts";
+import { SLOT } from "./model.ts";
 
 export const SCHEMA = 1;
 
@@ -114,16 +115,12 @@ function digits(json: Json, key: string, length: number, top: number): Uint8Arra
   if (typeof text !== "string") fail(`"${key}" is not text`);
   if (text.length === 0) return out;
   if (text.length !== length) fail(`"${key}" has ${text.length} digits instead of ${length}`);
-  writeDigits(out, 0, text, key, top);
-  return out;
-}
-
-function writeDigits(out: Uint8Array, from: number, text: string, key: string, top: number): void {
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < length; i++) {
     const digit = text.charCodeAt(i) - 48;
     if (digit < 0 || digit > top) fail(`"${key}" holds "${text[i]}"`);
-    out[from + i] = digit;
+    out[i] = digit;
   }
+  return out;
 }
 
 /** Offsets from counts. */
@@ -142,13 +139,32 @@ function within(values: Int32Array, length: number, key: string, least = -1): In
   return values;
 }
 
-/** Pairs [position, value] over a column of `otherwise`. */
-function sparse(json: Json, key: string, out: Int32Array): Int32Array {
-  for (const pair of list(json, key)) {
-    const [at, value] = Array.isArray(pair) ? pair : [];
-    if (typeof at !== "number" || typeof value !== "number" || !(at >= 0 && at < out.length)) fail(`"${key}" is wrong`);
-    out[at] = value;
+/** Rows [position, value] or [first position, value, count]; `only` says which positions of a run are meant. */
+function sparse<T extends Int32Array | Uint8Array>(
+  json: Json,
+  key: string,
+  out: T,
+  only: (position: number, was?: number) => boolean = () => true,
+): T {
+  for (const row of list(json, key)) {
+    const [at, value, count = 1, was] = numbers(row);
+    if (at === undefined || value === undefined || !(at >= 0 && count > 0 && at + count <= out.length))
+      fail(`"${key}" is wrong`);
+    for (let i = at; i < at + count; i++) if (only(i, was)) out[i] = value;
   }
+  return out;
+}
+
+/** Which call freed a slot; a run passes over the slots that are not freed. */
+function freedBy(json: Json, states: Uint8Array, out: Int32Array): Int32Array {
+  return sparse(json, "slotFreedBy", out, (slot) => states[slot] === SLOT.freed);
+}
+
+/** All states as digits, or rows [first slot, state, count, state before]. */
+function newStates(json: Json, before: Uint8Array): Uint8Array {
+  if (typeof json.slotState === "string") return digits(json, "slotState", before.length, 5);
+  const out = sparse(json, "slotState", before.slice(), (slot, was) => before[slot] === was);
+  if (out.some((state) => state > 5)) fail('"slotState" holds a state that does not exist');
   return out;
 }
 
@@ -370,6 +386,7 @@ export function decode(message: string | Json): Graph {
   const modules = list(json, "modules").map((module) => readModule(module, s));
   const state = readState(json, s, n);
   const text = s.table.length;
+  const slotState = digits(json, "slotState", slots, 5);
 
   return {
     serial: numberOr(json.serial, 0),
@@ -389,11 +406,11 @@ export function decode(message: string | Json): Graph {
     edgeNr: sparse(json, "edgeNr", new Int32Array(edgeTo.length)),
     slotStart,
     slotName: within(column(json, "slotName", new Int32Array(slots)), text, "slotName"),
-    slotState: digits(json, "slotState", slots, 5),
+    slotState,
     slotType: within(column(json, "slotType", new Int32Array(slots)), text, "slotType"),
     slotBytes: column(json, "slotBytes", new Float64Array(slots)),
     slotStorage: within(column(json, "slotStorage", new Int32Array(slots)), state.storages?.length ?? 0, "slotStorage"),
-    slotFreedBy: sparse(json, "slotFreedBy", new Int32Array(slots).fill(-1)),
+    slotFreedBy: freedBy(json, slotState, new Int32Array(slots).fill(-1)),
     storages: [],
     leaves: new Map(),
     owners: [],
@@ -418,19 +435,13 @@ export function applyDelta(base: Graph, message: string | Json): Graph {
   const json = parse(message);
   if (json.base !== base.serial) fail(`a change is based on picture ${json.base}, this is picture ${base.serial}`);
   const s = readStrings(json, base.names);
-  const slotState = base.slotState.slice();
-  for (const value of list(json, "slotState")) {
-    const [from, text] = row(value, "slotState");
-    if (typeof from !== "number" || typeof text !== "string") fail('"slotState" is wrong');
-    if (!(from >= 0 && from + text.length <= slotState.length)) fail('"slotState" points outside the message');
-    writeDigits(slotState, from, text, "slotState", 5);
-  }
+  const slotState = newStates(json, base.slotState);
   return {
     ...base,
     ...readState(json, s, base.n),
     serial: numberOr(json.serial, base.serial),
     names: s.table,
     slotState,
-    slotFreedBy: sparse(json, "slotFreedBy", base.slotFreedBy.slice()),
+    slotFreedBy: freedBy(json, slotState, base.slotFreedBy.slice()),
   };
 }

@@ -39,17 +39,18 @@ describe("a full message", () => {
 
 describe("a change", () => {
   const base = graphOf("two_losses");
-  const delta = { schema: 1, base: base.serial, serial: 7, strings: ["a new text"], slotState: [[0, "111"]] };
+  const delta = { schema: 1, base: base.serial, serial: 7, strings: ["a new text"], slotState: [[0, 1, 3, 0]] };
 
   it("frees slots, names who did it and brings new strings, leaving the base as it was", () => {
     const graph = applyDelta(base, {
       ...delta,
-      slotFreedBy: [[1, 4]],
+      slotFreedBy: [[1, 4, 3]],
       status: { text: base.names.length, state: "busy", cell: 5 },
       held: 10,
     });
     expect(Array.from(graph.slotState.slice(0, 4))).toEqual([1, 1, 1, 0]);
-    expect(graph.slotFreedBy[1]).toBe(4);
+    // Slot 3 is not freed: a run passes over it.
+    expect(Array.from(graph.slotFreedBy.slice(0, 5))).toEqual([-1, 4, 4, -1, -1]);
     expect(graph.status).toEqual({ text: "a new text", state: "busy", cell: 5 });
     expect([graph.held, graph.serial]).toEqual([10, 7]);
     expect([base.slotState[0], base.slotFreedBy[1], base.serial]).toEqual([0, -1, 1]);
@@ -61,7 +62,17 @@ describe("a change", () => {
   });
 
   it("that reaches outside the slots is refused", () => {
-    expect(() => applyDelta(base, { ...delta, slotState: [[14, "11"]] })).toThrow(WireError);
+    for (const row of [[14, 1, 1000, 0], [-1, 1, 1, 0], [0, 1, 0, 0], [0, 9, 1, 0], [0]])
+      expect(() => applyDelta(base, { ...delta, slotState: [row] })).toThrow(WireError);
+  });
+
+  it("speaks only of slots that were in the state before, or brings all states", () => {
+    const mixed = applyDelta(base, { ...delta, slotState: [[1, 2, 1, 0]] });
+    const after = applyDelta({ ...mixed, serial: base.serial }, { ...delta, slotState: [[0, 1, 4, 0]] });
+    expect(Array.from(after.slotState.slice(0, 4))).toEqual([1, 2, 1, 1]);
+    const all = "5".repeat(base.slotState.length);
+    expect(Array.from(applyDelta(base, { ...delta, slotState: all }).slotState).join("")).toBe(all);
+    expect(() => applyDelta(base, { ...delta, slotState: "55" })).toThrow(/has 2 digits/);
   });
 });
 
