@@ -1,10 +1,21 @@
-// What a notebook loads: the widget's two files, compressed. Printed at the end of every build.
-import { existsSync, readFileSync } from "node:fs";
+// What a notebook loads: the widget's two files, compressed. Printed, and checked, at the end of every build.
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const LIMIT = 60_000;
-const files = ["widget.js", "widget.css"].map((name) => new URL(`../graphwidget/static/${name}`, import.meta.url));
-const sizes = files.map((file) => (existsSync(file) ? gzipSync(readFileSync(file), { level: 9 }).length : 0));
-const total = sizes.reduce((sum, size) => sum + size, 0);
-const verdict = total <= LIMIT ? "within" : `${total - LIMIT} bytes over`;
-console.log(`widget.js ${sizes[0]} + widget.css ${sizes[1]} = ${total} bytes gzip, ${verdict} ${LIMIT}`);
+/** What the two should come to, and what no build may exceed meanwhile. */
+const GOAL = 60_000;
+const LIMIT = 71_000;
+
+export function checkSize() {
+  const sizes = ["widget.js", "widget.css"].map((name) => {
+    const file = readFileSync(new URL(`../graphwidget/static/${name}`, import.meta.url));
+    return gzipSync(file, { level: 9 }).length;
+  });
+  const total = sizes[0] + sizes[1];
+  const verdict = total <= GOAL ? "within" : `${total - GOAL} bytes over`;
+  console.log(`widget.js ${sizes[0]} + widget.css ${sizes[1]} = ${total} bytes gzip, ${verdict} ${GOAL}`);
+  if (total > LIMIT) {
+    console.error(`More than ${LIMIT}: take something out first.`);
+    process.exitCode = 1;
+  }
+}

@@ -24,7 +24,6 @@ const STATE_TOKEN: Record<string, Token> = {
   packed: "slot",
   freed: "bg",
   none: "bg",
-  unknown: "bg",
 };
 
 interface Camera {

@@ -38,12 +38,6 @@ export function isFocusable(item: Item): boolean {
   return FOCUSABLE.includes(item.role);
 }
 
-/** A leaf's badge is its AccumulateGrad node. */
-function dataOf(item: Item): Record<string, string> {
-  if (item.role !== "leaf") return item.data ?? {};
-  return { node: "AccumulateGrad", uid: String(item.uid ?? ""), ...item.data };
-}
-
 export class Canvas {
   readonly el: HTMLElement;
   readonly overlay: HTMLElement;
@@ -250,7 +244,7 @@ export class Canvas {
     drawn.item = item;
     g.style.transform = `translate(${item.x}px,${item.y}px)`;
     attr(g, "class", `${g.classList.contains("gw-enter") ? "gw-enter " : ""}gw-item gw-${item.role}`);
-    const data = dataOf(item);
+    const data = item.data ?? {};
     for (const name of Object.keys(before ?? {})) if (!(name in data)) g.removeAttribute(`data-${name}`);
     for (const [name, value] of Object.entries(data)) attr(g, `data-${name}`, value);
     if (isFocusable(item)) {

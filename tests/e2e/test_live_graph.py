@@ -1,5 +1,7 @@
 """The widget in a real JupyterLab: the picture is true, the buttons run the real call."""
 
+import re
+
 import pytest
 from harness import screenshot, wait_for
 
@@ -168,6 +170,29 @@ def test_a_cell_that_runs_later_is_seen_by_the_open_view(open_notebook):
     wait_for(lambda: set(states(widget)) == {"freed"}, 20, "freed slots")
     notebook.run_cell(4)
     wait_for(lambda: nodes(widget).count() == 0, 20, "no live node")
+    clean(notebook)
+
+
+def test_every_drawn_node_says_all_of_itself(open_notebook):
+    notebook = open_notebook(LOAD, SEED_002, SEED_002_LOOP, "%graphwidget")
+    for cell in range(4):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 3)
+    nodes(widget, "MvBackward0").first.wait_for()
+    drawn = nodes(widget, live=False).evaluate_all(
+        "all => all.map(n => ({...n.dataset, role: n.getAttribute('role'), tab: n.getAttribute('tabindex'),"
+        " label: n.getAttribute('aria-label') ?? ''}))"
+    )
+    assert {"MvBackward0", "AccumulateGrad"} <= {node["node"] for node in drawn}
+    assert any(node["ghost"] == "true" for node in drawn)
+    for node in drawn:
+        assert node["role"] == "treeitem" and node["tab"] in ("0", "-1"), node
+        assert node["uid"].isdigit(), node
+        assert node["state"] in {"held", "freed", "mixed", "stale", "packed", "none"}, node
+        assert node["shared"] in {"true", "false"} and node["ghost"] in {"true", "false"}, node
+        assert node["node"] in node["label"] and "saved tensor" in node["label"], node
+        if node["node"].endswith("Backward0"):
+            assert re.search(r"In\[\d+\] line \d+", node["label"]), node
     clean(notebook)
 
 

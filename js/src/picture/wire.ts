@@ -66,8 +66,6 @@ function numberOr<T>(value: unknown, otherwise: T): number | T {
   return typeof value === "number" && Number.isFinite(value) ? value : otherwise;
 }
 
-const numberOrNull = (value: unknown) => numberOr(value, null);
-
 /** Indices into the table of strings. */
 class Strings {
   readonly table: string[];
@@ -170,194 +168,103 @@ function newStates(json: Json, before: Uint8Array): Uint8Array {
 
 // ---- Records ------------------------------------------------------------------------------------------------
 
-function record(value: unknown, key: string): Json {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) fail(`"${key}" holds no object`);
-  return value as Json;
+type Read = (value: unknown, s: Strings, n: number, key: string) => unknown;
+
+/** How one field is read. What is missing or of another type gets the field's neutral value. */
+const READ: Record<string, Read> = {
+  zero: (value) => numberOr(value, 0),
+  none: (value) => numberOr(value, -1),
+  maybe: (value) => numberOr(value, null),
+  order: (value) => Math.max(0, numberOr(value, 0)),
+  is: (value) => value === true || value === 1,
+  unless: (value) => value !== false,
+  text: (value, s) => s.at(value),
+  textOrNull: (value, s) => s.at(value) || null,
+  texts: (value, s) => s.all(value),
+  word: (value, s) => (typeof value === "string" ? value : s.at(value)),
+  names: (value, s) => (Array.isArray(value) ? value.map((name) => (name === -1 ? null : s.at(name))) : []),
+  numbers,
+  numbersOrNull: (value) => (Array.isArray(value) ? numbers(value) : null),
+  pair: (value) => (Array.isArray(value) && numbers(value).length === 2 ? value : null),
+  node: (value, _s, n, key) => {
+    if (typeof value !== "number" || !Number.isInteger(value) || value < -1 || value >= n)
+      fail(`"${key}" names no node`);
+    return value;
+  },
+  fixes: (value, s, n) => (Array.isArray(value) ? value.map((fix) => readFix(fix, s, n)) : []),
+};
+
+/** One of a few words; the first one where it is none of them. */
+function choice(words: string[]): Read {
+  return (value) => (words.includes(value as string) ? value : words[0]);
 }
 
-function row(value: unknown, key: string): unknown[] {
-  if (!Array.isArray(value)) fail(`"${key}" holds no row`);
-  return value;
-}
-
-function nodeIndex(value: unknown, n: number, key: string): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < -1 || value >= n) fail(`"${key}" names no node`);
-  return value;
-}
-
-function readPlace(value: unknown, s: Strings): Place {
-  const [cell, line, source, outerCell, outerLine, outerSource, iteration, cellId, run] = row(value, "places");
-  return {
-    cell: numberOrNull(cell),
-    line: numberOrNull(line),
-    source: s.at(source),
-    outerCell: numberOrNull(outerCell),
-    outerLine: numberOrNull(outerLine),
-    outerSource: s.at(outerSource),
-    iteration: numberOrNull(iteration),
-    cellId: s.at(cellId) || null,
-    run: numberOrNull(run),
+/**
+ * Reads records whose fields are listed as "name:how", `how` being a name in `READ`, or words joined by "|".
+ * A record is an object, or (`rows`) an array with the fields in this order.
+ */
+function reader<T>(key: string, fields: string, rows = false): (value: unknown, s: Strings, n: number) => T {
+  const columns = fields.split(" ").map((field) => {
+    const [name, how] = field.split(":") as [string, string];
+    return [name, READ[how] ?? choice(how.split("|"))] as const;
+  });
+  return (value, s, n) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value) !== rows)
+      fail(`"${key}" holds no ${rows ? "row" : "object"}`);
+    return Object.fromEntries(
+      columns.map(([name, read], i) => [name, read((value as Json)[rows ? i : name], s, n, key)]),
+    ) as T;
   };
 }
 
-function readModule(value: unknown, s: Strings): ModuleCall {
-  const [path, className, call] = row(value, "modules");
-  return { path: s.at(path), className: s.at(className), call: numberOr(call, 0) };
-}
+const readPlace = reader<Place>(
+  "places",
+  "cell:maybe line:maybe source:text outerCell:maybe outerLine:maybe outerSource:text iteration:maybe cellId:textOrNull run:maybe",
+  true,
+);
+const readModule = reader<ModuleCall>("modules", "path:text className:text call:zero", true);
+const readLeaf = reader<Leaf>("leaves", "node:node paths:texts type:text hasGrad:is bytes:zero", true);
+const readFix = reader<Fix>("fixes", "id:text text:text verified:is at:pair price:text edit:texts");
+const readStatus = reader<Status>("status", "text:text state:idle|busy|raised|off cell:maybe");
 
-function readLeaves(json: Json, s: Strings, n: number): Map<number, Leaf> {
-  const leaves = new Map<number, Leaf>();
-  for (const value of list(json, "leaves")) {
-    const [at, paths, type, hasGrad, bytes] = row(value, "leaves");
-    const node = nodeIndex(at, n, "leaves");
-    leaves.set(node, {
-      node,
-      paths: s.all(paths),
-      type: s.at(type),
-      hasGrad: hasGrad === 1 || hasGrad === true,
-      bytes: numberOr(bytes, 0),
-    });
-  }
-  return leaves;
-}
-
-function readOwner(value: unknown, s: Strings, n: number): Owner {
-  const [node, nr, path, kind] = row(value, "owners");
-  return { node: nodeIndex(node, n, "owners"), nr: numberOr(nr, 0), path: s.at(path), kind: s.at(kind) };
-}
-
-function readRoot(value: unknown, s: Strings, n: number): Root {
-  const root = record(value, "roots");
-  return {
-    id: numberOr(root.id, -1),
-    path: s.at(root.path),
-    node: nodeIndex(root.node, n, "roots"),
-    nr: numberOr(root.nr, 0),
-    type: s.at(root.type),
-    scalar: root.scalar === true,
-    alive: root.alive === true,
-    order: Math.max(0, numberOr(root.order, 0)),
-    cells: Array.isArray(root.cells) ? numbers(root.cells) : null,
-  };
-}
-
-function readCall(value: unknown, s: Strings): Call {
-  const call = record(value, "calls");
-  const result = call.result;
-  return {
-    n: numberOr(call.n, 0),
-    cell: numberOrNull(call.cell),
-    line: numberOrNull(call.line),
-    outerCell: numberOrNull(call.outerCell),
-    outerLine: numberOrNull(call.outerLine),
-    iteration: numberOrNull(call.iteration),
-    source: s.at(call.source),
-    api: typeof call.api === "string" ? call.api : s.at(call.api),
-    retain: call.retain === true,
-    create: call.create === true,
-    roots: Array.isArray(call.roots) ? call.roots.map((root) => (root === -1 ? null : s.at(root))) : [],
-    rootUids: numbers(call.rootUids),
-    result: result === "raised" || result === "running" ? result : "ok",
-    error: s.at(call.error),
-    failedUid: numberOrNull(call.failedUid),
-    freedBy: numberOrNull(call.freedBy),
-    executed: Array.isArray(call.executed) ? numbers(call.executed) : null,
-    executedCount: numberOr(call.executedCount, 0),
-    freedSlots: numberOr(call.freedSlots, 0),
-    freedBytes: numberOr(call.freedBytes, 0),
-    carriers: s.all(call.carriers),
-    forecast: typeof call.forecast === "string" ? call.forecast : s.at(call.forecast),
-    sameAs: numberOrNull(call.sameAs),
-  };
-}
-
-function readEvent(value: unknown, s: Strings): TimelineEvent {
-  const event = record(value, "events");
-  return {
-    id: numberOr(event.id, -1),
-    kind: event.kind === "call" ? "call" : "cell",
-    cell: numberOrNull(event.cell),
-    call: numberOrNull(event.call),
-    iteration: numberOrNull(event.iteration),
-    label: s.at(event.label),
-    ok: event.ok !== false,
-    held: numberOr(event.held, 0),
-    nodes: numberOr(event.nodes, 0),
-    kept: event.kept === true,
-  };
-}
-
-function readFix(value: unknown, s: Strings): Fix {
-  const fix = record(value, "fixes");
-  const [cell, line] = Array.isArray(fix.at) ? fix.at : [];
-  return {
-    id: s.at(fix.id),
-    text: s.at(fix.text),
-    verified: fix.verified === true,
-    at: typeof cell === "number" && typeof line === "number" ? [cell, line] : null,
-    price: s.at(fix.price),
-    edit: s.all(fix.edit),
-  };
-}
-
-function readFinding(value: unknown, s: Strings): Finding {
-  const finding = record(value, "findings");
-  const severity = finding.severity;
-  return {
-    kind: typeof finding.kind === "string" ? finding.kind : s.at(finding.kind),
-    severity: severity === "error" || severity === "warning" ? severity : "info",
-    headline: s.at(finding.headline),
-    text: s.at(finding.text),
-    call: numberOrNull(finding.call),
-    node: s.at(finding.node),
-    uid: numberOrNull(finding.uid),
-    carriers: s.all(finding.carriers),
-    freedBy: numberOrNull(finding.freedBy),
-    path: s.all(finding.path),
-    uids: numbers(finding.uids),
-    bytes: numberOr(finding.bytes, 0),
-    fixes: list(finding, "fixes").map((fix) => readFix(fix, s)),
-  };
-}
-
-function readStatus(value: unknown, s: Strings): Status {
-  const status = typeof value === "object" && value !== null ? (value as Json) : {};
-  const state = status.state;
-  return {
-    text: s.at(status.text),
-    state: state === "busy" || state === "raised" || state === "off" ? state : "idle",
-    cell: numberOrNull(status.cell),
-  };
-}
+/** Lists of records that are taken over as they are. */
+const LISTS = {
+  owners: reader<Owner>("owners", "node:node nr:zero path:text kind:text", true),
+  roots: reader<Root>(
+    "roots",
+    "id:none path:text node:node nr:zero type:text scalar:is alive:is order:order cells:numbersOrNull",
+  ),
+  calls: reader<Call>(
+    "calls",
+    "n:zero cell:maybe line:maybe outerCell:maybe outerLine:maybe iteration:maybe source:text api:word retain:is create:is roots:names rootUids:numbers result:ok|raised|running error:text failedUid:maybe freedBy:maybe executed:numbersOrNull executedCount:zero freedSlots:zero freedBytes:zero carriers:texts forecast:word sameAs:maybe",
+  ),
+  events: reader<TimelineEvent>(
+    "events",
+    "id:none kind:cell|call cell:maybe call:maybe iteration:maybe label:text ok:unless held:zero nodes:zero kept:is",
+  ),
+  findings: reader<Finding>(
+    "findings",
+    "kind:word severity:info|error|warning headline:text text:text call:maybe node:text uid:maybe carriers:texts freedBy:maybe path:texts uids:numbers bytes:zero fixes:fixes",
+  ),
+  boundary: reader<Graph["boundary"][number]>("boundary", "oldUid:none newUid:none path:text", true),
+  storages: reader<Graph["storages"][number]>("storages", "bytes:zero owners:texts", true),
+};
+const SINGLE = { event: "none", held: "zero", nodes: "zero", notes: "texts", torch: "text" };
 
 /** What may change while the graph's structure stays: read from a full message and from a delta alike. */
 function readState(json: Json, s: Strings, n: number): Partial<Graph> {
-  const state: Partial<Graph> = {};
-  if ("leaves" in json) state.leaves = readLeaves(json, s, n);
-  if ("owners" in json) state.owners = list(json, "owners").map((owner) => readOwner(owner, s, n));
-  if ("roots" in json) state.roots = list(json, "roots").map((root) => readRoot(root, s, n));
-  if ("calls" in json) state.calls = list(json, "calls").map((call) => readCall(call, s));
-  if ("events" in json) state.events = list(json, "events").map((event) => readEvent(event, s));
-  if ("event" in json) state.event = numberOr(json.event, -1);
-  if ("findings" in json) state.findings = list(json, "findings").map((finding) => readFinding(finding, s));
-  if ("boundary" in json) {
-    state.boundary = list(json, "boundary").map((value) => {
-      const [oldUid, newUid, path] = row(value, "boundary");
-      return { oldUid: numberOr(oldUid, -1), newUid: numberOr(newUid, -1), path: s.at(path) };
-    });
-  }
-  if ("status" in json) state.status = readStatus(json.status, s);
-  if ("held" in json) state.held = numberOr(json.held, 0);
-  if ("nodes" in json) state.nodes = numberOr(json.nodes, 0);
-  if ("notes" in json) state.notes = s.all(json.notes);
-  if ("torch" in json) state.torch = s.at(json.torch);
-  if ("storages" in json) {
-    state.storages = list(json, "storages").map((value) => {
-      const [bytes, owners] = row(value, "storages");
-      return { bytes: numberOr(bytes, 0), owners: s.all(owners) };
-    });
-  }
-  return state;
+  const state: Json = {};
+  for (const [key, read] of Object.entries(LISTS))
+    if (key in json) state[key] = list(json, key).map((value) => read(value, s, n));
+  for (const [key, how] of Object.entries(SINGLE)) if (key in json) state[key] = READ[how]!(json[key], s, n, key);
+  if (json.status) state.status = readStatus(json.status, s, n);
+  if ("leaves" in json)
+    state.leaves = new Map(
+      list(json, "leaves")
+        .map((value) => readLeaf(value, s, n))
+        .map((leaf) => [leaf.node, leaf]),
+    );
+  return state as Partial<Graph>;
 }
 
 function readStrings(json: Json, known: readonly string[] = []): Strings {
@@ -382,8 +289,8 @@ export function decode(message: string | Json): Graph {
   const slotStart = starts(column(json, "slotCount", new Int32Array(n)), "slotCount");
   const slots = slotStart[n]!;
   if (list(json, "slotName").length !== slots) fail('"slotName" does not fit "slotCount"');
-  const places = list(json, "places").map((place) => readPlace(place, s));
-  const modules = list(json, "modules").map((module) => readModule(module, s));
+  const places = list(json, "places").map((place) => readPlace(place, s, n));
+  const modules = list(json, "modules").map((module) => readModule(module, s, n));
   const state = readState(json, s, n);
   const text = s.table.length;
   const slotState = digits(json, "slotState", slots, 5);
@@ -422,7 +329,7 @@ export function decode(message: string | Json): Graph {
     findings: [],
     held: 0,
     nodes: n,
-    status: readStatus(null, s),
+    status: { text: "", state: "idle", cell: null },
     notes: [],
     torch: "",
     ...state,

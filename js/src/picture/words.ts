@@ -75,14 +75,17 @@ export function slotCounts(graph: Graph, nodes: ArrayLike<number>): number[] {
   return counts;
 }
 
-export type NodeState = "held" | "freed" | "mixed" | "stale" | "packed" | "none" | "unknown";
+export type NodeState = "held" | "freed" | "mixed" | "stale" | "packed" | "none";
 
-/** One word for a node's saved tensors: stale where any is, mixed where they differ, none where nothing was saved. */
+/**
+ * One word for a node's saved tensors: stale where any is, mixed where they differ, none where nothing was saved.
+ * None also where nothing is known of them: the words that go with it say so.
+ */
 export function nodeState(counts: readonly number[]): NodeState {
   if (counts[SLOT.stale]) return "stale";
-  const present = [SLOT.held, SLOT.freed, SLOT.packed, SLOT.unknown].filter((state) => counts[state]);
+  const present = [SLOT.held, SLOT.freed, SLOT.packed].filter((state) => counts[state]);
   if (present.length === 0) return "none";
-  if (present.length > 1) return "mixed";
+  if (present.length > 1 || counts[SLOT.unknown]) return "mixed";
   return STATE_WORDS[present[0]!] as NodeState;
 }
 
@@ -139,11 +142,8 @@ export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string 
   const of = say.names.length ? ` of ${listText(say.names, 3)}` : "";
   const parts = [`${graph.names[graph.name[node]!]}${of}`];
   const place = graph.places[graph.place[node]!];
-  if (place) {
-    const where = placeAloud(place);
-    if (where) parts.push(where);
-    if (place.iteration !== null) parts.push(`iteration ${place.iteration}`);
-  }
+  parts.push(placeAloud(place) || "cell and line unknown");
+  if (place && place.iteration !== null) parts.push(`iteration ${place.iteration}`);
   const module = graph.modules[graph.module[node]!];
   if (module?.path) parts.push(`module ${module.path}`);
   if (graph.ghost[node]) parts.push("gone");
@@ -155,8 +155,29 @@ export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string 
   return parts.join(", ");
 }
 
-/** Accessible name of a leaf: `weight, leaf, float32[3,4], .grad is set`. */
-export function leafLabel(names: readonly string[], type: string, hasGrad: boolean): string {
+export interface LeafSayings {
+  names: readonly string[];
+  type: string;
+  hasGrad: boolean;
+  gone: boolean;
+  /** Names of the roots that reach it. */
+  roots: readonly string[];
+  place: Place | undefined;
+}
+
+/** Accessible name of a leaf: `AccumulateGrad of weight, leaf, float32[3,4], .grad is set, no saved tensor needed`. */
+export function leafLabel({ names, type, hasGrad, gone, roots, place }: LeafSayings): string {
   const name = names.length ? listText(names, 6) : "a tensor without a name";
-  return `${name}, ${names.length > 1 ? "leaves" : "leaf"}${type ? `, ${type}` : ""}, .grad is ${hasGrad ? "set" : "None"}`;
+  return [
+    `AccumulateGrad of ${name}`,
+    names.length > 1 ? "leaves" : "leaf",
+    type,
+    placeAloud(place),
+    gone && "gone",
+    roots.length > 1 && `shared by ${listText(roots)}`,
+    `.grad is ${hasGrad ? "set" : "None"}`,
+    "no saved tensor needed",
+  ]
+    .filter(Boolean)
+    .join(", ");
 }

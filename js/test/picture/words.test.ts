@@ -41,7 +41,8 @@ describe("words", () => {
     expect(nodeState([1, 1, 0, 0, 0, 0])).toBe("mixed");
     expect(nodeState([1, 0, 1, 0, 0, 0])).toBe("stale");
     expect(nodeState([0, 0, 0, 0, 3, 0])).toBe("none");
-    expect(nodeState([0, 0, 0, 0, 0, 1])).toBe("unknown");
+    expect(nodeState([0, 0, 0, 0, 0, 1])).toBe("none");
+    expect(nodeState([1, 0, 0, 0, 0, 1])).toBe("mixed");
   });
 
   it("a call is told by what it did", () => {

@@ -27,6 +27,8 @@ export interface Context {
   options: SceneOptions;
   level: Level;
   roots: RootView[];
+  /** By node: the roots that reach it, as a mask. */
+  nodeReach: Uint32Array;
   /** Per box: bits of the roots that reach it. */
   reach: Uint32Array;
   /** Per box: whether two roots meet in one of its nodes. */
@@ -96,6 +98,7 @@ export function makeContext(graph: Graph, folded: Folded, options: SceneOptions)
     options,
     level: levelOf(options.scale ?? 1),
     roots,
+    nodeReach: nodes,
     reach,
     shared,
     ghost,

@@ -29,8 +29,8 @@ export function cardItem(context: Context, card: Card, b: number, at: Rect, bowl
 }
 
 /** `loss` of iteration 0 and of iteration 1 need the iteration to be told apart. */
-function rootNames(context: Context, b: number): string[] {
-  return rootsOf(context, context.reach[b]!).map(({ root, sub }) =>
+function rootNames(context: Context, mask: number): string[] {
+  return rootsOf(context, mask).map(({ root, sub }) =>
     [root.path || "an unnamed root", sub].filter(Boolean).join(" of "),
   );
 }
@@ -42,7 +42,7 @@ function nodeWords(context: Context, card: Card, b: number): string {
   const flagged = context.roots.filter(({ root, gone }) => root.node === node && !gone).map(({ root }) => root.path);
   const label = nodeLabel(graph, node, {
     names: [...new Set([...flagged, ...(context.names.get(node) ?? [])])].filter(Boolean),
-    roots: rootNames(context, b),
+    roots: rootNames(context, context.reach[b]!),
     raised: context.raised.has(uid),
     wouldRaise: context.wouldRaise.has(uid),
   });
@@ -57,7 +57,7 @@ function groupWords(context: Context, card: Card, b: number): string {
   if (box.subtitle) parts.push(box.subtitle);
   if (box.times > 1) parts.push(`${box.times} times`);
   if (context.ghost[b]) parts.push("gone");
-  const roots = rootNames(context, b);
+  const roots = rootNames(context, context.reach[b]!);
   if (context.shared[b]) parts.push(`shared by ${listText(roots)}`);
   parts.push(...slotSentences(graph, box.nodes));
   if (box.bytes) parts.push(`${bytesText(box.bytes)} held`);
@@ -148,13 +148,26 @@ function leafItem(context: Context, card: Card, parts: readonly LeafPart[], area
   const uid = graph.uid[first]!;
   return lazyItem({ key: `leaf${card.box.key}:${uid}`, role: "leaf", uid, index: first, ...area }, () => {
     const names = parts.flatMap((part) => part.names);
+    const nodes = parts.flatMap((part) => part.nodes);
     const hasGrad = parts.every((part) => part.hasGrad);
-    const alone = parts.length === 1 && parts[0]!.nodes.length === 1;
-    const type = alone ? (graph.leaves.get(first)?.type ?? "") : "";
+    const gone = nodes.every((node) => graph.ghost[node] === 1);
+    const type = nodes.length === 1 ? (graph.leaves.get(first)?.type ?? "") : "";
+    const roots = rootNames(
+      context,
+      nodes.reduce((mask, node) => mask | context.nodeReach[node]!, 0),
+    );
     return {
       marks: marks(),
-      label: leafLabel(names, type, hasGrad),
-      data: { leaf: names.join(", "), grad: String(hasGrad) },
+      label: leafLabel({ names, type, hasGrad, gone, roots, place: graph.places[graph.place[first]!] }),
+      data: {
+        node: "AccumulateGrad",
+        uid: String(uid),
+        state: "none",
+        shared: String(roots.length > 1),
+        ghost: String(gone),
+        leaf: names.join(", "),
+        grad: String(hasGrad),
+      },
     };
   });
 }
