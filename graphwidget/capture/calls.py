@@ -4,9 +4,10 @@ Every call of `backward` and `autograd.grad` starts the engine through one funct
 Before a call its graph is looked at and a forecast made; afterwards the outcome is compared. Where they
 disagree, torch is right: what can no longer be told is left unknown.
 
-A call in a training loop must cost next to nothing. So a call all of whose nodes are newer than anything
-that was ever freed, and whose graph has the same shape as one looked at before at the same line, is only
-counted: it runs over everything, as its model did. Where even walking the graph takes too large a share of
+A call in a training loop must cost next to nothing. So the first calls of a line are looked at in full, and
+further ones for as long as that takes a small share of the time. Otherwise a call all of whose nodes are
+newer than anything that was ever freed, and whose graph has the same shape as one looked at before at the
+same line, is only counted: it runs over everything, as its model did. Where even walking the graph takes too large a share of
 the time (tiny layers in a tight loop), the walk is left out after a while: if the counter of sequence
 numbers has moved just as far since the last call and the root is of the same kind, the call is taken to be
 like its model, and `assumes` says so.
@@ -22,7 +23,6 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import FrameType
@@ -58,10 +58,13 @@ __all__ = ["CallLog", "Forecaster"]
 
 Forecaster = Callable[..., Forecast]
 
-DETAILED = 16  # calls of one line that are looked at in full, however alike they are
-AT_LEAST = 6  # the same, once that has taken too large a share of the time
-SAMPLE = 64  # after that every so many
+AT_LEAST = 3  # calls of one line that are looked at in full, however alike they are
+DETAILED = 16  # the same, while looking in full takes less than FULL_SHARE of the time
+FULL_SHARE = 0.01
+SAMPLE = 64  # after that every so many, under the same condition
+WALKED = 16  # calls of one line whose graphs are walked at any price
 SHARE = 0.04  # of the time, for walking graphs before calls, after that
+MAX_MODELS = 256
 LIKE = "not walked: as many nodes were made since the last call at this line as before call {n}"
 DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
 MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
@@ -76,8 +79,10 @@ _NONE: array[int] = array("q")
 class _Model:
     """A call that others are like. `distances`: of its nodes' numbers from the highest, ascending."""
 
-    call: BackwardCall
+    n: int
+    fields: dict[str, Any]  # of its record, as they are in that of a call like it
     distances: array[int]
+    assumes: tuple[str, ...]  # of a call like it that was not walked
 
 
 @dataclass(slots=True)
@@ -104,6 +109,7 @@ class _Pending:
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
     writes: list[Any] = field(default_factory=list)  # in-place writes into views: only hooks tell whether they ran
+    inside: Any = field(default_factory=ti.nested)  # entered while the engine runs
 
 
 class CallLog:
@@ -147,10 +153,10 @@ class CallLog:
         self.watched_from = 0
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._seen: dict[tuple[int, int] | None, int] = {}
-        self._models: dict[tuple[int, int], _Model] = {}
+        self._models: OrderedDict[tuple[int, int], _Model] = OrderedDict()
         self._lines: dict[object, tuple[object, _Model]] = {}  # line -> what its last counted call looked like
         self._newest: dict[object, int] = {}  # line -> counter at its last call
-        self._spent = 0.0
+        self._spent = self._full = 0.0  # seconds of this cell, all together and for looking in full
         self._searches = 0
         self._search_time = 0.0
         self._since = perf_counter()
@@ -168,12 +174,10 @@ class CallLog:
     def begin_cell(self) -> None:
         """A new cell: look closely at its calls again."""
         self._searches, self._search_time, self._since = 0, 0.0, perf_counter()
-        self._spent = 0.0
+        self._spent = self._full = 0.0
         self._seen.clear()
         self._lines.clear()
         self._newest.clear()
-        if len(self._models) > 1000:
-            self._models.clear()
 
     def forget_missing(self, alive: set[int]) -> None:
         """Drop what is remembered of nodes that have died."""
@@ -184,20 +188,23 @@ class CallLog:
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True  # the user's traceback is about the user's code
-            if ti.in_backward() or torch.compiler.is_compiling():
+            if torch.compiler.is_compiling():
                 return original(outputs, *args, **kwargs)
+            # Lines are traced here, which makes every function called dear on Python 3.10 and 3.11: two are.
             pending = self._quietly(self._before, outputs, args, kwargs)
             if pending is None:
                 return original(outputs, *args, **kwargs)
-            with ti.nested():
-                try:
-                    with inplace.releasing(pending.writes, pending.keep) if pending.writes else nullcontext():
+            try:
+                if pending.writes:
+                    with inplace.releasing(pending.writes, pending.keep):
                         result = original(outputs, *args, **kwargs)
-                except BaseException as error:
-                    self._quietly(self._after, pending, outputs, args, error)
-                    raise
-                self._quietly(self._after, pending, outputs, args, None)
-                return result
+                else:
+                    result = original(outputs, *args, **kwargs)
+            except BaseException as error:
+                self._quietly(self._after, pending, outputs, args, error)
+                raise
+            self._quietly(self._after, pending, outputs, args, None)
+            return result
 
         return run_backward
 
@@ -205,10 +212,11 @@ class CallLog:
         """Run one of our own steps untraced, under the lock. Its exceptions are noted; the call goes on without it."""
         lines = self.provenance.lines
         try:
-            if lines.lost:
-                lines.reclaim(sys._getframe(2))
-            lines.boundary()
             paused = lines.pause()
+            if paused is None and lines.lost:
+                lines.reclaim(sys._getframe(2))
+                paused = lines.pause()
+            lines.boundary()
             began = perf_counter()
             try:
                 with self.lock:
@@ -222,7 +230,7 @@ class CallLog:
 
     def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Pending | None:
         """Look at the graph before the call; None: this is no call of the user's."""
-        if ti.is_fake(outputs):
+        if ti.in_backward() or ti.is_fake(outputs):
             return None
         frames = self.cell_frames(sys._getframe(3))
         spot = self.provenance.lines.where(frames[0]) if frames else None
@@ -233,14 +241,16 @@ class CallLog:
             self._look(pending, outputs, args, frames)
         except Exception as error:
             self.problem(error)
+        pending.inside.__enter__()
         return pending
 
     def cell_frames(self, frame: FrameType | None) -> list[FrameType]:
         """Live frames of cells, innermost first."""
-        scope = self.provenance.book.scope
+        book = self.provenance.book
+        foreign = book.foreign
         found = []
         while frame is not None:
-            if scope(frame.f_code) is not None:
+            if frame.f_code.co_filename not in foreign and book.scope(frame.f_code) is not None:
                 found.append(frame)
             frame = frame.f_back
         return found
@@ -272,9 +282,10 @@ class CallLog:
         key = None if pending.spot is None else pending.spot[:2]
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         self._glance(pending, key, outputs)
-        dear = self._spent > SHARE * (perf_counter() - self._since)
-        familiar = seen % SAMPLE and seen > (AT_LEAST if dear else DETAILED)
-        if familiar and dear and seen > DETAILED:
+        began = perf_counter()
+        wanted = seen <= DETAILED or not seen % SAMPLE
+        familiar = seen > AT_LEAST and not (wanted and self._full < FULL_SHARE * (began - self._since))
+        if familiar and seen > WALKED and self._spent > SHARE * (began - self._since):
             before = self._lines.get(key)
             if before is not None and before[0] == pending.glance:
                 pending.model, pending.walked = before[1], False
@@ -314,6 +325,7 @@ class CallLog:
                 allow_unused=pending.allow_unused,
                 grad_given=True,
             )
+        self._full += perf_counter() - began
 
     def _glance(self, pending: _Pending, key: object, outputs: Any) -> None:
         """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
@@ -358,7 +370,9 @@ class CallLog:
     # ------------------------------------------------------------ after
 
     def _after(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
+        pending.inside.__exit__(None, None, None)
         self.running.pop(pending.n, None)
+        pending.writes = []  # nodes, which nothing of ours may hold any longer
         if pending.model is not None and error is None:
             call, after = self._counted(pending, pending.model), None
         else:
@@ -378,19 +392,10 @@ class CallLog:
         if not pending.keep:
             self.freed.add_whole(pending.n, pending.highest, model.distances)
         call: BackwardCall = object.__new__(BackwardCall)  # `dataclasses.replace` takes ten times as long
-        call.__dict__.update(
-            model.call.__dict__,
-            n=pending.n,
-            place=pending.place,
-            newest_seq=pending.newest,
-            executed=_NONE,
-            reached_uids=(),
-            graph=None,
-            same_as=model.call.n,
-            thread=threading.get_ident(),
-        )
+        call.__dict__.update(model.fields)
+        call.__dict__.update(n=pending.n, place=pending.place, newest_seq=pending.newest, thread=threading.get_ident())
         if not pending.walked:
-            call.__dict__["assumes"] = (*model.call.assumes, LIKE.format(n=model.call.n))
+            call.__dict__["assumes"] = model.assumes
         return call
 
     def _recorded(
@@ -415,10 +420,18 @@ class CallLog:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
         if error is None and agreed and not pending.has_inputs and call.executed_count == len(before):
-            self._models[(pending.shape, len(before))] = _Model(call, pending.distances)
+            self._remember_model((pending.shape, len(before)), call, pending.distances)
         if call.error and call.freed_by is not None:
             call = self._with_carriers(call, before)
         return call, after
+
+    def _remember_model(self, key: tuple[int, int], call: BackwardCall, distances: array[int]) -> None:
+        """Calls of this shape need not be looked at from now on. Uids and the graph are this call's own."""
+        fields = {**vars(call), "executed": _NONE, "reached_uids": (), "graph": None, "same_as": call.n}
+        self._models[key] = _Model(call.n, fields, distances, (*call.assumes, LIKE.format(n=call.n)))
+        self._models.move_to_end(key)
+        if len(self._models) > MAX_MODELS:
+            self._models.popitem(last=False)
 
     def _release(self, pending: _Pending, before: Snapshot, executed: Sequence[int]) -> None:
         inner = [i for i in executed if before.kind[i] != Kind.ACCUMULATE]

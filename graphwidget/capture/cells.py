@@ -20,6 +20,8 @@ __all__ = ["MAGIC_FILES", "Book", "Cell", "Loop", "Scope"]
 # File names under which IPython's cell magics compile the rest of the cell (%%time, %%timeit).
 MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
+MAX_FOREIGN = 20_000  # names of files that are known to be no cells
+
 _NO_CODE = (ast.Global, ast.Nonlocal)
 
 
@@ -106,9 +108,7 @@ class Scope:
 
     __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "watched")
 
-    def __init__(
-        self, cell: Cell, code: CodeType, watched: Callable[[Scope], set[int]] | None = None
-    ) -> None:
+    def __init__(self, cell: Cell, code: CodeType, watched: Callable[[Scope], set[int]] | None = None) -> None:
         magic = code.co_filename in MAGIC_FILES
         self.cell = cell
         self.shift = cell.magic_shift if magic else cell.shift
@@ -162,6 +162,7 @@ class Book:
         self.bases: list[int] = []
         # None: looked at and not of a cell. What is missing has not been looked at.
         self.files: dict[str, Cell | None] = {}
+        self.foreign: set[str] = set()  # the names in `files` that are not of a cell: asked at every call of a function
         self.scopes: dict[int, Scope] = {}
         self.watched: Callable[[Scope], set[int]] | None = None  # lines of a scope that somebody watches
         self._refs: dict[int, weakref.ref[CodeType]] = {}
@@ -180,8 +181,13 @@ class Book:
         cell = Cell(number, cell_id, source, run, self._next_base(), code)
         self.cells.append(cell)
         self.bases.append(cell.base)
-        self.files[filename] = cell
+        self.bind(filename, cell)
         return cell
+
+    def bind(self, name: str, cell: Cell) -> None:
+        """From now on code compiled under this name belongs to the cell."""
+        self.files[name] = cell
+        self.foreign.discard(name)
 
     def _next_base(self) -> int:
         if not self.cells:
@@ -195,10 +201,15 @@ class Book:
         if found is not None:
             return found
         name = code.co_filename
+        if name in self.foreign:
+            return None
         if name not in self.files:
             self.files[name] = self._foreign(name)
         cell = self.files[name]
         if cell is None:
+            if len(self.foreign) >= MAX_FOREIGN:
+                self.foreign.clear()
+            self.foreign.add(name)
             return None
         return self._register(cell, code)
 

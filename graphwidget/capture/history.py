@@ -14,11 +14,7 @@ _CALL, _EVENT, _OBJECT = 1200, 300, 120  # rough bytes of a record, an event, a 
 
 def size_of(snapshot: Snapshot) -> int:
     """Roughly how many bytes a snapshot takes."""
-    columns = sum(
-        len(column) * column.itemsize
-        for column in vars(snapshot).values()
-        if isinstance(column, array)
-    )
+    columns = sum(len(column) * column.itemsize for column in vars(snapshot).values() if isinstance(column, array))
     tables = len(snapshot.places) + len(snapshot.storages) + len(snapshot.owners) + len(snapshot.modules)
     return columns + len(snapshot.kind) * 2 + len(snapshot.slot_state) + _OBJECT * (tables + len(snapshot.leaves) * 2)
 
@@ -91,12 +87,15 @@ class History:
                 return
             if n not in wanted:
                 self._drop_graph(n)
+        dropped: set[int] = set()
         for alike in (True, False):
             for n in list(self.calls):
                 if self._size <= target:
-                    return
+                    break
                 if n not in wanted and (self.calls[n].same_as is not None) == alike:
                     self._drop_call(n)
+                    dropped.add(n)
+        self.events = [event for event in self.events if event.call not in dropped]
         while self._size > target and len(self.events) > 1:
             self.events.pop(0)
             self._size -= _EVENT
@@ -129,8 +128,5 @@ class History:
         if n in self._graph_bytes:
             self._drop_graph(n)
         call = self.calls.pop(n)
-        self._size -= _CALL + 8 * len(call.executed)
-        before = len(self.events)
-        self.events = [event for event in self.events if event.call != n]
-        self._size -= _EVENT * (before - len(self.events))
+        self._size -= _CALL + _EVENT + 8 * len(call.executed)  # the caller drops its event
         self.merged_calls += 1

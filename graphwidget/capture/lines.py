@@ -183,10 +183,10 @@ class LineTracer:
 
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
         """(inner, outer, iteration) for the frames from `frame` outwards; None: no cell is running there."""
-        scope = self.book.scope
+        scope, foreign = self.book.scope, self.book.foreign
         inner = outer = -1
         while frame is not None:
-            found = scope(frame.f_code)
+            found = None if frame.f_code.co_filename in foreign else scope(frame.f_code)
             if found is not None:
                 outer = found.base + (frame.f_lineno or 0)
                 if inner < 0:
@@ -262,13 +262,13 @@ class SettraceTracer(LineTracer):
     def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
         super().__init__(count, book, problem)
         self._previous: list[tuple[Any, Any]] = []
-        files, enter = book.files, self._enter
+        foreign, enter = book.foreign, self._enter
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             # For nearly every call of the program this line is all that runs.
-            if files.get(frame.f_code.co_filename, True) is not None:
-                return enter(frame)
-            return None
+            if frame.f_code.co_filename in foreign:
+                return None
+            return enter(frame)
 
         self._plain = trace
         self._trace: Any = trace
@@ -324,7 +324,6 @@ class SettraceTracer(LineTracer):
             if ours is None:
                 return local
 
-
             def both(frame: FrameType, event: str, arg: object) -> Any:
                 nonlocal local
                 if local is not None:
@@ -371,7 +370,7 @@ class TracedFrame(FrameState):
         if now != thread.last:
             thread.close(now)
         if event == "line":
-            line: int = frame.f_lineno
+            line: int = frame.f_lineno  # type: ignore[assignment]
             scope = self.scope
             if thread.watching == self.frame_id or line in scope.watched:
                 thread.tell(frame, line, scope)

@@ -101,7 +101,7 @@ class Provenance:
         else:
             cell = self.book.open(filename or "", number, cell_id, source, run, code)
         for name in MAGIC_FILES:
-            self.book.files[name] = cell
+            self.book.bind(name, cell)
         self.lines.boundary()
         self.modules.start()
         self.lines.start()
@@ -119,7 +119,7 @@ class Provenance:
         self.lines.stop()
         if self._open:
             for name in MAGIC_FILES:
-                self.book.files[name] = self._open[-1][0]
+                self.book.bind(name, self._open[-1][0])
         else:
             state = self.lines.state()
             state.top = None

@@ -22,6 +22,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import ne
 from types import FrameType
 from typing import Any
 
@@ -195,6 +196,7 @@ class Writes:
         self._index: dict[int, int] = {}  # id of a watched tensor -> position
         self._handles: list[Any] = []
         self._last_step: tuple[list[int], Write | None] | None = None  # ids of what it modified, and its write
+        self._usual: tuple[list[weakref.ref[Any]], list[int], list[int]] | None = None  # see `_as_usual`
 
     # ---------------------------------------------------------------- what is asked
 
@@ -388,7 +390,7 @@ class Writes:
             own = reading.own_attributes(optimizer)
             hooks = own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks")
             kind = type(optimizer)
-            if not (args or kwargs or hooks) and kind.__module__.startswith("torch.optim"):
+            if len(args) <= 1 and not kwargs and not hooks and kind.__module__.startswith("torch.optim"):
                 self._resting[threading.get_ident()] = paused
                 paused = None
         except Exception as error:
@@ -401,18 +403,24 @@ class Writes:
         """An optimizer has made a step."""
         paused = self._resting.pop(threading.get_ident(), None) or self.pause()
         try:
-            changed = []
-            for group in reading.own_attributes(optimizer).get("param_groups", ()):
-                for parameter in group["params"]:
-                    at = self._index.get(id(parameter))
-                    if at is not None and self._refs[at]() is parameter:
-                        now = internals.version(parameter)
-                        if now != self._versions[at]:
-                            self._versions[at] = now
-                            changed.append((self._paths[at], parameter))
-                    elif internals.grad(parameter) is not None:
-                        changed.append(("", parameter))
+            groups = reading.own_attributes(optimizer).get("param_groups", ())
+            parameters = [parameter for group in groups for parameter in group["params"]]
+            if self._as_usual(parameters):
+                return
+            changed, positions = [], []
+            for parameter in parameters:
+                at = self._index.get(id(parameter))
+                if at is not None and self._refs[at]() is parameter:
+                    now = internals.version(parameter)
+                    if now != self._versions[at]:
+                        self._versions[at] = now
+                        changed.append((self._paths[at], parameter))
+                        positions.append(at)
+                elif internals.grad(parameter) is not None:
+                    changed.append(("", parameter))
             if changed:
+                if len(positions) == len(parameters):
+                    self._usual = (self._refs, list(map(id, parameters)), positions)
                 place = self.where()
                 if self._same_step(place, changed):
                     return
@@ -424,6 +432,27 @@ class Writes:
             self.problem(error)
         finally:
             self.unpause(paused)
+
+    def _as_usual(self, parameters: list[Any]) -> bool:
+        """Note a step that modified all its parameters, all of them watched, as the one before it did."""
+        last = self._last_step
+        if self._usual is None or last is None or last[1] is None or self._usual[0] is not self._refs:
+            return False
+        _, known, positions = self._usual
+        if last[0] != known or list(map(id, parameters)) != known:
+            return False
+        versions, now = self._versions, list(map(internals.version, parameters))
+        if not all(map(ne, now, map(versions.__getitem__, positions))):
+            return False
+        ends = {0, len(parameters) - 1}
+        if any(self._refs[positions[at]]() is not parameters[at] for at in ends):
+            return False
+        if not self._same_step(self.where(), [("", parameter) for parameter in parameters]):
+            self._last_step = last
+            return False
+        for at, version in zip(positions, now, strict=True):
+            versions[at] = version
+        return True
 
     def _same_step(self, place: Place | None, changed: list[tuple[str, Any]]) -> bool:
         """Note a step that modified what the step before it did, as those of a training loop do, at little cost."""
