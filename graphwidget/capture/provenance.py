@@ -115,6 +115,8 @@ class Provenance:
         if not self._open:
             return
         self._open.pop()
+        if self.lines.lost:
+            self.lines.skip()
         self.lines.boundary()
         self.lines.stop()
         if self._open:

@@ -47,6 +47,7 @@ __all__ = ["HISTORY_BYTES", "Tracker", "track"]
 HISTORY_BYTES = 32 * 2**20
 MAX_RUNS = 5_000  # cell runs of which the source is kept
 SEARCH_SECONDS = 0.02
+UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 _NOTEBOOK_KINDS = ("out", "traceback")
@@ -127,6 +128,7 @@ class Tracker:
         self._findings: tuple[Finding, ...] | None = None
         self._orders: dict[str, int] = {}
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
+        self._uids = UIDS  # how many may be remembered before the dead are looked for
         self._called: deque[int] = deque(maxlen=64)  # uids of the roots of recent calls
 
     def problem(self, error: BaseException) -> None:
@@ -246,8 +248,8 @@ class Tracker:
     def _cell_event(self, run: int, ok: bool) -> Event:
         snapshot = self.snapshot()
         self._remember_names(snapshot)
-        alive = set(snapshot.uid)
-        self.log.forget_missing(alive)
+        self.log.forget_missing(set(snapshot.uid))
+        self._forget_the_dead()
         cell = self.runs[run].cell if run in self.runs else None
         self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
         return self.history.add_event(
@@ -297,7 +299,20 @@ class Tracker:
         )
         if self.provenance.full:
             self.provenance.make_room(self._live_numbers)
+        self._forget_the_dead()
         self._tell(event)
+
+    def _forget_the_dead(self) -> None:
+        """Bound what is remembered by uid: nodes that live and those of remembered graphs stay."""
+        if len(self.identity) <= self._uids:
+            return
+        keep = set(self.snapshot().uid)
+        for call in self.history.calls.values():
+            if call.graph is not None:
+                keep.update(call.graph.uid)
+        self.identity.forget_missing(keep)
+        self.log.forget_missing(keep)
+        self._uids = 2 * len(self.identity) + UIDS
 
     def _live_numbers(self) -> list[int]:
         return sorted(seq for seq in self.snapshot().seq if seq >= 0)
