@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch.autograd.graph import GradientEdge
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.model import BackwardCall, Finding, Forecast, Record, Snapshot
+    from graphwidget.model import Finding, Forecast, Snapshot
     from graphwidget.notebook.widget import AutogradView
 
 __all__ = ["explain", "forecast", "snapshot", "track", "view"]
@@ -287,6 +287,7 @@ def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
     from graphwidget.analysis import diagnosis, engine
     from graphwidget.capture import tracker as capture
+    from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
     with capture.track(
@@ -297,14 +298,6 @@ def track() -> Iterator[Tracker]:
             yield tracker
         finally:
             _tracking.remove(tracker)
-
-
-def explain_call(record: Record, call: BackwardCall) -> str:
-    """What is put under the traceback of a call that raised; empty if there is nothing to tell."""
-    from graphwidget.analysis import diagnosis
-    from graphwidget.render import report
-
-    return "\n".join(report.note(finding) for finding in diagnosis.of_call(record, call))
 
 
 # -- helpers -------------------------------------------------------------------------------------------

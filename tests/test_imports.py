@@ -21,7 +21,7 @@ ALLOWED = {
     "analysis": {"model"},
     "render": {"model"},
     "notebook": {"model", "capture", "analysis", "render", "api", "programs"},
-    "api": {"model", "capture", "analysis", "notebook", "render"},
+    "api": {"model", "capture", "analysis", "notebook"},
     "programs": {"model"},
     "forecasting": {"model", "capture", "analysis"},
     "cli": {"model", "capture", "analysis", "render", "notebook", "api", "programs"},

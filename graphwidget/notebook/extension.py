@@ -17,10 +17,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import diagnosis, engine
-from graphwidget.api import explain_call
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
 from graphwidget.notebook.magics import Magics
+from graphwidget.notebook.notes import explain_call
 from graphwidget.notebook.sources import TensorSource, TrackerSource
 from graphwidget.notebook.turns import Turns
 

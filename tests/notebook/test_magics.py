@@ -140,3 +140,13 @@ def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
 def test_the_magics_help_lists_every_word(loaded: Any) -> None:
     doc = loaded.magics_manager.magics["line"]["graphwidget"].__doc__
     assert all(verb in doc for verb in VERBS)
+
+
+def test_an_error_is_explained_under_its_traceback_unless_switched_off(shell: Any) -> None:
+    shell.run_cell("import torch\nc = torch.tensor(2.0, requires_grad=True) * 5\nc.backward()")
+    error = shell.run_cell("c.backward()").error_in_exec
+    note = "\n".join(getattr(error, "__notes__", ()))
+    assert "freed" in note and "retain_graph=True" in note
+    assert len(note.splitlines()) <= 12
+    shell.run_line_magic("graphwidget", "notes off")
+    assert not hasattr(shell.run_cell("c.backward()").error_in_exec, "__notes__")

@@ -1,0 +1,12 @@
+"""What is put under the traceback of a backward call that raised."""
+
+from __future__ import annotations
+
+from graphwidget.analysis import diagnosis
+from graphwidget.model import BackwardCall, Record
+from graphwidget.render import report
+
+
+def explain_call(record: Record, call: BackwardCall) -> str:
+    """The findings of a call as lines of text; empty if there is nothing to tell."""
+    return "\n".join(report.note(finding) for finding in diagnosis.of_call(record, call))
