@@ -143,6 +143,7 @@ def test_the_magics_help_lists_every_word(loaded: Any) -> None:
 
 
 def test_an_error_is_explained_under_its_traceback_unless_switched_off(shell: Any) -> None:
+    shell.run_cell("%load_ext graphwidget")
     shell.run_cell("import torch\nc = torch.tensor(2.0, requires_grad=True) * 5\nc.backward()")
     error = shell.run_cell("c.backward()").error_in_exec
     note = "\n".join(getattr(error, "__notes__", ()))
