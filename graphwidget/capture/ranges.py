@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 __all__ = ["Ranges"]
 
+HARD = 4  # times the limit: more stretches than this are never kept
 FRESH = 5 * 4096  # numbers, five a stretch
 
 
@@ -54,8 +55,12 @@ class Ranges:
     def settle(self) -> None:
         """Move what is fresh into the columns."""
         fresh, self.fresh = self.fresh, []
+        # Nobody has made room, in a cell that runs on and on without a call: the oldest places become unknown.
+        over = len(self.starts) > HARD * self.limit
         for at, column in enumerate((self.starts, self.ends, *self.keys)):
             column.fromlist(fresh[at::5])
+            if over:
+                del column[: self.limit]
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The key of the stretch that holds `seq`, or None."""
