@@ -9,14 +9,15 @@ from graphwidget.model import BackwardCall, Event, Snapshot
 
 __all__ = ["History", "size_of"]
 
-_CALL, _EVENT, _OBJECT = 1200, 300, 120  # rough bytes of a record, an event, a small object
+_CALL, _EVENT, _OBJECT = 2000, 500, 240  # rough bytes of a record, an event, a small object; checked by tracemalloc
+_NODE = 100  # of its entry in an index by uid
 
 
 def size_of(snapshot: Snapshot) -> int:
     """Roughly how many bytes a snapshot takes."""
     columns = sum(len(column) * column.itemsize for column in vars(snapshot).values() if isinstance(column, array))
     tables = len(snapshot.places) + len(snapshot.storages) + len(snapshot.owners) + len(snapshot.modules)
-    return columns + len(snapshot.kind) * 2 + len(snapshot.slot_state) + _OBJECT * (tables + len(snapshot.leaves) * 2)
+    return columns + len(snapshot.kind) * _NODE + len(snapshot.slot_state) + _OBJECT * (tables + len(snapshot.leaves) * 2)
 
 
 class History:

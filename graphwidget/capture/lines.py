@@ -522,7 +522,10 @@ class MonitoringTracer(LineTracer):
 
     def _line(self, code: CodeType, line: int) -> Any:
         try:
+            thread: ThreadState = self._local.state
+        except AttributeError:
             thread = self.state()
+        try:
             now = thread.count()
             if now != thread.last:
                 thread.close(now)
