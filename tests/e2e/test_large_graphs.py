@@ -1,0 +1,184 @@
+"""Large graphs in a real JupyterLab: readable at first sight, open down to the last node, smooth at any size."""
+
+import pytest
+from harness import screenshot, wait_for
+from models import GPT2, LSTM, WIDE
+
+pytestmark = pytest.mark.e2e
+
+LOAD = "%load_ext graphwidget"
+BOX = '[role="treeitem"][data-node]:not(.gw-leaf)'
+# Stands where the drawing stands only after the frame that moved it was painted.
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+# Font size on screen, px, of every text of a card. SVG text scales with the camera.
+SIZES = """view => [...view.querySelectorAll('svg.gw-tree [data-node] text')].map(text =>
+  parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+
+
+def show(open_notebook, source):
+    """A notebook that has run `source` and shows its graph; the widget, once it has drawn it."""
+    notebook = open_notebook(LOAD, source, "%graphwidget")
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = notebook.output(2).locator(".graphwidget").first
+    widget.locator(BOX).first.wait_for()
+    settle(notebook, widget)
+    return notebook, widget
+
+
+def settle(notebook, widget):
+    """Wait until the picture is the newest one, and drawn."""
+    newest = "str(max(w._serial for w in __import__('ipywidgets').Widget.widgets.values() if hasattr(w, '_serial')))"
+    wait_for(lambda: widget.get_attribute("data-serial") == notebook.kernel.eval(newest), 30, "the newest picture")
+    notebook.page.evaluate(PAINTED)
+
+
+def drawn_as(widget):
+    return widget.locator(".gw-canvas").get_attribute("data-drawn-as")
+
+
+def titles(widget):
+    """What the boxes say they are."""
+    return widget.locator(BOX).evaluate_all("all => all.map(box => box.dataset.node)")
+
+
+def ink(widget):
+    """How many pixels of the bitmap are drawn on, and a number that changes with where they are."""
+    return widget.locator("canvas.gw-bitmap").evaluate(
+        """canvas => {
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          let count = 0, hash = 0;
+          for (let i = 3; i < data.length; i += 4) if (data[i]) { count++; hash = (hash * 31 + i) | 0; }
+          return [count, hash]; }"""
+    )
+
+
+def clean(notebook):
+    assert notebook.log.problems() == []
+    assert notebook.log.offsite() == []
+
+
+@pytest.fixture
+def dark(request):
+    """Switches a notebook to the dark theme, and back after the test."""
+    switched = []
+
+    def switch(notebook):
+        switched.append(notebook)
+        notebook.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
+
+    yield switch
+    for notebook in switched:
+        notebook.command("apputils:change-theme", {"theme": "JupyterLab Light"})
+
+
+def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, shots):
+    notebook, widget = show(open_notebook, GPT2)
+    widget.evaluate("view => { view.style.width = '900px'; }")
+    notebook.page.evaluate(PAINTED)
+    boxes = titles(widget)
+    assert 14 <= len(boxes) <= 60
+    assert [f"model.h.{k}" in boxes or f"h.{k}" in boxes for k in range(12)] == [True] * 12
+    for told in ("2 saved tensors held", "50 nodes"):
+        assert widget.locator(f'{BOX}[aria-label*="{told}"]').count() >= 1
+    assert drawn_as(widget) == "svg"
+    assert min(widget.evaluate(SIZES)) >= 9
+    screenshot(widget, shots / "gpt2-light.png")
+    light = widget.evaluate("view => getComputedStyle(view).backgroundColor")
+    dark(notebook)
+    wait_for(lambda: widget.evaluate("view => getComputedStyle(view).backgroundColor") != light, 20, "dark colours")
+    screenshot(widget, shots / "gpt2-dark.png")
+    clean(notebook)
+
+
+@pytest.mark.parametrize("how", ["Enter", "double click"])
+def test_opening_a_block_shows_what_is_inside_and_keeps_the_others(open_notebook, shots, how):
+    notebook, widget = show(open_notebook, GPT2)
+    before = titles(widget)
+    block = widget.locator('.gw-group[data-node="model.h.5"]')
+    if how == "Enter":
+        block.focus()
+        notebook.page.keyboard.press("Enter")
+    else:
+        block.dblclick()
+    inner = widget.locator(f"{BOX}[aria-label*='model.h.5.attn'], {BOX}[aria-label*='model.h.5.mlp']")
+    inner.first.wait_for()
+    wait_for(lambda: block.count() == 0, 20, "the block gone from among the boxes")
+    after = titles(widget)
+    assert set(before) - {"model.h.5"} <= set(after)
+    assert len(after) > len(before)
+    screenshot(widget, shots / f"gpt2-open-{how.replace(' ', '-')}.png")
+    clean(notebook)
+
+
+def test_search_finds_operations_modules_and_lines_in_closed_blocks(open_notebook):
+    notebook, widget = show(open_notebook, GPT2)
+    widget.get_by_role("button", name="Search", exact=True).click()
+    field, found = widget.get_by_role("searchbox"), widget.locator(".gw-found")
+    for words, least in (("Softmax", 12), ("model.h.7.mlp", 4), ("return self.c_proj(F.gelu", 12), ("logits", 1)):
+        field.fill("there is no such thing")
+        wait_for(lambda: found.inner_text() == "none", 20, "no hit")
+        field.fill(words)
+        wait_for(lambda: found.inner_text().startswith("1 of "), 20, f"hits for {words}")
+        hits = int(found.inner_text().split()[-1])
+        assert hits >= least, words
+        field.press("Enter")
+        wait_for(lambda: found.inner_text() == f"{min(2, hits)} of {hits}", 20, "the next hit")
+    field.press("Escape")
+    wait_for(lambda: not field.is_visible(), 20, "the search closed")
+    clean(notebook)
+
+
+def test_every_node_of_a_long_lstm_can_be_shown_and_closed_again(open_notebook, shots):
+    notebook, widget = show(open_notebook, LSTM)
+    assert len(titles(widget)) <= 60 and drawn_as(widget) == "svg"
+    screenshot(widget, shots / "lstm10k.png")
+    menu = widget.get_by_label("What to show")
+    menu.select_option("all")
+    wait_for(lambda: drawn_as(widget) == "bitmap", 40, "10,000 nodes as a bitmap")
+    wait_for(lambda: ink(widget)[0] > 1000, 20, "nodes on the bitmap")
+    assert "10,4" in widget.locator(".gw-facts").inner_text() or "as 7," in widget.locator(".gw-facts").inner_text()
+    # The keyboard walks the bitmap too: the focused node is an element.
+    focused = widget.locator('svg.gw-tree [tabindex="0"]')
+    focused.focus()
+    first = focused.get_attribute("data-key")
+    notebook.page.keyboard.press("ArrowUp")
+    wait_for(lambda: focused.get_attribute("data-key") != first, 20, "the next node along an edge")
+    screenshot(widget, shots / "lstm10k-all.png")
+    menu.select_option("auto")
+    wait_for(lambda: drawn_as(widget) == "svg" and len(titles(widget)) <= 60, 40, "the folded picture again")
+    clean(notebook)
+
+
+def test_a_graph_of_100_000_nodes_pans_and_zooms(open_notebook, shots):
+    notebook, widget = show(open_notebook, WIDE.format(nodes=100_000))
+    assert len(titles(widget)) <= 60
+    widget.get_by_label("What to show").select_option("all")
+    wait_for(lambda: drawn_as(widget) == "bitmap", 50, "100,000 nodes as a bitmap")
+    wait_for(lambda: ink(widget)[0] > 1000, 20, "nodes on the bitmap")
+    screenshot(widget, shots / "wide100k.png")
+    bitmap, canvas = widget.locator("canvas.gw-bitmap"), widget.locator(".gw-canvas")
+    box = canvas.bounding_box()
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def place():
+        return bitmap.evaluate("canvas => canvas.getBoundingClientRect().y")
+
+    def drag(pixels):
+        notebook.page.mouse.move(*at)
+        notebook.page.mouse.down()
+        notebook.page.mouse.move(at[0], at[1] + pixels, steps=8)
+        notebook.page.mouse.up()
+
+    was = place()
+    drag(100)
+    # The bitmap follows the pointer, then is drawn anew around the view.
+    wait_for(lambda: place() != was or ink(widget)[1], 10, "a drawing that moved")
+    drawn = ink(widget)
+    drag(box["height"] / 2 - 20)
+    wait_for(lambda: ink(widget) != drawn, 20, "another part of the graph")
+    assert ink(widget)[0] > 1000
+    scale = canvas.get_attribute("data-scale")
+    widget.get_by_role("button", name="Zoom out").click()
+    wait_for(lambda: canvas.get_attribute("data-scale") != scale, 20, "another scale")
+    clean(notebook)
