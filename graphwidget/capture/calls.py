@@ -5,12 +5,12 @@ Before a call its graph is looked at and a forecast made; afterwards the outcome
 disagree, torch is right: what can no longer be told is left unknown.
 
 A call in a training loop must cost next to nothing. So the first calls of a line are looked at in full, and
-further ones for as long as that takes a small share of the time. Otherwise a call all of whose nodes are
-newer than anything that was ever freed, and whose graph has the same shape as one looked at before at the
-same line, is only counted: it runs over everything, as its model did. Where even walking the graph takes too large a share of
-the time (tiny layers in a tight loop), the walk is left out after a while: if the counter of sequence
-numbers has moved just as far since the last call and the root is of the same kind, the call is taken to be
-like its model, and `assumes` says so.
+further ones for as long as that takes a small share of the time. Otherwise a call all of whose nodes are newer
+than anything that was ever freed, and whose graph has the same shape as one looked at before at the same line,
+is only counted: it runs over everything, as its model did. Where even walking the graph takes too large a share
+of the time (tiny layers in a tight loop), the walk is left out after a while: if the counter of sequence
+numbers has moved just as far since the last call and the root is of the same kind, the call is taken to be like
+its model, and `assumes` says so.
 
 Not the user's calls, and not recorded: those inside a running backward (custom Functions, hooks, re-entrant
 checkpoints), and those that torch makes on fake or functional tensors while it traces.

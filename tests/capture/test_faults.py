@@ -85,7 +85,7 @@ def test_a_helper_that_raises_reaches_nobody(name, tracker, namespace, monkeypat
 @pytest.mark.parametrize("fault", [None, "_after"])
 def test_nothing_outlives_a_call_that_raises(fault, tracker, namespace) -> None:
     if fault is not None:
-        setattr(tracker.log, "_recorded", broken)
+        tracker.log._recorded = broken
     run(tracker, namespace, "base = torch.ones(3, requires_grad=True) * 1.0\nbase[0] = 2.0\nloss = base.exp().sum()\nloss.backward()")
     assert isinstance(run(tracker, namespace, "loss.backward()"), RuntimeError)
     assert tracker.log.running == {}
