@@ -121,7 +121,7 @@ class Magics:
 
     def _explain(self, rest: str) -> None:
         from graphwidget import api
-        from graphwidget.render.text import finding_lines
+        from graphwidget.render.report import finding_lines
 
         _refuse_options(rest, ())
         found = api.explain(self._tensor(rest)) if rest else api.explain()

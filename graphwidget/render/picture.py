@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from graphwidget.model import Drawing, Snapshot
-from graphwidget.render import text, wire
+from graphwidget.render import report, text, wire
 
 __all__ = ["to_html", "to_svg", "write_html"]
 
@@ -129,7 +129,7 @@ def _description(drawing: Drawing) -> str:
 
 
 def _findings(drawing: Drawing) -> str:
-    return "\n\n".join("\n".join(text.finding_lines(finding)) for finding in drawing.findings)
+    return "\n\n".join("\n".join(report.finding_lines(finding)) for finding in drawing.findings)
 
 
 def _clean(page: str) -> str:

@@ -20,10 +20,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
-from graphwidget.model import BackwardCall, Drawing, Finding, Forecast, Kind, SlotState, Snapshot
+from graphwidget.model import BackwardCall, Drawing, Forecast, Kind, SlotState, Snapshot
+from graphwidget.render.report import finding_lines
 from graphwidget.render.words import bytes_text, call_text, count, place_text, type_text
 
-__all__ = ["finding_lines", "forecast_lines", "picture"]
+__all__ = ["forecast_lines", "picture"]
 
 _MAX_INDENT = 8  # side branches of side branches; deeper ones are drawn at this depth
 _MAX_LABELS = 3
@@ -44,20 +45,6 @@ def picture(drawing: Drawing, *, max_lines: int = 60) -> str:
     room = max(10, max_lines - len(head) - len(tail))
     body = _Body(drawing, _lines(snapshot))
     return "\n".join([*head, *body.folded(room), *tail])
-
-
-def finding_lines(finding: Finding) -> Iterator[str]:
-    """One finding with its ways out, as plain lines."""
-    yield f"[{finding.severity}] {finding.headline or finding.text}"
-    if finding.headline and finding.text and finding.text != finding.headline:
-        yield from (f"  {line}" for line in finding.text.splitlines())
-    if finding.path:
-        yield "  " + " → ".join(finding.path)
-    for number, fix in enumerate(finding.fixes, 1):
-        price = f" ({fix.price})" if fix.price else ""
-        checked = "" if fix.verified else " [not checked]"
-        yield f"  fix {number}: {fix.text}{price}{checked}"
-        yield from (f"         {line}" for line in fix.edit)
 
 
 def forecast_lines(call: str, forecast: Forecast) -> Iterator[str]:
