@@ -9,7 +9,8 @@ from graphwidget.model import BackwardCall, Event, Snapshot
 
 __all__ = ["History", "size_of"]
 
-_CALL, _EVENT, _OBJECT = 2000, 500, 240  # bytes, roughly: of a record, an event, a small object
+# Rough bytes of a record, an event, a small object.
+_CALL, _EVENT, _OBJECT = 2000, 500, 240
 _NODE = 100  # of its entry in an index by uid
 
 
