@@ -18,7 +18,8 @@ def size_of(snapshot: Snapshot) -> int:
     """Roughly how many bytes a snapshot takes."""
     columns = sum(len(column) * column.itemsize for column in vars(snapshot).values() if isinstance(column, array))
     tables = len(snapshot.places) + len(snapshot.storages) + len(snapshot.owners) + len(snapshot.modules)
-    return columns + len(snapshot.kind) * _NODE + len(snapshot.slot_state) + _OBJECT * (tables + len(snapshot.leaves) * 2)
+    objects = _OBJECT * (tables + len(snapshot.leaves) * 2)
+    return columns + len(snapshot.kind) * _NODE + len(snapshot.slot_state) + objects
 
 
 class History:
