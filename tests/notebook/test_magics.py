@@ -69,7 +69,7 @@ def test_explain_tells_what_went_wrong(loaded: Any, capsys: pytest.CaptureFixtur
     loaded.run_cell("loss.backward()", store_history=True)
     capsys.readouterr()
     magic(loaded, "explain loss")
-    assert "[error]" in capsys.readouterr().out
+    assert "✕ ② needs saved tensors that ① freed." in capsys.readouterr().out
 
 
 def test_forecast_says_what_a_call_would_do(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,15 +92,15 @@ def test_the_failing_node_is_marked() -> None:
 def test_findings_follow_with_path_and_fixes() -> None:
     finding = Finding(
         "second_backward", "error", "`y` is built once.", "② needs what ① freed.", path=("loss", "y", "MvBackward0"),
-        fixes=(Fix("recompute_in_loop", "move it into the loop", True, price="none", edit=("+ y = t @ a",)),),
+        fixes=(Fix("recompute_in_loop", "Move it into the loop.", True, price="None.", edit=("+ y = t @ a",)),),
     )  # fmt: skip
     found = lines(reused_product(), findings=(finding,))
-    start = found.index("[error] ② needs what ① freed.")
+    start = found.index("✕ ② needs what ① freed.")
     assert found[start + 1 :] == [
         "  `y` is built once.",
         "  loss → y → MvBackward0",
-        "  fix 1: move it into the loop (none)",
-        "         + y = t @ a",
+        "  1. Move it into the loop. None.",
+        "       + y = t @ a",
     ]
 
 
