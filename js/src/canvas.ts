@@ -17,7 +17,7 @@ import { type Box, FULL, gestures, NEARLY, READABLE, Viewport } from "./viewport
 export const MOST_CARDS = 300;
 const MOST_ITEMS = 1500;
 const MOST_RINGS = 400;
-const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root"];
+const FOCUSABLE: readonly Role[] = ["node", "group", "open", "leaf", "root"];
 
 export interface CanvasEvents {
   press(item: Item, again: boolean): void;
@@ -85,7 +85,8 @@ export class Canvas {
       (event) => {
         if (dragged() || (event.target as Element).closest("button, input, label, .gw-mini, .gw-rootbar")) return;
         const item = this.at(event);
-        if (item) this.events.press(item, item.key === this.selected);
+        if (item?.role === "open" && (event.target as Element).classList.contains("g-closer")) this.events.open(item);
+        else if (item) this.events.press(item, item.key === this.selected);
         else this.events.background();
       },
       { signal },
@@ -252,7 +253,7 @@ export class Canvas {
       attr(g, "aria-label", item.label ?? item.key);
       attr(g, "aria-selected", String(item.key === this.selected));
       attr(g, "tabindex", item.key === this.tabStop ? 0 : -1);
-      if (item.role === "group") attr(g, "aria-expanded", "false");
+      if (item.role === "group" || item.role === "open") attr(g, "aria-expanded", String(item.role === "open"));
     } else attr(g, "aria-hidden", "true");
     const marks = JSON.stringify(item.marks);
     if (marks === drawn.marks) return;
@@ -313,8 +314,8 @@ export class Canvas {
   }
 
   /** In a bitmap, hits are ringed without drawing the scene anew. */
-  ringHits(uids: readonly number[]): void {
-    this.hitKeys = uids.slice(0, MOST_RINGS).map((uid) => `n${uid}`);
+  ringHits(keys: readonly string[]): void {
+    this.hitKeys = [...new Set(keys)].slice(0, MOST_RINGS);
     this.ring();
   }
 

@@ -14,6 +14,7 @@ export function status(context: Context): Status {
   if (state.link === "gone") return { shape: "readonly", words: "read-only: no kernel" };
   if (state.running?.queued) return { shape: "queued", words: "queued" };
   if (state.running) return { shape: "busy", words: `running ${state.running.what}` };
+  if (state.drawing !== null) return { shape: "busy", words: `drawing ${count(state.drawing, "node")} …` };
   if (state.busy) return { shape: "busy", words: state.busy };
   if (!graph) return { shape: "ok", words: "waiting for the kernel" };
   const { cell } = graph.status;
@@ -34,8 +35,9 @@ const SHOWS = [
   ["auto", "Group: auto"],
   ["all", "Every node"],
   ["freed", "Only freed"],
-  ["around", "Around the selected node"],
-  ["root", "Only the selected root"],
+  ["around", "Around selection"],
+  ["root", "One root"],
+  ["cell", "One cell"],
 ] as const;
 
 export function tool(name: IconName, label: string, click: () => void, key?: string): HTMLButtonElement {

@@ -167,7 +167,12 @@ export function nodeSection(
 }
 
 /** A group: its members by name, what they hold. */
-export function groupSection(graph: Graph, title: string, nodes: ArrayLike<number>, open: () => void): Child[] {
+export function groupSection(
+  graph: Graph,
+  title: string,
+  nodes: ArrayLike<number>,
+  open: (() => void) | null,
+): Child[] {
   const parts = new Map<string, { nodes: number; held: number; freed: number; bytes: number }>();
   for (let k = 0; k < nodes.length; k++) {
     const i = nodes[k]!;
@@ -215,7 +220,7 @@ export function groupSection(graph: Graph, title: string, nodes: ArrayLike<numbe
         ),
       ),
     ),
-    h("div", { class: "gw-row" }, h("button", { type: "button", class: "gw-btn", onclick: open }, "Open this group")),
+    open && h("p", {}, h("button", { type: "button", class: "gw-btn", onclick: open }, "Open this group")),
   ];
 }
 
@@ -300,7 +305,7 @@ function sections(context: Context, graph: Graph, about: Subject | null): Child[
   const { node, group, inside, key } = about;
   const { act, state } = context;
   const body = group
-    ? groupSection(graph, group.title, group.nodes, () => act.open(key))
+    ? groupSection(graph, group.title, group.nodes, inside?.key === key ? null : () => act.open(key))
     : nodeSection(graph, node!, state.past ? "past" : state.kept.get(graph.uid[node!]!));
   const close = () => act.open(inside!.key);
   return [body, inside && h("button", { type: "button", class: "gw-btn", onclick: close }, `Close ${inside.title}`)];

@@ -115,7 +115,7 @@ export function listenToKeys(context: Context, target: KeyTarget): void {
       const nodes = canvas.scene.items.filter(isFocusable).sort((a, b) => a.y - b.y || a.x - b.x);
       const end = key === "Home" ? nodes[0] : nodes[nodes.length - 1];
       if (end) act.focus(end.key);
-    } else if (key === "Enter" && item.role === "group") act.open(item.key);
+    } else if (key === "Enter" && (item.role === "group" || item.role === "open")) act.open(item.key);
     else if (key === "Enter" || key === " ") {
       if (item.role === "root") target.highlight(context.state.highlight === item.root ? null : rootPosition(item));
       act.select(item.key);

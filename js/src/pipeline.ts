@@ -1,5 +1,5 @@
 /** From a graph to a scene, in slices: no task of the page is held up for more than a few milliseconds. */
-import { type Folded, type FoldState, fold, seedPositions } from "./picture/fold/index.ts";
+import { type Folded, type FoldState, foldSlices, seedPositions } from "./picture/fold/index.ts";
 import { type LayoutOutput, layoutSlices } from "./picture/layout/index.ts";
 import type { Graph } from "./picture/model.ts";
 import {
@@ -7,12 +7,17 @@ import {
   layoutInput,
   type Plan,
   planScene,
+  planSlices,
   positions,
   type Scene,
   type SceneOptions,
+  sceneSlices,
 } from "./picture/scene.ts";
+import type { Slices } from "./picture/slices.ts";
 
 const SLICE_MS = 8;
+/** From here on the view says that it is drawing. */
+const NOTICED_MS = 100;
 
 type Places = Map<string, readonly [number, number]>;
 
@@ -40,24 +45,37 @@ export class Pipeline {
   private turn = 0;
   private last: { folded: Folded; placed: LayoutOutput; places: Places } | null = null;
 
-  /** null: a newer run has begun meanwhile. */
-  async run(graph: Graph, state: FoldState, options: SceneOptions): Promise<Drawing | null> {
+  /** null: a newer run has begun meanwhile. `slow` is called once when it takes long enough to be noticed. */
+  async run(graph: Graph, state: FoldState, options: SceneOptions, slow: () => void): Promise<Drawing | null> {
     const turn = ++this.turn;
-    const folded = fold(graph, state);
-    const plan = planScene(graph, folded, options);
-    const slices = layoutSlices(layoutInput(plan, this.seeds(folded)));
-    let started = performance.now();
+    const slices = this.draw(graph, state, options);
+    const begun = performance.now();
+    let told = false;
+    let started = begun;
     let step = slices.next();
     while (!step.done) {
       if (performance.now() - started > SLICE_MS) {
+        if (!told && performance.now() - begun > NOTICED_MS) {
+          told = true;
+          slow();
+        }
         await pause();
         if (turn !== this.turn) return null;
         started = performance.now();
       }
       step = slices.next();
     }
-    this.last = { folded, placed: step.value, places: positions(plan, step.value) };
-    return { graph, folded, plan, placed: step.value, scene: buildScene(plan, step.value) };
+    const { folded, plan, placed } = step.value;
+    this.last = { folded, placed, places: positions(plan, placed) };
+    return step.value;
+  }
+
+  private *draw(graph: Graph, state: FoldState, options: SceneOptions): Slices<Drawing> {
+    const folded = yield* foldSlices(graph, state);
+    const plan = yield* planSlices(graph, folded, options);
+    const placed = yield* layoutSlices(layoutInput(plan, this.seeds(folded)));
+    yield;
+    return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
   }
 
   /** Places of the last picture: by key, and for nodes of a cell that ran again by their seat in the code. */

@@ -59,8 +59,8 @@ export interface Search {
   at: number;
 }
 
-/** What part of the graph is drawn. `from`: the node that "around" and "root" start at. */
-export type Show = { what: "auto" | "all" | "freed" | "around" | "root"; from: number | null };
+/** What part of the graph is drawn. `from`: the uid that "around" and "root" start at; the number of the cell. */
+export type Show = { what: "auto" | "all" | "freed" | "around" | "root" | "cell"; from: number | null };
 
 export interface State {
   /** The last picture from the kernel. */
@@ -71,6 +71,8 @@ export interface State {
   pastEvent: number | null;
   link: Link;
   busy: string;
+  /** How many nodes are being drawn, while that takes long enough to be noticed. */
+  drawing: number | null;
   /** Key of the item that the inspector shows. */
   selected: string | null;
   /** Index of the chosen finding. */
@@ -141,6 +143,7 @@ export function firstState(): State {
     pastEvent: null,
     link: "asking",
     busy: "",
+    drawing: null,
     selected: null,
     finding: null,
     opened: new Set(),

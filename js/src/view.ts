@@ -214,17 +214,20 @@ export class View {
     if (graph && what === "graph") {
       const before = this.drawing;
       const folding = this.foldState(graph);
-      let drawing = await this.pipeline.run(graph, folding, this.options());
+      const slow = () => this.set({ drawing: graph.n });
+      let drawing = await this.pipeline.run(graph, folding, this.options(), slow);
       if (drawing && !this.dense && !this.canvas.viewport.taken && this.canvas.scaleFor(drawing.scene) < ROOMY) {
         this.dense = true;
         this.pipeline.forget();
-        drawing = await this.pipeline.run(graph, folding, this.options());
+        drawing = await this.pipeline.run(graph, folding, this.options(), slow);
       }
       if (!drawing || this.signal.aborted) return; // a newer picture is on its way
+      this.context.state.drawing = null;
       this.drawing = drawing;
       this.show(this.delays(before?.graph ?? null, graph));
     } else if (this.drawing && what === "look" && this.canvas.big) {
-      this.canvas.ringHits(this.hits());
+      this.canvas.ringHits(this.hits().map((uid) => this.keyOf(uid)));
+      this.bring();
     } else if (this.drawing && what === "look") {
       this.drawing = this.pipeline.again(this.drawing, this.options());
       this.show(null);
@@ -242,6 +245,11 @@ export class View {
     if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
     this.canvas.select(state.selected);
     this.askKept();
+    this.bring();
+  }
+
+  /** Brings what was asked for into view. */
+  private bring(): void {
     const wanted = this.wanted.flatMap((key) => this.itemsOf(key));
     this.wanted = [];
     if (wanted.length && this.takeFocus) this.canvas.focus(wanted[0]!.key);
@@ -262,6 +270,12 @@ export class View {
       this.drawing!.folded.boxes.filter((box) => box.parent === key).flatMap((box) => byKey.get(box.key) ?? []);
     const item = byKey.get(key);
     return item ? [item] : inside();
+  }
+
+  /** The key of what stands for a node: its card, or the group that it is in. */
+  private keyOf(uid: number): string {
+    const { graph, folded } = this.drawing!;
+    return folded.boxes[folded.boxOf[graph.indexOf.get(uid) ?? -1] ?? -1]?.key ?? `n${uid}`;
   }
 
   /** Attributes of the root and the tree that tests and screen readers wait for. */
@@ -288,6 +302,7 @@ export class View {
     else if (show.what === "freed") state.focus = { kind: "freed" };
     else if (show.what === "around" && from !== null) state.focus = { kind: "around", uid: from, levels: 2 };
     else if (show.what === "root" && from !== null) state.focus = { kind: "root", uid: from };
+    else if (show.what === "cell" && from !== null) state.focus = { kind: "cell", cell: from };
     return state;
   }
 
@@ -418,6 +433,11 @@ export class View {
     }
     const box = folded.boxes.find((each) => each.key === key);
     const inside = folded.open.find((group) => group.key === box?.parent) ?? null;
+    const open = folded.open.find((group) => group.key === key);
+    if (open) {
+      const nodes = folded.boxes.filter((each) => each.parent === key).flatMap((each) => [...each.nodes]);
+      return { key, inside: open, group: { title: open.title, nodes } };
+    }
     if (box && box.kind !== "node") {
       const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
       return { key, inside, group: { title, nodes: box.nodes } };
@@ -518,7 +538,9 @@ export class View {
       if (this.canvas.focusKey) this.canvas.focus(this.canvas.focusKey);
       return;
     }
-    this.set({ search: { text: words, hits: [...searchNodes(graph, words)].map((node) => graph.uid[node]!), at: 0 } });
+    const hits = [...searchNodes(graph, words)].map((node) => graph.uid[node]!);
+    if (hits.length && this.drawing) this.wanted = [this.keyOf(hits[0]!)];
+    this.set({ search: { text: words, hits, at: 0 } });
   }
 
   private nextHit(by: number): void {
@@ -534,7 +556,12 @@ export class View {
     const { selected, now } = this.context.state;
     const item = this.canvas.byKey.get(selected ?? this.canvas.focusKey ?? "");
     const root = now?.roots.find((each) => each.id === item?.root) ?? now?.roots.find((each) => each.alive);
-    const from = what === "root" ? (root ? (now?.uid[root.node] ?? null) : null) : (item?.uid ?? null);
+    let from = item?.uid ?? null;
+    if (what === "root") from = (root && now?.uid[root.node]) ?? null;
+    if (what === "cell") {
+      const place = now?.places[now.place[item?.index ?? -1] ?? -1];
+      from = place ? (place.outerCell ?? place.cell) : (now?.status.cell ?? null);
+    }
     this.pipeline.forget();
     this.dense = false;
     this.canvas.viewport.taken = false;

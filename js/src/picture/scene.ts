@@ -19,6 +19,8 @@ import {
   findBorder,
   HULL_TOP,
   hullItems,
+  openHulls,
+  openMembers,
   sharedBoxes,
   writeBorder,
 } from "./scene/areas.ts";
@@ -31,6 +33,7 @@ import { drawFlag, type Flag, makeFlags } from "./scene/roots.ts";
 import { settle } from "./scene/settle.ts";
 import { octagonItems, orderNote, placeTag, type TagText, tagText } from "./scene/tags.ts";
 import { type Course, type Edge, passages, wireCourses, wireItem } from "./scene/wires.ts";
+import { mapSlices, runSlices, type Slices } from "./slices.ts";
 
 /** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
 export type Mark =
@@ -59,6 +62,7 @@ export type Role =
   | "leaf"
   | "node"
   | "group"
+  | "open"
   | "root"
   | "note"
   | "tag"
@@ -192,14 +196,22 @@ const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
 const COMPACT_BORDER_ROOM = 22;
 const COMPACT_ROW_GAP = 9;
+/** Room for the name of an open group above its first boxes. */
+const NAME_ROOM = 24;
 /** More roots than this, and lanes are left to the layout. */
 const MAX_LANES = 16;
 
 export function planScene(graph: Graph, folded: Folded, options: SceneOptions): Plan {
+  return runSlices(planSlices(graph, folded, options));
+}
+
+/** The same in slices. */
+export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Plan> {
   const context = makeContext(graph, folded, options);
+  yield;
   const rail = railFits(context);
-  const cards = folded.boxes.map((_box, b) => makeCard(context, b, !rail));
-  const tags = folded.boxes.map((_box, b) => tagText(context, b));
+  const cards = yield* mapSlices(folded.boxes, (_box, b) => makeCard(context, b, !rail));
+  const tags = yield* mapSlices(folded.boxes, (_box, b) => tagText(context, b));
   const flags = makeFlags(context);
   const border = findBorder(context);
   const n = cards.length + flags.length;
@@ -245,15 +257,23 @@ function rowRoom(
 ): { top: number; bottom: number }[] {
   const rows: { top: number; bottom: number }[] = [];
   const borderRoom = context.options.compact ? COMPACT_BORDER_ROOM : BORDER_ROOM;
+  const named = new Set(openMembers(context).flatMap(({ boxes }) => firstOf(context, boxes)));
   return depths(context).map((depth, b) => {
     rows[depth] ??= { top: 0, bottom: 0 };
     const tag = tags[b];
     const hangs = tag && (tag.carrier || context.below[b]!.length > 0);
     const bottom = tag?.carrier && border?.old.includes(b) ? borderRoom : hangs ? TAG_ROOM : 0;
-    rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top);
+    const name = named.has(b) ? NAME_ROOM : 0;
+    rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top + name);
     rows[depth].bottom = Math.max(rows[depth].bottom, bottom + lowerEdges(cards[b]!.box.kind));
     return rows[depth];
   });
+}
+
+/** Those with nothing of their own group above them. */
+function firstOf(context: Context, boxes: readonly number[]): number[] {
+  const inside = new Set(boxes);
+  return boxes.filter((b) => !context.above[b]!.some((up) => inside.has(up)));
 }
 
 /** Longest way from the inputs, as the layout ranks. */
@@ -334,6 +354,11 @@ export function positions(plan: Plan, placed: LayoutOutput): Map<string, readonl
 }
 
 export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
+  return runSlices(sceneSlices(plan, placed));
+}
+
+/** The same in slices. */
+export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const { context, cards, flags, edges, rail, fresh } = plan.inside;
   if (fresh) settle(edges, placed);
   const hulled = sharedBoxes(context).length > 0;
@@ -342,12 +367,14 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
   const rects = visibleRects(plan, placed, shift);
   const cardRects = rects.slice(0, cards.length);
   const flagRects = new Map(flags.map((flag, f) => [flag.view.root.id, rects[cards.length + f]!]));
+  yield;
   const areas = cards.map((card, b) => withLeaves(card, rects[b]!));
   const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
   const span = borderArea(whole, context);
   const border = plan.inside.border && drawBorder(plan.inside.border, cardRects, span);
   const courses = wireCourses(context, edges, withEdges(plan, rects), placed, shift);
 
+  yield;
   const free = new Free();
   for (const area of [...areas, ...passages(courses)]) free.add(area);
   flags.forEach((flag, f) => {
@@ -356,22 +383,23 @@ export function buildScene(plan: Plan, placed: LayoutOutput): Scene {
   });
   const carriers = tagItems(plan, cardRects, courses, border, free, true);
   if (border) writeBorder(context, border, span, free);
+  yield;
   const badges = leafBadges(context, cards, cardRects, whole, free);
+  yield;
   const otherTags = tagItems(plan, cardRects, courses, border, free, false);
 
-  const items: Item[] = hullItems(context, areas);
+  const items: Item[] = [...hullItems(context, areas), ...openHulls(context, areas)];
   if (border) items.push(border.item);
-  for (const course of courses) {
-    items.push(wireItem(context, course, `w${plan.keys[course.edge.from]}>${plan.keys[course.edge.to]}`));
-  }
+  const key = ({ from, to }: Edge) => `w${plan.keys[from]}>${plan.keys[to]}`;
+  for (const item of yield* mapSlices(courses, (course) => wireItem(context, course, key(course.edge))))
+    items.push(item);
   if (rail) {
     for (const item of railItems(context, cardRects, flagRects)) items.push({ ...item, x: item.x + placed.left });
   }
-  items.push(...badges.items);
-  cards.forEach((card, b) => {
-    items.push(cardItem(context, card, b, cardRects[b]!, badges.inside.has(b)));
-  });
-  items.push(...badges.onCards);
+  for (const item of badges.items) items.push(item);
+  const draw = (card: Card, b: number) => cardItem(context, card, b, cardRects[b]!, badges.inside.has(b));
+  for (const item of yield* mapSlices(cards, draw)) items.push(item);
+  for (const item of badges.onCards) items.push(item);
   flags.forEach((flag, f) => {
     const at = rects[cards.length + f]!;
     items.push(...drawFlag(context, flag, at.x + at.w / 2, at.y));
@@ -391,9 +419,16 @@ function tagItems(
 ): Item[] {
   const { context, tags, flags } = plan.inside;
   const items: Item[] = [];
+  const arrivals = new Map<number, Course[]>();
+  if (tags.some((tag) => tag?.carrier === carriers)) {
+    for (const course of courses) {
+      const { flag, to } = course.edge;
+      if (!flag) arrivals.set(to, [...(arrivals.get(to) ?? []), course]);
+    }
+  }
   tags.forEach((tag, b) => {
     if (!tag || tag.carrier !== carriers || (context.level < 3 && !tag.carrier)) return;
-    const arriving = courses.filter(({ edge }) => edge.to === b && !edge.flag);
+    const arriving = arrivals.get(b) ?? [];
     const flagged = flags.some(({ view }) => context.folded.boxOf[view.root.node] === b);
     if (arriving.length > 0 || !flagged || tag.carrier) {
       items.push(placeTag(context, tag, cardRects[b]!, arriving, border, free));

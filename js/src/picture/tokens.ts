@@ -103,6 +103,8 @@ export const STYLES = {
 
   // Areas behind everything.
   hull: { fill: "hull" },
+  openhull: { fill: "none", stroke: "nodeb", width: 1, dash: [2, 3] },
+  closer: { fill: "bg", stroke: "nodeb", width: 1.2 },
   boundary: line("carb", 1.3, { dash: [5, 4] }),
   band: line("rule", 1),
 
@@ -170,6 +172,7 @@ export const STYLES = {
   op: text("ink", 11.5, 600, "mono"),
   suffix: { fill: "ink2", weight: 400 },
   opfar: text("ink", 16.5, 600, "mono"),
+  notefar: text("ink2", 16.5),
   slotname: text("ink2", 10.5),
   note: text("ink2", 10.5),
   caption: text("ink2", 10.5),
@@ -182,6 +185,7 @@ export const STYLES = {
   flagfar: text("ink", 16.5, 700, "mono"),
   tiny: text("ink2", 10.5, 700),
   hullname: text("ink2", 10.5, 600),
+  hullfar: text("ink2", 16.5, 600),
   carry: text("carb", 10.5, 600),
   order: text("ink2", 10.5, 700),
   raised: text("err", 11, 600),

@@ -4,6 +4,7 @@
  *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
  */
 import type { Graph } from "../model.ts";
+import { mapSlices, runSlices, type Slices } from "../slices.ts";
 import { type Badges, findBadges } from "./badges.ts";
 import { boxEdges, Counter } from "./boxes.ts";
 import { focusMask, usersOf } from "./focus.ts";
@@ -24,29 +25,39 @@ export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
 export const SMALL_GRAPH = 40;
 
 export function fold(graph: Graph, state: FoldState = {}): Folded {
+  return runSlices(foldSlices(graph, state));
+}
+
+/** The same in slices. */
+export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded> {
   const badges = findBadges(graph, new Set(state.visible ?? []));
+  yield;
   const drawn = drawnNodes(graph, badges, state);
   const order = forwardOrder(graph, drawn);
+  yield;
   const boxOf = new Int32Array(graph.n).fill(-1);
   if (!order.length) return { boxes: [], ...boxEdges(graph, [], boxOf), boxOf, open: [], total: 0 };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
   const line = makeLine(graph, order, drawn, !small);
+  yield;
   const root = makeGroup({ kind: "group", a: 0, b: order.length, level: 0, key: "g", parent: null });
   if (!small && !state.expandAll) openDefault(line, root, wantedPositions(graph, order, state), maxBoxes);
+  yield;
   if (root.state === "closed") root.state = "open";
   const { shown, open } = visibleGroups(line, root, state, small);
 
   const counter = new Counter(graph, badges);
-  const boxes: Box[] = new Array(shown.length);
+  yield;
   let total = 0;
-  for (let i = 0; i < shown.length; i++) {
-    boxes[i] = makeBox(line, counter, shown[i], root);
-    total += boxes[i].count;
-    for (const v of boxes[i].nodes) boxOf[v] = i;
-  }
-  const hulls = open.map((group) => openGroup(line, group, root));
+  const boxes = yield* mapSlices(shown, (group, i) => {
+    const box = makeBox(line, counter, group, root);
+    total += box.count;
+    for (const v of box.nodes) boxOf[v] = i;
+    return box;
+  });
+  const hulls = open.map((group) => openGroup(line, group, root, state));
   return { boxes, ...boxEdges(graph, boxes, boxOf), boxOf, open: hulls, total };
 }
 
@@ -120,8 +131,10 @@ function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
   };
 }
 
-function openGroup(line: Line, group: Group, root: Group): OpenGroup {
-  return { key: group.key, ...nameGroup(line, group, group.parent, group.b - group.a), parent: parentKey(group, root) };
+function openGroup(line: Line, group: Group, root: Group, state: FoldState): OpenGroup {
+  const name = nameGroup(line, group, group.parent, group.b - group.a);
+  const byHand = !state.expandAll && state.opened?.has(group.key) === true;
+  return { key: group.key, ...name, parent: parentKey(group, root), byHand };
 }
 
 function parentKey(group: Group, root: Group): string | null {

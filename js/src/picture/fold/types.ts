@@ -35,6 +35,8 @@ export interface OpenGroup {
   title: string;
   subtitle: string;
   parent: string | null;
+  /** Opened by the user: gets a hull of its own, with its name and a way to close it. */
+  byHand: boolean;
 }
 
 export interface Folded {

@@ -5,6 +5,8 @@
  *
  * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
  */
+
+import { runSlices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
 import { direct } from "./direct.ts";
 import { makeLayers } from "./layers.ts";
@@ -18,11 +20,7 @@ export type { LayoutInput, LayoutOutput } from "./types.ts";
 
 /** Runs to the end. */
 export function layout(input: LayoutInput): LayoutOutput {
-  const slices = layoutSlices(input);
-  for (;;) {
-    const step = slices.next();
-    if (step.done) return step.value;
-  }
+  return runSlices(layoutSlices(input));
 }
 
 /** Yields every few milliseconds of work; a driver goes on when the page has time. */

@@ -1,8 +1,10 @@
 /** What lies behind and between the cards: the hull of the shared part, the border between old and new. */
 
+import type { OpenGroup } from "../fold/index.ts";
 import { path, rect, shape, text } from "../marks.ts";
+import { shorten } from "../measure.ts";
 import type { Item, Mark } from "../scene.ts";
-import { listText } from "../words.ts";
+import { countText, listText, nodeState, slotCounts, slotSentences } from "../words.ts";
 import type { Context } from "./context.ts";
 import { rootsOf } from "./context.ts";
 import { type Free, overlaps, type Rect, unite } from "./rects.ts";
@@ -82,6 +84,60 @@ function hull(context: Context, group: readonly number[], areas: readonly Rect[]
   if (words && near) marks.push(text(10, 14, words, "hullname"));
   const key = `hull${context.folded.boxes[group[0]!]!.key}`;
   return { key, role: "hull", x, y: area.y - top, w, h, marks, label: words };
+}
+
+// ---- Groups that were opened by hand --------------------------------------------------------------------------------
+
+const OPEN_PAD = 8;
+const OPEN_TOP = 20;
+
+/** Boxes inside each group that the user opened, outer groups first. */
+export function openMembers({ folded }: Context): { group: OpenGroup; boxes: number[] }[] {
+  const found = folded.open.filter((group) => group.byHand).map((group) => ({ group, boxes: [] as number[] }));
+  if (!found.length) return [];
+  const parents = new Map(folded.open.map((group) => [group.key, group.parent]));
+  const byKey = new Map(found.map((each) => [each.group.key, each.boxes]));
+  folded.boxes.forEach((box, b) => {
+    for (let key = box.parent; key !== null; key = parents.get(key) ?? null) byKey.get(key)?.push(b);
+  });
+  return found.filter(({ boxes }) => boxes.length > 0);
+}
+
+/** A frame around the boxes of each such group, with its name and a sign that closes it. */
+export function openHulls(context: Context, areas: readonly Rect[]): Item[] {
+  const { graph, folded, options, level } = context;
+  return openMembers(context).map(({ group, boxes }) => {
+    const area = unite(boxes.map((b) => areas[b]!));
+    const at = {
+      x: area.x - OPEN_PAD,
+      y: area.y - OPEN_TOP,
+      w: area.w + 2 * OPEN_PAD,
+      h: area.h + OPEN_TOP + OPEN_PAD,
+    };
+    const nodes = boxes.flatMap((b) => [...folded.boxes[b]!.nodes]);
+    const marks: Mark[] = [rect(0, 0, at.w, at.h, "openhull", 8)];
+    if (level >= 2) {
+      const look = level === 3 ? "hullname" : "hullfar";
+      marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
+      marks.push(text(24, 14, shorten(group.title, at.w - 30, look, options.measure), look));
+    }
+    const state = nodeState(slotCounts(graph, nodes));
+    const index = nodes[0]!;
+    const uid = graph.uid[index]!;
+    const count = countText(nodes.length, "node");
+    const shared = String(boxes.some((b) => context.shared[b]));
+    const ghost = String(boxes.every((b) => context.ghost[b]));
+    return {
+      key: group.key,
+      role: "open",
+      uid,
+      index,
+      ...at,
+      marks,
+      label: `${group.title}, open group of ${count}, ${slotSentences(graph, nodes).join(", ")}`,
+      data: { node: group.title, uid: String(uid), state, shared, ghost },
+    };
+  });
 }
 
 // ---- Border between old and new ---------------------------------------------------------------------------------------

@@ -167,12 +167,25 @@ function nearText(context: Context, card: Card, ghost: boolean, dim: boolean, bo
   return marks;
 }
 
+/** How large a group is, in words of different lengths. */
+function groupSizes({ box }: Card): string[] {
+  const bytes = box.bytes > 0 ? shortBytes(box.bytes) : "";
+  return [...(bytes ? [`${box.count} · ${bytes}`, bytes] : []), String(box.count)];
+}
+
 /** From afar only the name, large enough to stay above 9 px. */
 function farText(context: Context, card: Card, ghost: boolean, dim: boolean): Mark[] {
   const x = textInset(card);
   const room = card.w - x - 8 - glyphRoom(card);
-  const name = shorten(card.title, room, "opfar", context.options.measure);
-  return [text(x, card.oneLine ? card.h / 2 + 6 : 18, name, `opfar${ghost || dim ? " gonename" : ""}`)];
+  const { measure } = context.options;
+  const name = shorten(card.title, room, "opfar", measure);
+  const y = card.oneLine ? card.h / 2 + 6 : 18;
+  const marks = [text(x, y, name, `opfar${ghost || dim ? " gonename" : ""}`)];
+  const left = room - measure(name, "opfar") - 8;
+  const size =
+    card.box.kind === "node" ? undefined : groupSizes(card).find((words) => measure(words, "notefar") <= left);
+  if (size) marks.push(text(card.w - 8, y, size, "notefar", "end"));
+  return marks;
 }
 
 function secondLine(context: Context, card: Card, ghost: boolean): CardMarks {

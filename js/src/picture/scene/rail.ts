@@ -230,6 +230,7 @@ function rowItem(context: Context, row: Row, names: readonly string[], manyRoots
   const own = manyRoots && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
   const marks: Mark[] = [rect(0, 0, 3, height, own ? `railhue ${own.hue}` : "rail", 1.5)];
   const near = context.level === 3;
+  if (context.level === 2 && height > 20) marks.push(text(TEXT_X, middle + 6, placeText(row.place), "notefar"));
   const first = middle - (row.lines.length > 1 ? 10 : 3);
   const where = [placeText(row.place), row.more].filter(Boolean).join(" · ");
   if (near) {
