@@ -167,6 +167,7 @@ def forecast(
     create_graph: bool = False,
     api: str = "backward",
     allow_unused: bool = True,
+    gradient: bool = True,
 ) -> Forecast:
     """What a backward call would do, without running anything.
 
@@ -181,6 +182,9 @@ def forecast(
         ``"backward"`` or ``"grad"``: `torch.autograd.grad` captures a non-leaf input, `backward(inputs=)` runs it.
     allow_unused
         Only for ``"grad"``.
+    gradient
+        Whether roots with more than one element are handed a gradient, as in ``y.backward(torch.ones_like(y))``
+        and by the view's buttons. Without one the call would raise: ``not_scalar``.
 
     Raises
     ------
@@ -209,6 +213,7 @@ def forecast(
         create_graph=create_graph,
         api=api,  # type: ignore[arg-type]
         allow_unused=allow_unused,
+        grad_given=gradient,
     )
     return _with_next_step(answer, [*starts, *(ends or ())])
 

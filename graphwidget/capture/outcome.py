@@ -126,9 +126,7 @@ def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -
         wanted = SlotState.STALE
     if wanted is None or any(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in before.kind):
         return None
-    found = {
-        i for i in range(len(before)) if any(before.slot_state[s] == wanted for s in before.slots_of(i))
-    }
+    found = {i for i in range(len(before)) if any(before.slot_state[s] == wanted for s in before.slots_of(i))}
     return found.pop() if len(found) == 1 else None
 
 

@@ -402,14 +402,15 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
         kind = Kind.ERROR
     else:
         kind = Kind.FUNCTION
-    shared = None if name in ("CppFunction", "Node") else name
+    # For in-place writes and Error nodes torch's own name is longer than the type's.
+    shared = None if kind != Kind.FUNCTION or name in ("CppFunction", "Node") else name
     return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
 
 
 def name_of(node: Any) -> str:
-    """torch's own name of a node, without the prefix ``torch::autograd::``."""
+    """torch's own name of a node; ``AccumulateGrad`` without its prefix ``torch::autograd::``."""
     name: str = _name_of_custom(node) if isinstance(node, FunctionBase) else node.name()
-    return name.removeprefix("torch::autograd::")
+    return "AccumulateGrad" if name == "torch::autograd::AccumulateGrad" else name
 
 
 def is_compiled(cls: type) -> bool:

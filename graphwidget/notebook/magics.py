@@ -139,7 +139,7 @@ class Magics:
         if not name:
             raise _usage(f"Which tensor? `%graphwidget forecast NAME`. {self._hint('')}")
         option = "retain_graph=True" if retain else ""
-        answer = api.forecast(self._tensor(name), retain_graph=retain)
+        answer = api.forecast(self._tensor(name), retain_graph=retain, gradient=False)
         print("\n".join(forecast_lines(f"{name}.backward({option})", answer)))
 
     # -- names -----------------------------------------------------------------------------------------

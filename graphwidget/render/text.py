@@ -22,7 +22,7 @@ from itertools import groupby, takewhile
 
 from graphwidget.model import BackwardCall, Drawing, Forecast, Kind, SlotState, Snapshot
 from graphwidget.render.report import finding_lines
-from graphwidget.render.words import bytes_text, call_text, count, place_text, type_text
+from graphwidget.render.words import bytes_text, call_text, count, op_name, place_text, type_text
 
 __all__ = ["forecast_lines", "picture"]
 
@@ -221,11 +221,11 @@ class _Body:
 
     def text(self, line: _Line) -> str:
         snapshot, node = self.snapshot, line.node
-        labels = self.labels(node)
+        labels, name = self.labels(node), op_name(snapshot.name_of(node))
         if line.again:
-            return " ".join(filter(None, [f"{line.glyphs}↑ {snapshot.name_of(node)}", labels, "(drawn above)"]))
+            return " ".join(filter(None, [f"{line.glyphs}↑ {name}", labels, "(drawn above)"]))
         parts = [
-            f"{line.glyphs}{self.glyph(node)} {snapshot.name_of(node)}",
+            f"{line.glyphs}{self.glyph(node)} {name}",
             labels,
             place_text(snapshot.place_of(node)),
             module.path if (module := snapshot.module_of(node)) else "",
@@ -295,7 +295,7 @@ class _Body:
         nodes = [line.node for line in gap if not line.again]
         if not nodes:
             return f"{glyphs}⋯ {count(len(gap), 'node')} drawn above"
-        names = Counter(snapshot.name_of(node) for node in nodes).most_common()
+        names = Counter(op_name(snapshot.name_of(node)) for node in nodes).most_common()
         listed = ", ".join(f"{times} × {name}" for name, times in names[:4]) + (", …" if len(names) > 4 else "")
         states = Counter(snapshot.slot_state[slot] for node in nodes for slot in snapshot.slots_of(node))
         saved = sum(states.values()) - states[SlotState.UNSAVED]

@@ -33,7 +33,7 @@ from graphwidget.model import (
     Storage,
     TensorRef,
 )
-from graphwidget.render.words import place_text, type_text
+from graphwidget.render.words import op_name, place_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
 
@@ -171,7 +171,7 @@ def _row(items: Iterable[object]) -> _Json:
 
 
 def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
-    names = strings.many(snapshot.names)
+    names = strings.many(map(op_name, snapshot.names))
     slot_names = strings.many(snapshot.slot_names)
     return {
         "n": len(snapshot),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place
 
-__all__ = ["bytes_text", "call_text", "count", "place_text", "type_text"]
+__all__ = ["bytes_text", "call_text", "count", "op_name", "place_text", "type_text"]
 
 
 def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
@@ -12,6 +12,11 @@ def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
     if dtype is None and shape is None:
         return ""
     return (dtype or "?") + ("" if shape is None else f"[{','.join(map(str, shape))}]")
+
+
+def op_name(name: str) -> str:
+    """A node's name as it is drawn: without the ``torch::autograd::`` of the engine's own nodes."""
+    return name.removeprefix("torch::autograd::")
 
 
 def bytes_text(count: int) -> str:

@@ -101,7 +101,9 @@ def test_a_tensor_without_graph_is_a_call_that_failed_at_once(notebook: Notebook
 
 
 def test_calls_inside_a_backward_are_not_the_users(notebook: Notebook) -> None:
-    notebook.run("x = torch.ones(3, requires_grad=True)\ny = checkpoint(torch.exp, x, use_reentrant=True).sum()\ny.backward()")
+    notebook.run(
+        "x = torch.ones(3, requires_grad=True)\ny = checkpoint(torch.exp, x, use_reentrant=True).sum()\ny.backward()"
+    )
     assert len(notebook.calls) == 1
 
 
@@ -134,7 +136,9 @@ def test_calls_in_a_loop_are_counted_and_every_one_knows_its_iteration(notebook:
 
 def test_what_a_counted_call_freed_is_known_when_it_is_met_again(notebook: Notebook) -> None:
     notebook.run("w = torch.ones(3, requires_grad=True)\nkept = []")
-    notebook.run("for i in range(60):\n    h = (w * w).exp()\n    loss = h.sum()\n    loss.backward()\n    kept.append(h)")
+    notebook.run(
+        "for i in range(60):\n    h = (w * w).exp()\n    loss = h.sum()\n    loss.backward()\n    kept.append(h)"
+    )
     assert notebook.run("kept[50].sum().backward()") is not None
     call = notebook.calls[-1]
     assert (call.failed_node, call.freed_by) == ("ExpBackward0", 50)

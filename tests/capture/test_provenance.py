@@ -18,7 +18,7 @@ from graphwidget.capture.ranges import Ranges
 
 ROOT = Path(__file__).resolve().parents[2]
 
-LINES = '''
+LINES = """
 def f(x):
     for k in range(2):
         make()
@@ -42,7 +42,7 @@ for c in range(2):
             2)
     try: boom()
     except KeyError: make()
-'''
+"""
 # What a person says: line, outer line, iteration.
 EXPECTED = [
     *[p for i in range(2) for p in [(10, 10, i), (4, 11, i), (4, 11, i), (5, 11, i)]],
@@ -51,7 +51,7 @@ EXPECTED = [
     *[p for c in range(2) for p in [*[(21, 21, d) for d in (0, 0, 1, 1)], (7, 23, c), (24, 24, c)]],
 ]
 
-SCRIPT = '''
+SCRIPT = """
 import json, sys
 sys.path.insert(0, {root!r})
 from graphwidget.capture.cells import Book
@@ -76,7 +76,7 @@ for number in range(made[0]):
     found.append((place.line, place.outer_line, place.iteration))
 assert sys.gettrace() is None and "torch" not in sys.modules
 print(json.dumps([type(tracer).__name__, found, [repr(p) for p in problems]]))
-'''
+"""
 
 
 def interpreters() -> list[str]:

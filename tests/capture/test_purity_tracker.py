@@ -144,7 +144,9 @@ loss.backward()
 
 
 def test_tensors_get_no_attribute_and_can_be_copied_and_pickled() -> None:
-    namespace = run(["x = torch.ones(3, requires_grad=True)\ny = x.exp()\ny.sum().backward()", "z = copy.deepcopy(x)"], True)
+    namespace = run(
+        ["x = torch.ones(3, requires_grad=True)\ny = x.exp()\ny.sum().backward()", "z = copy.deepcopy(x)"], True
+    )
     x, y = namespace["x"], namespace["y"]
     assert vars(x) == {} and vars(y) == {}
     assert torch.equal(pickle.loads(pickle.dumps(x)), namespace["z"])  # type: ignore[arg-type]

@@ -67,7 +67,9 @@ def test_roots_are_tensors_on_which_no_named_one_builds(notebook: Notebook) -> N
 
 
 def test_a_tensor_that_was_passed_to_a_call_is_a_root_too(notebook: Notebook) -> None:
-    notebook.run("x = torch.ones(2, requires_grad=True)\nh = (x * 2).sum()\nloss = h * 3\nh.backward(retain_graph=True)")
+    notebook.run(
+        "x = torch.ones(2, requires_grad=True)\nh = (x * 2).sum()\nloss = h * 3\nh.backward(retain_graph=True)"
+    )
     assert {root.path for root in notebook.tracker.snapshot().roots} == {"loss", "h"}
 
 

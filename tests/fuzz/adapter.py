@@ -15,7 +15,6 @@ from graphwidget.forecasting import forecast
 from graphwidget.model import Kind, Node
 from tests.fuzz.watching import watching
 
-_ENGINE_NAMES = {Kind.ACCUMULATE, Kind.COPY_SLICES, Kind.ERROR}
 causes: Counter[str] = Counter()
 
 
@@ -58,7 +57,7 @@ def predict(
 
 
 def _identity(node: Node) -> tuple[str, int]:
-    prefix = "torch::autograd::" if node.kind in _ENGINE_NAMES else ""
+    prefix = "torch::autograd::" if node.kind == Kind.ACCUMULATE else ""
     return prefix + node.name, node.sequence_nr if node.sequence_nr >= 0 else 2**64 - 1
 
 
