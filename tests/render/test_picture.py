@@ -96,7 +96,7 @@ def test_the_html_file_holds_the_picture_the_findings_and_the_words(tmp_path: Pa
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 1
     assert "✕ Call 2 needs saved tensors that call 1 freed." in page
-    assert "fix 1: Compute y inside the loop: y = t @ a" in page
+    assert "1. Compute y inside the loop: y = t @ a" in page
     assert "The same in words" in page
 
 
