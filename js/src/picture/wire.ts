@@ -211,9 +211,13 @@ function reader<T>(key: string, fields: string, rows = false): (value: unknown, 
   return (value, s, n) => {
     if (typeof value !== "object" || value === null || Array.isArray(value) !== rows)
       fail(`"${key}" holds no ${rows ? "row" : "object"}`);
-    return Object.fromEntries(
-      columns.map(([name, read], i) => [name, read((value as Json)[rows ? i : name], s, n, key)]),
-    ) as T;
+    // Written for a message with a hundred thousand of them: no array or pair in between.
+    const record: Json = {};
+    for (let i = 0; i < columns.length; i++) {
+      const [name, read] = columns[i]!;
+      record[name] = read((value as Json)[rows ? i : name], s, n, key);
+    }
+    return record as T;
   };
 }
 
@@ -293,6 +297,8 @@ export function decode(message: string | Json): Graph {
   const modules = list(json, "modules").map((module) => readModule(module, s, n));
   const state = readState(json, s, n);
   const text = s.table.length;
+  const indexOf = new Map<number, number>();
+  for (let i = 0; i < n; i++) indexOf.set(uid[i]!, i);
   const slotState = digits(json, "slotState", slots, 5);
 
   return {
@@ -333,7 +339,7 @@ export function decode(message: string | Json): Graph {
     notes: [],
     torch: "",
     ...state,
-    indexOf: new Map(Array.from(uid, (value, index) => [value, index])),
+    indexOf,
   };
 }
 
