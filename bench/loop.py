@@ -3,9 +3,9 @@
 python bench/loop.py [--iterations N] [--width W] [--json]
 
 GPT-2's tree of modules at a small width. Turns with the tracker off and on in the same kernel; prints the median step
-of each, messages sent by the kernel and received by the page while the loop ran, and how much the kernel's memory
-grew between iterations N/5 and N with the tracker on and off. Goals: at most 3 % slower, no message dropped, growth at
-most 4 MB beyond that without tracking.
+of each in CPU time (also of the first and last fifth of the long loop: does a step get slower?), messages sent by the
+kernel and received by the page while the loop ran, and how much the kernel's memory grew between iterations N/5 and N.
+Goals: at most 3 % slower, no message dropped, growth at most 4 MB beyond that without tracking.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ optimizer.step()"""
 LOOP = """\
 times, memory = [], {{}}
 for i in range({iterations}):
-    began = time.perf_counter()
+    began = time.process_time()
     logits = model(tokens[:, :-1])
     loss = F.cross_entropy(logits.reshape(-1, 32), tokens[:, 1:].reshape(-1))
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    times.append(time.perf_counter() - began)
-    if i + 1 in ({iterations} // 5, {iterations}): memory[i + 1] = rss()"""
+    times.append(time.process_time() - began)
+    if (i + 1) % ({iterations} // 5) == 0: memory[i + 1] = rss()"""
 LISTEN = """() => {
   window.received = 0;
   window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.iopubMessage.connect((_, message) => {
@@ -76,11 +76,14 @@ def one_loop(notebook: JupyterPage, iterations: int) -> dict[str, Any]:
     notebook.page.evaluate("() => { window.received = 0; }")
     run(notebook, 5, LOOP.format(iterations=iterations), 600)
     step, memory, sent = notebook.kernel.eval("[statistics.median(times), list(memory.values()), len(sent)]")
+    fifth = f"[statistics.median(part) * 1e3 for part in (times[:{iterations // 5}], times[-{iterations // 5}:])]"
     received = "() => window.received"
     wait_for(lambda: notebook.page.evaluate(received) >= sent, 10, "the last message")
     return {
         "step_ms": step * 1e3,
+        "drift_ms": notebook.kernel.eval(fifth),
         "growth_mb": memory[-1] - memory[0],
+        "memory_mb": memory,
         "sent": sent,
         "received": notebook.page.evaluate(received),
         "seconds": notebook.kernel.eval("sum(times)"),
@@ -122,6 +125,8 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
         "off_ms": off,
         "on_ms": on,
         "overhead": on / off - 1,
+        "drift_ms": long["drift_ms"],
+        "memory_mb": long["memory_mb"],
         "sent": long["sent"],
         "dropped": long["sent"] - long["received"],
         "per_second": long["sent"] / long["seconds"],
@@ -149,8 +154,10 @@ def main() -> int:
         return not held(row)
     print(f"python {' '.join(sys.argv)}")
     print(f"step {row['off_ms']:.2f} ms, tracked with the view open {row['on_ms']:.2f} ms: {row['overhead']:+.1%}")
+    print("step in the first and last fifth of the long loop: {:.2f} and {:.2f} ms".format(*row["drift_ms"]))
     print(f"{row['sent']} messages ({row['per_second']:.1f} a second), {row['dropped']} dropped")
-    print(f"memory after the first fifth: {row['growth_mb']:+.1f} MB, untracked {row['growth_off_mb']:+.1f} MB")
+    print(f"memory after the first fifth: {row['growth_mb']:+.1f} MB, untracked {row['growth_off_mb']:+.1f} MB", end="")
+    print(" (kernel, MB:", *(f"{mb:.0f}" for mb in row["memory_mb"]), end=")\n")
     print(f"goals {GOAL_OVERHEAD:.0%}, 0 dropped, {GOAL_GROWTH_MB:g} MB: {'met' if held(row) else 'missed'}")
     return not held(row)
 

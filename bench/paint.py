@@ -4,11 +4,13 @@ A cell builds a graph of about N nodes and stamps the time at its last line; the
 after the picture of that state was drawn. Beside it, in the same run, an empty widget: an anywidget whose one
 trait changes at the end of the cell and that draws one line of text. Medians.
 
-    python bench/paint.py [runs]
+    python bench/paint.py [--repeat R] [--nodes N ...] [--json]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
 import sys
 from pathlib import Path
@@ -60,9 +62,9 @@ def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
     return painted - notebook.kernel.eval("done") * 1000
 
 
-def main(runs: int = 5) -> None:
-    folder = Path(__file__).resolve().parent
-    path = folder / "paint.ipynb"
+def measure(runs: int, sizes: list[int]) -> dict[str, float]:
+    """Median milliseconds, of an empty widget and per number of nodes."""
+    path = Path(__file__).resolve().parent / "paint.ipynb"
     notebook_file = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (SETUP, "empty", "%graphwidget", "pass")]
     )
@@ -75,18 +77,34 @@ def main(runs: int = 5) -> None:
                 notebook.run_cell(cell)
             notebook.page.locator(".graphwidget").first.wait_for()
             notebook.page.evaluate(WATCH)
-            print(f"python bench/paint.py {runs}    medians, ms, from a cell's last line to the painted page")
-            plain = [once(notebook, 3, "empty.tick += 1", "emptyPainted") for _ in range(runs + 1)][1:]
-            base = statistics.median(plain)
-            print(f"{'an empty widget':>24} {base:8.0f}")
-            for n in (100, 1_000, 10_000, 100_000):
-                times = [once(notebook, 3, f"loss = build({n})", "painted") for _ in range(runs + 1)][1:]
-                middle = statistics.median(times)
-                print(f"{n:>18} nodes {middle:8.0f}   {middle - base:+8.0f} beyond the empty widget", flush=True)
-            print("problems:", notebook.log.problems())
+
+            def middle(source: str, stamp: str) -> float:
+                return statistics.median([once(notebook, 3, source, stamp) for _ in range(runs + 1)][1:])
+
+            found = {"empty": middle("empty.tick += 1", "emptyPainted")}
+            for n in sizes:
+                found[str(n)] = middle(f"loss = build({n})", "painted")
+            assert not notebook.log.problems(), notebook.log.problems()
+            return found
     finally:
         path.unlink()
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--nodes", type=int, nargs="*", default=[100, 1_000, 10_000, 100_000])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = measure(options.repeat, options.nodes)
+    if options.json:
+        print(json.dumps(found))
+        return
+    print(f"python {' '.join(sys.argv)}    medians, ms, from a cell's last line to the painted page")
+    for name, ms in found.items():
+        label = "an empty widget" if name == "empty" else f"{int(name):,} nodes"
+        print(f"{label:>24} {ms:8.0f}   {ms - found['empty']:+8.0f} beyond the empty widget")
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main()

@@ -1,0 +1,200 @@
+"""Every benchmark with few repeats, as one table: name, figure, goal, held.
+
+python bench/all.py [--only NAME ...] [--json]
+
+Takes eight minutes on two cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
+which is what to do where a figure is near its goal: other programs on the machine count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BENCH = Path(__file__).resolve().parent
+sys.path[:0] = [str(BENCH), str(BENCH.parent)]
+LIMIT_S = 240
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table. `most`: the goal is at most this, else at least."""
+
+    what: str
+    value: float
+    goal: float
+    unit: str = ""
+    most: bool = True
+
+    @property
+    def held(self) -> bool:
+        return self.value <= self.goal if self.most else self.value >= self.goal
+
+
+def output(*argv: object) -> str:
+    """What a benchmark prints; its exit status says only whether goals were met."""
+    done = subprocess.run([*map(str, argv)], capture_output=True, text=True, cwd=BENCH.parent, timeout=LIMIT_S)
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}")
+    return done.stdout
+
+
+def script(name: str, *options: object) -> Any:
+    """The JSON of a benchmark in Python."""
+    return json.loads(output(sys.executable, BENCH / f"{name}.py", *options, "--json").strip().splitlines()[-1])
+
+
+def snapshot() -> Iterator[Figure]:
+    for graph, row in script("snapshot", "--repeat", 3).items():
+        yield Figure(f"snapshot of a {graph} of 100,000 nodes / bare walk", row["snapshot / bare walk"], 5, "x")
+        above = row["second snapshot above 1.5 walks + 2 us, us a node"]
+        yield Figure(f"second snapshot of a {graph} above 1.5 walks + 2 us", above, 0, " us a node")
+
+
+def cell_end() -> Iterator[Figure]:
+    rows = script("cell_end", "--repeat", 3, "--nodes", 1_000, 10_000)
+    for nodes, goal in (("1000", 10), ("10000", 120)):
+        yield Figure(f"end of a cell that made {int(nodes):,} nodes", rows[nodes]["made"]["all"], goal, " ms")
+
+
+def overhead() -> Iterator[Figure]:
+    text = output(sys.executable, BENCH / "overhead.py", "--repeat", 3)
+    mlp = 30 if sys.version_info < (3, 12) else 10
+    for name, percent in re.findall(r"^(\S+) .*: ([+-][\d.]+) %", text, re.M):
+        yield Figure(f"tracking overhead, {name} step", float(percent), mlp if name == "mlp" else 3, " %")
+
+
+def namespace() -> Iterator[Figure]:
+    rows = script("namespace", "--repeat", 5)
+    yield Figure(
+        "search in a namespace of large data, the worst kind", max(row["median_ms"] for row in rows), 20, " ms"
+    )
+    yield Figure("searches that missed a tensor", sum(not row["found"] for row in rows), 0)
+
+
+def findings() -> Iterator[Figure]:
+    text = output(sys.executable, BENCH / "findings.py", 10_000)
+    for nodes, ms in re.findall(r"^\s*(\d+) nodes\s+([\d.]+) ms", text, re.M):
+        yield Figure(f"findings for {int(nodes):,} nodes", float(ms), 200, " ms")
+
+
+def wire() -> Iterator[Figure]:
+    for name, row in script("wire", "--repeat", 5, "--only", "gpt2", "lstm10k", "chain100k", "dag100k").items():
+        yield Figure(f"full picture of {name} per node + edge", row["per_node_and_edge"], 32, " bytes")
+        yield Figure(f"change after a backward of {name} per freed slot", row["per_freed_slot"], 1, " bytes")
+        if row["nodes"] >= 100_000:
+            yield Figure(f"decoding {name}, per 100,000 nodes", row["decode_ms"] / row["nodes"] * 1e5, 20, " ms")
+
+
+def frames() -> Iterator[Figure]:
+    for name, row in script("frames", "--seconds", 4).items():
+        for how in ("pan", "zoom"):
+            yield Figure(f"{how} {name}, every node", row[how]["fps"], 55, " fps", most=False)
+            yield Figure(f"{how} {name}, 95 % of frames within", row[how]["ms95"], 25, " ms")
+        yield Figure(f"longest task while {name} opens to every node", row["longest_ms"], 50, " ms")
+
+
+def paint() -> Iterator[Figure]:
+    found = script("paint", "--repeat", 3)
+    beyond = found["100"] - found["empty"]
+    yield Figure("cell end to painted beyond an empty widget, 100 nodes", beyond, 100, " ms")
+    yield Figure("cell end to painted, 10,000 nodes", found["10000"], 300, " ms")
+    yield Figure("cell end to painted, 100,000 nodes", found["100000"], 2000, " ms")
+
+
+def loop() -> Iterator[Figure]:
+    row = script("loop", "--iterations", 400)
+    yield Figure("loop with the view open, small gpt2: overhead", 100 * row["overhead"], 3, " %")
+    yield Figure(f"loop: messages dropped of {row['sent']}", row["dropped"], 0)
+    growth = row["growth_mb"] - max(0.0, row["growth_off_mb"])
+    yield Figure("loop: memory that tracking adds after the first fifth", growth, 4, " MB")
+
+
+def layout() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        gpt2, dag = (graph_file(name, Path(folder)) for name in ("gpt2", "dag10k"))
+        ours, dot = engines("--peers=dot", "--repeat", 5, gpt2)
+        yield Figure("layout of gpt2, dot / ours, cold", dot["cold"] / ours["cold"], 15, "x", most=False)
+        yield Figure("layout of gpt2, dot / ours, hot", dot["hot"] / ours["hot"], 100, "x", most=False)
+        yield Figure("layout of gpt2, crossings beyond dot's", ours["crossings"] - dot["crossings"], 1)
+        yield Figure("layout of gpt2, edge length / dot's", ours["length"] / dot["length"], 1.1, "x")
+        yield Figure("layout of gpt2, edges through nodes", ours["through"], 0)
+        ours, elk = engines("--peers=elk", "--repeat", 1, dag)
+        if "hot" in elk:
+            yield Figure("layout of dag10k, ELK / ours, hot", elk["hot"] / ours["hot"], 100, "x", most=False)
+        yield Figure("layout of dag10k, edges through nodes", ours["through"], 0)
+
+
+def engines(*options: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Our row and the peer's."""
+    rows = [json.loads(line) for line in output("node", BENCH / "layout.mjs", "--json", *options).splitlines()]
+    return rows[0], rows[1]
+
+
+def graph_file(name: str, folder: Path) -> Path:
+    """A graph as bench/layout.mjs reads it."""
+    from wire import CASES, drawings
+
+    graph = drawings(*CASES[name])[0].snapshot
+    labels = [graph.name_of(i) for i in range(len(graph))]
+    nodes = [
+        {"id": i, "label": label, "w": int(6.5 * len(label) + 20), "h": 28, "seq": graph.seq[i]}
+        | {"kind": "leaf" if i in graph.leaves else "fn"}
+        for i, label in enumerate(labels)
+    ]
+    edges = [[i, target] for i in range(len(graph)) for target in graph.next(i)]
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    return path
+
+
+BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
+    snapshot, cell_end, overhead, namespace, findings, wire, layout, frames, paint, loop,
+)  # fmt: skip
+
+
+def main() -> int:
+    names = [bench.__name__ for bench in BENCHES]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    began = time.monotonic()
+    for bench in BENCHES:
+        if bench.__name__ not in options.only:
+            continue
+        try:
+            for figure in bench():
+                found.append({"bench": bench.__name__, **vars(figure), "held": figure.held})
+                if not options.json:
+                    print(line(bench.__name__, figure), flush=True)
+        except Exception as error:  # the other benchmarks still run
+            found.append({"bench": bench.__name__, "what": f"did not run: {error}", "held": False})
+            if not options.json:
+                print(f"{bench.__name__:10} did not run: {error}", flush=True)
+    missed = sum(not row["held"] for row in found)
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(f"{len(found) - missed} of {len(found)} goals held, {time.monotonic() - began:.0f} s")
+    return bool(missed)
+
+
+def line(name: str, figure: Figure) -> str:
+    sign = "<=" if figure.most else ">="
+    value, goal = f"{figure.value:.4g}{figure.unit}", f"{sign} {figure.goal:g}{figure.unit}"
+    return f"{name:10} {figure.what:58} {value:>16}   goal {goal:16} {'held' if figure.held else 'MISSED'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
