@@ -164,9 +164,9 @@ export class Canvas {
     return x1 < x0 ? { x: 0, y: 0, w: 1, h: 1 } : { x: x0, y: y0, w: x1 - x0, h: y1 - y0 };
   }
 
-  /** At which scale all of a scene is on screen. */
+  /** At which scale a scene is on screen from top to bottom. */
   scaleFor(scene: Scene): number {
-    return this.viewport.whole(this.content(scene));
+    return this.viewport.whole({ ...this.content(scene), w: 0 });
   }
 
   /** The first look: everything if it is readable, else the end with the losses. */

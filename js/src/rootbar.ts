@@ -12,7 +12,7 @@ const GAP = 6;
 /** The buttons shrink with the picture, but not below this. */
 const SMALLEST = 0.75;
 /** Beyond so many roots only those in view keep their buttons. */
-const MOST = 8;
+const MOST = 4;
 
 interface Bar {
   el: HTMLElement;

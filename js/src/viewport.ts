@@ -10,7 +10,7 @@ export interface Box {
 export const SMALLEST = 0.04;
 export const LARGEST = 3;
 /** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
-export const READABLE = 0.56;
+export const READABLE = 0.551;
 /** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
 export const FULL = 0.8;
 export const NEARLY = 0.7;

@@ -195,9 +195,10 @@ const HULL_SIDE = 10;
 const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
 const COMPACT_BORDER_ROOM = 22;
-const COMPACT_ROW_GAP = 9;
-/** Room for the name of an open group above its first boxes. */
+const COMPACT_ROW_GAP = 6;
+/** Room for the name of an open group above its first boxes, and for its frame below the last ones. */
 const NAME_ROOM = 24;
+const FRAME_ROOM = 8;
 /** More roots than this, and lanes are left to the layout. */
 const MAX_LANES = 16;
 
@@ -257,7 +258,9 @@ function rowRoom(
 ): { top: number; bottom: number }[] {
   const rows: { top: number; bottom: number }[] = [];
   const borderRoom = context.options.compact ? COMPACT_BORDER_ROOM : BORDER_ROOM;
-  const named = new Set(openMembers(context).flatMap(({ boxes }) => firstOf(context, boxes)));
+  const groups = openMembers(context);
+  const named = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, context.above)));
+  const last = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, context.below)));
   return depths(context).map((depth, b) => {
     rows[depth] ??= { top: 0, bottom: 0 };
     const tag = tags[b];
@@ -265,15 +268,16 @@ function rowRoom(
     const bottom = tag?.carrier && border?.old.includes(b) ? borderRoom : hangs ? TAG_ROOM : 0;
     const name = named.has(b) ? NAME_ROOM : 0;
     rows[depth].top = Math.max(rows[depth].top, leafRoom(cards[b]!).top + name);
-    rows[depth].bottom = Math.max(rows[depth].bottom, bottom + lowerEdges(cards[b]!.box.kind));
+    const edges = (context.options.compact ? 0 : lowerEdges(cards[b]!.box.kind)) + (last.has(b) ? FRAME_ROOM : 0);
+    rows[depth].bottom = Math.max(rows[depth].bottom, bottom + edges);
     return rows[depth];
   });
 }
 
-/** Those with nothing of their own group above them. */
-function firstOf(context: Context, boxes: readonly number[]): number[] {
+/** Those with nothing of their own group above (below) them. */
+function endsOf(boxes: readonly number[], beyond: readonly number[][]): number[] {
   const inside = new Set(boxes);
-  return boxes.filter((b) => !context.above[b]!.some((up) => inside.has(up)));
+  return boxes.filter((b) => !beyond[b]!.some((other) => inside.has(other)));
 }
 
 /** Longest way from the inputs, as the layout ranks. */

@@ -103,7 +103,7 @@ export const STYLES = {
 
   // Areas behind everything.
   hull: { fill: "hull" },
-  openhull: { fill: "none", stroke: "nodeb", width: 1, dash: [2, 3] },
+  openhull: { fill: "none", stroke: "ink3", width: 1.2 },
   closer: { fill: "bg", stroke: "nodeb", width: 1.2 },
   boundary: line("carb", 1.3, { dash: [5, 4] }),
   band: line("rule", 1),

@@ -129,6 +129,8 @@ describe.each(GRAPHS)("%s", (_, make) => {
       expect(opened.boxes.length).toBeGreaterThan(folded.boxes.length);
       expect(hasCycle(opened)).toBe(false);
       checkComplete(graph, opened);
+      const keys = [...opened.open, ...opened.boxes.filter((b) => b.kind !== "node")].map((group) => group.key);
+      expect(new Set(keys).size).toBe(keys.length);
     }
     if (graph.n > 3000) return;
     const all = fold(graph, { expandAll: true });

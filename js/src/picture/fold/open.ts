@@ -77,7 +77,8 @@ function stretch(line: Line, group: Group, rest: Group[]): Group {
     a: rest[0].a,
     b: rest[rest.length - 1].b,
     level: group.level,
-    key: `${rest[0].key}..`,
+    // A stretch within a stretch begins with the same group: one more dot tells them apart.
+    key: `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`,
     parent: group,
     times: group.kind === "repeat" ? rest.length : 1,
     children: rest,

@@ -98,7 +98,11 @@ export function openMembers({ folded }: Context): { group: OpenGroup; boxes: num
   const parents = new Map(folded.open.map((group) => [group.key, group.parent]));
   const byKey = new Map(found.map((each) => [each.group.key, each.boxes]));
   folded.boxes.forEach((box, b) => {
-    for (let key = box.parent; key !== null; key = parents.get(key) ?? null) byKey.get(key)?.push(b);
+    const seen = new Set<string>();
+    for (let key = box.parent; key !== null && !seen.has(key); key = parents.get(key) ?? null) {
+      seen.add(key);
+      byKey.get(key)?.push(b);
+    }
   });
   return found.filter(({ boxes }) => boxes.length > 0);
 }
@@ -119,7 +123,9 @@ export function openHulls(context: Context, areas: readonly Rect[]): Item[] {
     if (level >= 2) {
       const look = level === 3 ? "hullname" : "hullfar";
       marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
-      marks.push(text(24, 14, shorten(group.title, at.w - 30, look, options.measure), look));
+      const name = shorten(group.title, at.w - 30, look, options.measure);
+      marks.push(rect(21, 1.5, options.measure(name, look) + 6, OPEN_TOP - 3, "ghostbg", 2));
+      marks.push(text(24, level === 3 ? 14 : 16, name, look));
     }
     const state = nodeState(slotCounts(graph, nodes));
     const index = nodes[0]!;

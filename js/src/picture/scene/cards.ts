@@ -13,6 +13,7 @@ const MIN_WIDTH = 140;
 const MAX_WIDTH = 210;
 const TWO_LINES = 42;
 const ONE_LINE = 26;
+const COMPACT_LINE = 22;
 const MAX_STRIPES = 4;
 /** More boxes than this, and cards shrink to their text. */
 const ROOMY = 24;
@@ -91,7 +92,7 @@ export function makeCard(context: Context, b: number, noteFromPlace: boolean): C
     leavesAbove: context.above[b]!.length === 0 && !options.compact,
   };
   card.leaves = leafParts(context, box, card.note);
-  card.h = card.oneLine ? ONE_LINE : TWO_LINES;
+  card.h = options.compact ? COMPACT_LINE : card.oneLine ? ONE_LINE : TWO_LINES;
   card.w = cardWidth(context, card);
   if (card.leavesAbove) placeLeavesAbove(card);
   return card;

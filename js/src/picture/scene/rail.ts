@@ -15,6 +15,7 @@ export const RAIL_WIDTH = 184;
 const TEXT_X = 10;
 const TEXT_ROOM = RAIL_WIDTH - X - TEXT_X - 10;
 const MOST_LETTERS = 27;
+const LEAST_LETTERS = 4;
 const ROW_H = 30;
 const ROW_GAP = 6;
 const TWO_LINES_H = 42;
@@ -190,7 +191,8 @@ function codeLines(row: Row, names: readonly string[], measure: Measure): string
   const fits = (line: string) => line.length <= MOST_LETTERS && measure(line, "code") <= room;
   if (fits(source)) return [source];
   if (row.call || row.bottom - row.top >= TWO_LINES_H) {
-    let cut = Math.min(source.length, MOST_LETTERS);
+    // A second line of a lone bracket says nothing.
+    let cut = Math.min(source.length - LEAST_LETTERS, MOST_LETTERS);
     while (cut > 8 && !(/[\s(,.=]/.test(source[cut - 1]!) && fits(source.slice(0, cut)))) cut--;
     if (cut > 8) return [source.slice(0, cut).trimEnd(), cutLine(source.slice(cut).trimStart(), room, measure)];
   }
