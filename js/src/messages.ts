@@ -53,3 +53,10 @@ export function messagesPart(context: Context): Part {
     },
   };
 }
+
+/** The choice to put every .grad back after a call. */
+export function keepGradBox(context: Context): HTMLElement {
+  const box = h("input", { type: "checkbox", onchange: () => context.set({ keepGrad: box.checked }) });
+  const title = "The call runs for real; afterwards every .grad is put back.";
+  return h("label", { class: "gw-keep", title }, box, h("span", {}, "keep ", h("code", {}, ".grad"), " as it was"));
+}

@@ -19,6 +19,8 @@ const SLICE_MS = 8;
 /** From here on the view says that it is drawing. */
 const NOTICED_MS = 100;
 
+/** How to draw so many boxes. */
+type OptionsFor = (boxes: number) => SceneOptions;
 type Places = Map<string, readonly [number, number]>;
 
 export interface Drawing {
@@ -46,7 +48,7 @@ export class Pipeline {
   private last: { folded: Folded; placed: LayoutOutput; places: Places } | null = null;
 
   /** null: a newer run has begun meanwhile. `slow` is called once when it takes long enough to be noticed. */
-  async run(graph: Graph, state: FoldState, options: SceneOptions, slow: () => void): Promise<Drawing | null> {
+  async run(graph: Graph, state: FoldState, options: OptionsFor, slow: () => void): Promise<Drawing | null> {
     const turn = ++this.turn;
     const slices = this.draw(graph, state, options);
     const begun = performance.now();
@@ -70,9 +72,9 @@ export class Pipeline {
     return step.value;
   }
 
-  private *draw(graph: Graph, state: FoldState, options: SceneOptions): Slices<Drawing> {
+  private *draw(graph: Graph, state: FoldState, options: OptionsFor): Slices<Drawing> {
     const folded = yield* foldSlices(graph, state);
-    const plan = yield* planSlices(graph, folded, options);
+    const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
     const placed = yield* layoutSlices(layoutInput(plan, this.seeds(folded)));
     yield;
     return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };

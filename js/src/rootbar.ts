@@ -188,7 +188,8 @@ export class RootBars {
       const spot = item.buttons?.[0];
       const [cx] = viewport.toScreen(item.x + item.w / 2, 0);
       const [, y] = viewport.toScreen(0, item.y + (spot ? spot.y : item.h + 4));
-      const off = cx < 0 || cx > width || y < 0 || y > height;
+      const half = bar.width / 2;
+      const off = cx < half || cx > width - half || y < 0 || y > height;
       bar.el.hidden =
         this.bars.size > MOST && off && !bar.el.contains((bar.el.getRootNode() as Document).activeElement);
       if (bar.el.hidden) continue;

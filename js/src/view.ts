@@ -5,7 +5,7 @@
  * Changes are coalesced to one drawing a frame, and an older picture never replaces a newer one.
  */
 import { kernelActions, problem } from "./actions.ts";
-import { Canvas } from "./canvas.ts";
+import { Canvas, MOST_CARDS } from "./canvas.ts";
 import { attr, h } from "./dom.ts";
 import { emptyPart } from "./empty.ts";
 import { copyText, saveSvg } from "./export.ts";
@@ -17,10 +17,11 @@ import { inspectorPart, type Subject } from "./inspector.ts";
 import { Kernel, type Model } from "./kernel.ts";
 import { listenToKeys, type Neighbours, neighbours } from "./keyboard.ts";
 import { makeDialogs } from "./legend.ts";
-import { messagesPart } from "./messages.ts";
+import { keepGradBox, messagesPart } from "./messages.ts";
 import { type FoldState, search as searchNodes } from "./picture/fold/index.ts";
 import { type Measure, measureByFont, measureByTable } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
+import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type SceneOptions } from "./picture/scene.ts";
 import { applyDelta, decode } from "./picture/wire.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
@@ -112,7 +113,7 @@ export class View {
       "aside",
       { class: "gw-panel", "aria-label": "Details" },
       panel.map((part) => part.el),
-      this.runOptions(),
+      keepGradBox(this.context),
     );
     const zoom = (by: number) => () => this.canvas.viewport.zoom(by);
     const lens = h(
@@ -166,18 +167,6 @@ export class View {
     this.receive();
   }
 
-  private runOptions(): HTMLElement {
-    const box = h("input", { type: "checkbox" });
-    box.addEventListener("change", () => this.set({ keepGrad: box.checked }), { signal: this.signal });
-    const note = "The call runs for real; afterwards every .grad is put back.";
-    return h(
-      "label",
-      { class: "gw-keep", title: note },
-      box,
-      h("span", {}, "keep ", h("code", {}, ".grad"), " as it was"),
-    );
-  }
-
   // ---- State -> drawing ---------------------------------------------------------------------------------------
 
   private set(patch: Partial<State>): void {
@@ -213,18 +202,27 @@ export class View {
     const graph = shown(this.context.state);
     if (graph && what === "graph") {
       const before = this.drawing;
-      const folding = this.foldState(graph);
-      const slow = () => this.set({ drawing: graph.n });
-      let drawing = await this.pipeline.run(graph, folding, this.options(), slow);
-      if (drawing && !this.dense && !this.canvas.viewport.taken && this.canvas.scaleFor(drawing.scene) < ROOMY) {
+      const run = () =>
+        this.pipeline.run(
+          graph,
+          this.foldState(graph),
+          (boxes) => this.options(boxes > MOST_CARDS),
+          () => this.set({ drawing: graph.n }),
+        );
+      let drawing = await run();
+      if (drawing && this.wantsDense(drawing)) {
         this.dense = true;
         this.pipeline.forget();
-        drawing = await this.pipeline.run(graph, folding, this.options(), slow);
+        drawing = await run();
       }
       if (!drawing || this.signal.aborted) return; // a newer picture is on its way
       this.context.state.drawing = null;
       this.drawing = drawing;
       this.show(this.delays(before?.graph ?? null, graph));
+      if (this.canvas.big && this.level < 3 && drawing.folded.boxes.length <= MOST_CARDS) {
+        this.drawing = this.pipeline.again(drawing, this.options());
+        this.show(null);
+      }
     } else if (this.drawing && what === "look" && this.canvas.big) {
       this.canvas.ringHits(this.hits().map((uid) => this.keyOf(uid)));
       this.bring();
@@ -235,6 +233,11 @@ export class View {
     this.dress();
     for (const part of this.parts) part.update();
     this.bars.update();
+  }
+
+  private wantsDense({ folded, scene }: Drawing): boolean {
+    const { viewport } = this.canvas;
+    return !this.dense && !viewport.taken && folded.boxes.length <= MOST_CARDS && this.canvas.scaleFor(scene) < ROOMY;
   }
 
   private show(delays: Map<number, number> | null): void {
@@ -254,13 +257,7 @@ export class View {
     this.wanted = [];
     if (wanted.length && this.takeFocus) this.canvas.focus(wanted[0]!.key);
     this.takeFocus = false;
-    if (wanted.length) {
-      const x = Math.min(...wanted.map((item) => item.x));
-      const y = Math.min(...wanted.map((item) => item.y));
-      const w = Math.max(...wanted.map((item) => item.x + item.w)) - x;
-      const height = Math.max(...wanted.map((item) => item.y + item.h)) - y;
-      this.canvas.viewport.show({ x, y, w, h: height });
-    }
+    if (wanted.length) this.canvas.viewport.show(unite(wanted));
   }
 
   /** The item of a key; of an open group, those inside. */
@@ -306,14 +303,15 @@ export class View {
     return state;
   }
 
-  private options(): SceneOptions {
+  /** `big`: drawn as a bitmap, which has everything and picks its own level of detail. */
+  private options(big = this.canvas.big): SceneOptions {
     const { preview, highlight, search, past } = this.context.state;
     const width = this.canvas.viewport.width;
     const forecast = preview?.forecasts?.[preview.mode];
     const hits = this.hits();
     return {
       measure: this.measure,
-      scale: this.canvas.big ? 1 : [0.2, 0.4, 0.6, 1][this.level],
+      scale: big ? 1 : [0.2, 0.4, 0.6, 1][this.level],
       compact: this.dense || this.root.dataset.width === "compact",
       buttons: past === null,
       rail: width >= 420 ? undefined : false,
@@ -412,11 +410,10 @@ export class View {
     this.bars.place();
     const scale = this.canvas.viewport.scale;
     const level = scale >= 0.79 ? 3 : scale >= 0.55 ? 2 : scale >= 0.3 ? 1 : 0;
+    if (level === this.level) return;
+    this.level = level;
     // A bitmap picks its own level of detail: making a large scene anew would take seconds.
-    if (level !== this.level && !this.canvas.big) {
-      this.level = level;
-      this.schedule("look");
-    }
+    if (!this.canvas.big) this.schedule("look");
   }
 
   // ---- What the user does -------------------------------------------------------------------------------------

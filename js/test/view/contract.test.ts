@@ -38,6 +38,7 @@ for (const [name, story] of Object.entries(STORIES)) {
   test(`every drawn node of the story "${name}" can be focused and says all of itself`, async () => {
     const view: Shown = await show(story());
     close = view.close;
+    for (let i = 0; i < 30 && !view.all("[data-node]").length; i++) await view.settle();
     check(view.all("[data-node]"));
   });
 }
