@@ -116,7 +116,7 @@ export function headerPart(context: Context, boxes: () => number, searchBox: HTM
   );
   const menu = showMenu(context);
   const el = h(
-    "header",
+    "div",
     { class: "gw-head" },
     logo(),
     h("b", { class: "gw-title" }, "Autograd graph"),

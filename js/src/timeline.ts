@@ -148,7 +148,7 @@ export function timelinePart(context: Context): Part {
   });
   const track = h("div", { class: "gw-track" }, slider, line);
   const el = h(
-    "footer",
+    "div",
     { class: "gw-foot" },
     h("div", { class: "gw-stepper" }, h("div", { class: "gw-steps" }, first, previous, next, last), title, sub, back),
     track,
