@@ -74,6 +74,7 @@ def dark(request):
 
 def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, shots):
     notebook, widget = show(open_notebook, GPT2)
+    notebook.page.set_viewport_size({"width": 1400, "height": 1000})
     widget.evaluate("view => { view.style.width = '900px'; }")
     notebook.page.evaluate(PAINTED)
     boxes = titles(widget)
@@ -87,6 +88,7 @@ def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, sho
     light = widget.evaluate("view => getComputedStyle(view).backgroundColor")
     dark(notebook)
     wait_for(lambda: widget.evaluate("view => getComputedStyle(view).backgroundColor") != light, 20, "dark colours")
+    notebook.page.locator("#jupyterlab-splash").wait_for(state="detached")
     screenshot(widget, shots / "gpt2-dark.png")
     clean(notebook)
 
