@@ -20,6 +20,7 @@ and the JSON document on standard output is compared with NN_slug.json. What is 
 
 Exit status: 0 if every comparison holds, 1 otherwise.
 """
+
 import argparse, json, os, re, subprocess, sys, time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +50,7 @@ def explain(python, path, timeout):
         return None, f"no answer in {timeout} s"
     took = time.perf_counter() - t0
     if p.returncode not in (0, 1):
-        return None, f"exit {p.returncode}: {p.stderr.strip().splitlines()[-1:] }"
+        return None, f"exit {p.returncode}: {p.stderr.strip().splitlines()[-1:]}"
     try:
         doc = json.loads(p.stdout)
     except json.JSONDecodeError as e:
@@ -77,11 +78,17 @@ def compare(truth, doc):
         key = lambda c: (c["cell"], c["line"], c["api"], c["retain_graph"], c["create_graph"], c["result"])
         want, got = [key(c) for c in tcalls], [key(c) for c in calls]
         first = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
-        out["calls"] = (want == got, f"{len(want)} wanted, {len(got)} got; first difference at {first}: "
-                        f"{want[first:first+1]} / {got[first:first+1]}")
+        out["calls"] = (
+            want == got,
+            f"{len(want)} wanted, {len(got)} got; first difference at {first}: "
+            f"{want[first : first + 1]} / {got[first : first + 1]}",
+        )
         if want == got and want:
-            bad = [(i, c.get("forecast"), t["result"]) for i, (c, t) in enumerate(zip(calls, tcalls))
-                   if (c.get("forecast") == "ok") != (t["result"] == "ok")]
+            bad = [
+                (i, c.get("forecast"), t["result"])
+                for i, (c, t) in enumerate(zip(calls, tcalls))
+                if (c.get("forecast") == "ok") != (t["result"] == "ok")
+            ]
             out["forecast"] = (not bad, f"(call, forecast, result): {bad[:3]}")
             named = [(c.get("failed_node"), t["failed_node"]) for c, t in zip(calls, tcalls) if t.get("failed_node")]
             if named:
@@ -98,8 +105,11 @@ def compare(truth, doc):
 
     if truth.get("inplace"):
         t = truth["inplace"]
-        got = [(f.get("tensor"), tuple(f["modified_at"]) if f.get("modified_at") else None)
-               for f in findings if f.get("kind") == "inplace"]
+        got = [
+            (f.get("tensor"), tuple(f["modified_at"]) if f.get("modified_at") else None)
+            for f in findings
+            if f.get("kind") == "inplace"
+        ]
         want = [(tensor, tuple(t["changed_at"])) for tensor in t["tensor"].split("|")]  # any of these names
         out["inplace"] = (any(w in got for w in want), f"want {want} got {got}")
 
@@ -127,7 +137,9 @@ def main():
     ap.add_argument("-v", action="store_true")
     ap.add_argument("which", nargs="*")
     a = ap.parse_args()
-    ids = sorted((f[:-5] for f in os.listdir(a.dir) if re.match(r"\d+_.*\.json$", f)), key=lambda s: int(s.split("_")[0]))
+    ids = sorted(
+        (f[:-5] for f in os.listdir(a.dir) if re.match(r"\d+_.*\.json$", f)), key=lambda s: int(s.split("_")[0])
+    )
     if a.which:
         ids = [i for i in ids if i.split("_")[0] in a.which]
 

@@ -10,6 +10,7 @@ Two runs per scenario, each in a forked child:
                  nodes of each call; gives the ordered list of backward calls, the node that
                  failed, which earlier call freed it, which Python variables carried it over.
 """
+
 import ast, gc, io, json, linecache, os, pickle, re, sys, time, traceback, types, warnings, contextlib
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -67,8 +68,7 @@ class Runner:
             last = None
             if tree.body and isinstance(tree.body[-1], ast.Expr):
                 last = ast.Expression(tree.body.pop().value)
-            self.codes[i] = (compile(tree, fn, "exec"),
-                             compile(last, fn, "eval") if last is not None else None)
+            self.codes[i] = (compile(tree, fn, "exec"), compile(last, fn, "eval") if last is not None else None)
 
     def run(self):
         for step, i in enumerate(run_order(self.header, len(self.cells)), 1):
@@ -90,26 +90,35 @@ class Runner:
         frames = [(cell_of(f.filename), f.lineno) for f in traceback.extract_tb(e.__traceback__)]
         frames = [f for f in frames if f[0] is not None]
         outer, inner = frames[0], frames[-1]
-        return {"step": step, "cell": outer[0], "line": outer[1],
-                "file_line": self.cells[outer[0] - 1][0] + outer[1] - 1,
-                "inner_cell": inner[0], "inner_line": inner[1],
-                "type": type(e).__name__, "message60": str(e)[:60]}
+        return {
+            "step": step,
+            "cell": outer[0],
+            "line": outer[1],
+            "file_line": self.cells[outer[0] - 1][0] + outer[1] - 1,
+            "inner_cell": inner[0],
+            "inner_line": inner[1],
+            "type": type(e).__name__,
+            "message60": str(e)[:60],
+        }
 
 
 # ----------------------------------------------------------------------------- instrument
 class Tracker:
     """Ground truth by pre/post hooks on graph nodes. Holds node wrappers (fine in a harness)."""
+
     MAX = 20000
 
     def __init__(self, runner):
         import torch
+
         self.torch, self.r = torch, runner
         self.calls, self.keep = [], {}
-        self.freed = {}          # node id -> call index
-        self.executed = []       # per call: set(node id) when it freed (retain False)
-        self.snap = []           # per call: {path: (id(tensor), id(grad_fn))}
+        self.freed = {}  # node id -> call index
+        self.executed = []  # per call: set(node id) when it freed (retain False)
+        self.snap = []  # per call: {path: (id(tensor), id(grad_fn))}
         self.depth = 0
         import torch.autograd as ta
+
         self.orig = ta._engine_run_backward
         ta._engine_run_backward = ta.graph._engine_run_backward = self.wrapped
 
@@ -184,7 +193,12 @@ class Tracker:
                             visit(f"{path}.{kk}", xx, d + 1)
                     elif not k.startswith("__"):
                         visit(f"{path}.{k}", x, d + 1)
-            elif hasattr(v, "__dict__") and type(v).__module__ in ("__main__", "torch.distributions.bernoulli", "torch.distributions.normal", "torch.distributions.categorical"):
+            elif hasattr(v, "__dict__") and type(v).__module__ in (
+                "__main__",
+                "torch.distributions.bernoulli",
+                "torch.distributions.normal",
+                "torch.distributions.categorical",
+            ):
                 if id(v) in seen:
                     return
                 seen.add(id(v))
@@ -201,15 +215,17 @@ class Tracker:
         return out
 
     def wrapped(self, outputs, *args, **kw):
-        if self.depth:                      # re-entrant (checkpoint, custom backward): not a user call line
+        if self.depth:  # re-entrant (checkpoint, custom backward): not a user call line
             return self.orig(outputs, *args, **kw)
         inner, outer, frames = self.where()
         if inner is None:
             return self.orig(outputs, *args, **kw)
         fw = self.torch._C._functorch.is_functorch_wrapped_tensor
-        if any(type(o).__name__ in ("FakeTensor", "FunctionalTensor") or
-               (isinstance(o, self.torch.Tensor) and fw(o)) for o in outputs):
-            return self.orig(outputs, *args, **kw)   # torch.compile's own tracing, torch.func
+        if any(
+            type(o).__name__ in ("FakeTensor", "FunctionalTensor") or (isinstance(o, self.torch.Tensor) and fw(o))
+            for o in outputs
+        ):
+            return self.orig(outputs, *args, **kw)  # torch.compile's own tracing, torch.func
         GE = self.torch.autograd.graph.GradientEdge
         roots = [o.node if isinstance(o, GE) else o.grad_fn for o in outputs]
         names = []
@@ -229,11 +245,20 @@ class Tracker:
                 hs.append(n.register_prehook(lambda g, n=n: started.append(n)))
                 hs.append(n.register_hook(lambda a, b, n=n: finished.append(n)))
         idx = len(self.calls)
-        rec = {"n": idx, "cell": inner[0], "line": inner[1], "outer_cell": outer[0], "outer_line": outer[1],
-               "api": "autograd.grad" if self.is_grad() else "backward",
-               "retain_graph": retain, "create_graph": create,
-               "roots": [r.name() if r is not None else None for r in roots], "root_vars": names,
-               "graph_nodes": len(nodes) if full else f">{self.MAX}", "result": "ok"}
+        rec = {
+            "n": idx,
+            "cell": inner[0],
+            "line": inner[1],
+            "outer_cell": outer[0],
+            "outer_line": outer[1],
+            "api": "autograd.grad" if self.is_grad() else "backward",
+            "retain_graph": retain,
+            "create_graph": create,
+            "roots": [r.name() if r is not None else None for r in roots],
+            "root_vars": names,
+            "graph_nodes": len(nodes) if full else f">{self.MAX}",
+            "result": "ok",
+        }
         self.calls.append(rec)
         self.executed.append(set())
         self.snap.append({})
@@ -301,9 +326,12 @@ class Tracker:
             gone = sorted(cand)
         if not still and gone and all(":" in p for p in gone) and fresh:
             gone = fresh
-        return {"boundary_nodes": sorted({self.keep[b].name() for b in bound}),
-                "still_held": still, "held_when_freed": gone if not still else [],
-                "held_only_now": fresh}
+        return {
+            "boundary_nodes": sorted({self.keep[b].name() for b in bound}),
+            "still_held": still,
+            "held_when_freed": gone if not still else [],
+            "held_only_now": fresh,
+        }
 
 
 # ----------------------------------------------------------------------------- child runs
@@ -331,6 +359,7 @@ def preload():
     import torch
     import torch._dynamo, torch.utils.checkpoint, torch.func, torch.nn.utils.parametrize, torch.distributions
     import torch.nested._internal.nested_tensor
+
     p = torch.nn.Parameter(torch.zeros(2))
     for o in (torch.optim.Adam, torch.optim.SGD, torch.optim.Adagrad, torch.optim.LBFGS):
         o([p])
@@ -339,6 +368,7 @@ def preload():
 
 def run_plain(sid, path, checks=()):
     import torch
+
     torch.manual_seed(0)
     t = time.perf_counter()
     buf = io.StringIO()
@@ -348,14 +378,21 @@ def run_plain(sid, path, checks=()):
             r = Runner(sid, path).run()
         dt = time.perf_counter() - t
         res = {}
-        r.ns.setdefault("gc", gc); r.ns.setdefault("torch", torch); r.ns["graph_size"] = graph_size
+        r.ns.setdefault("gc", gc)
+        r.ns.setdefault("torch", torch)
+        r.ns["graph_size"] = graph_size
         for c in checks:
             try:
                 res[c] = bool(eval(c, r.ns))
             except Exception as e:
                 res[c] = f"{type(e).__name__}: {e}"
-    return {"errors": r.errors, "seconds": round(dt, 3), "checks": res, "stdout": buf.getvalue()[-600:],
-            "warnings": sorted({str(w.message)[:90] for w in ws})}
+    return {
+        "errors": r.errors,
+        "seconds": round(dt, 3),
+        "checks": res,
+        "stdout": buf.getvalue()[-600:],
+        "warnings": sorted({str(w.message)[:90] for w in ws}),
+    }
 
 
 def graph_size(t):
@@ -374,6 +411,7 @@ def graph_size(t):
 
 def run_instrumented(sid, path):
     import torch
+
     torch.manual_seed(0)
     with warnings.catch_warnings(record=True), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
@@ -386,6 +424,7 @@ def run_instrumented(sid, path):
 def run_inplace(sid, path, exprs):
     """line trace: after which cell line did tensor._version last change before the error?"""
     import torch
+
     torch.manual_seed(0)
     with warnings.catch_warnings(record=True), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
@@ -423,12 +462,23 @@ def run_inplace(sid, path, exprs):
     return {"changes": changes}
 
 
-CALL_KEYS = ["cell", "line", "api", "retain_graph", "create_graph", "roots", "root_vars", "result",
-             "failed_node", "freed_by"]
+CALL_KEYS = [
+    "cell",
+    "line",
+    "api",
+    "retain_graph",
+    "create_graph",
+    "roots",
+    "root_vars",
+    "result",
+    "failed_node",
+    "freed_by",
+]
 
 
 def main(argv):
     import torch
+
     torch.set_num_threads(1)
     preload()
     want = [a for a in argv if not a.startswith("-")]
@@ -458,8 +508,9 @@ def main(argv):
                 b = [{k: c.get(k) for k in CALL_KEYS if k in c} for c in truth["backward_calls"]]
                 if a != b:
                     notes.append("calls differ")
-                if [(e["cell"], e["line"], e["message60"]) for e in q["errors"]] != \
-                   [(e["cell"], e["line"], e["message60"]) for e in truth["errors"]]:
+                if [(e["cell"], e["line"], e["message60"]) for e in q["errors"]] != [
+                    (e["cell"], e["line"], e["message60"]) for e in truth["errors"]
+                ]:
                     notes.append("instrumented errors differ")
         if truth.get("inplace"):
             xs = truth["inplace"]["tensor"].split("|")
@@ -482,11 +533,20 @@ def main(argv):
         last = [c for c in truth["backward_calls"] if c["result"] == "raised"]
         node = last[-1].get("failed_node", "") if last else ""
         fb = last[-1].get("freed_by") if last else None
-        rows.append((sid, truth["kind"], f"{e['cell']}:{e['line']}" if e else "-",
-                     (e["message60"][:34] if e else "no error"), node,
-                     f"{fb['cell']}:{fb['line']}#{fb['n']}" if fb else "-",
-                     ",".join(truth["keeps_alive"]) or "-", fx, f"{p['seconds']:.2f}",
-                     "OK" if not notes else "MISMATCH"))
+        rows.append(
+            (
+                sid,
+                truth["kind"],
+                f"{e['cell']}:{e['line']}" if e else "-",
+                (e["message60"][:34] if e else "no error"),
+                node,
+                f"{fb['cell']}:{fb['line']}#{fb['n']}" if fb else "-",
+                ",".join(truth["keeps_alive"]) or "-",
+                fx,
+                f"{p['seconds']:.2f}",
+                "OK" if not notes else "MISMATCH",
+            )
+        )
         for n in notes:
             print("   !!", sid, n)
         bad += bool(notes)

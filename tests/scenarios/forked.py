@@ -1,0 +1,60 @@
+"""`graphwidget explain` for many programs: torch is imported once, each program runs in a fork of its own.
+
+Reads lines `path<TAB>order` and answers each with one line of JSON: [document or null, reason].
+"""
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import nbformat  # noqa: F401 (imported here so that no fork has to)
+import torch
+import verify
+
+import graphwidget.notebook.running  # noqa: F401
+from graphwidget import cli
+
+
+def in_child(arguments, out, err):
+    """Run the command with its output in files; the exit status."""
+    os.dup2(out.fileno(), 1)
+    os.dup2(err.fileno(), 2)
+    try:
+        return cli.main(arguments)
+    except BaseException:
+        traceback.print_exc()
+        return 99
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def answer(path, order):
+    arguments = ["explain", path, "--format", "json"] + (["--order", order] if order else [])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = os.fork()
+        if child == 0:
+            os._exit(in_child(arguments, out, err))
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        if status not in (0, 1):
+            return None, f"exit {status}: {err.read().decode(errors='replace')[-1500:]}"
+        return json.loads(out.read()), None
+
+
+def main():
+    torch.set_num_threads(1)  # a fork has only the thread that made it
+    verify.preload()
+    for line in sys.stdin:
+        path, order = line.rstrip("\n").split("\t")
+        print(json.dumps(answer(path, order)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
