@@ -22,7 +22,7 @@ import sys
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import FrameType
@@ -32,7 +32,7 @@ import torch
 
 from graphwidget.capture import inplace
 from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.deep import make_safe_to_drop
+from graphwidget.capture.counted import Line, Model, frames_between
 from graphwidget.capture.freed import Freed
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.outcome import (
@@ -52,6 +52,7 @@ from graphwidget.capture.outcome import (
 from graphwidget.capture.owners import Search
 from graphwidget.capture.provenance import NOWHERE, Provenance
 from graphwidget.capture.snapshot import take
+from graphwidget.capture.survey import MAX_HOLDINGS, holdings_by_number, root_node, survey
 from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
@@ -63,26 +64,14 @@ DETAILED = 16  # the same, while looking in full takes less than FULL_SHARE of t
 FULL_SHARE = 0.01
 SAMPLE = 64  # after that every so many, under the same condition
 WALKED = 16  # calls of one line whose graphs are walked at any price
-SHARE = 0.04  # of the time, for walking graphs before calls, after that
+SHARE = 0.02  # of the time, for walking graphs before calls, after that
 MAX_MODELS = 256
 LIKE = "not walked: as many nodes were made since the last call at this line as before call {n}"
-DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
-MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
 FREE_SEARCHES = 50  # calls of a cell before which names are looked up at any price
 SEARCH_SHARE = 0.02  # of the time, for looking up names after that
 
 
 _NONE: array[int] = array("q")
-
-
-@dataclass(slots=True)
-class _Model:
-    """A call that others are like. `distances`: of its nodes' numbers from the highest, ascending."""
-
-    n: int
-    fields: dict[str, Any]  # of its record, as they are in that of a call like it
-    distances: array[int]
-    assumes: tuple[str, ...]  # of a call like it that was not walked
 
 
 @dataclass(slots=True)
@@ -100,7 +89,7 @@ class _Pending:
     newest: int
     alone: bool = True
     shape: int = 0
-    model: _Model | None = None  # the call of the same shape, for one that is only counted
+    model: Model | None = None  # the call of the same shape, for one that is only counted
     highest: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))
     glance: tuple[int, Any, int] | None = None
@@ -110,6 +99,10 @@ class _Pending:
     held: dict[str, int] | None = None
     writes: list[Any] = field(default_factory=list)  # in-place writes into views: only hooks tell whether they ran
     inside: Any = field(default_factory=ti.nested)  # entered while the engine runs
+
+
+# n, line, place key, counter before the call, number of its root, what is entered while the engine runs
+_Quick = tuple[int, Line, tuple[int, int, int], int, int, Any]
 
 
 class CallLog:
@@ -127,6 +120,9 @@ class CallLog:
         Called with a call that raised and its exception, after `finished`.
     problem
         Called with an exception of our own; the user's call goes on.
+    counted
+        Called with n, place key, counter before it, thread and model of a call that was not even walked, instead
+        of `finished`. None: all are told of by `finished`.
     """
 
     def __init__(
@@ -140,22 +136,24 @@ class CallLog:
         failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
         problem: Callable[[BaseException], None] = lambda error: None,
         lock: Any = None,
+        counted: Callable[[int, tuple[int, int, int], int, int, Model], None] | None = None,
     ) -> None:
         self.identity, self.provenance = identity, provenance
         self.forecaster, self.search = forecaster, search
-        self.finished, self.failed, self.problem = finished, failed, problem
+        self.finished, self.failed, self.problem, self.counted = finished, failed, problem, counted
         self.lock = lock or threading.RLock()
         self.freed = Freed()
         self.count = 0
-        self.running: dict[int, _Pending] = {}
-        self.recent: dict[int, BackwardCall] = {}  # the calls that the tracker still remembers
+        self.running: dict[int, object] = {}
+        self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
         self.previous: Snapshot | None = None
         self.watched_from = 0
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._seen: dict[tuple[int, int] | None, int] = {}
-        self._models: OrderedDict[tuple[int, int], _Model] = OrderedDict()
-        self._lines: dict[object, tuple[object, _Model]] = {}  # line -> what its last counted call looked like
+        self._models: OrderedDict[tuple[int, int], Model] = OrderedDict()
+        self._lines: dict[object, tuple[object, Model]] = {}  # line -> what its last counted call looked like
         self._newest: dict[object, int] = {}  # line -> counter at its last call
+        self._alike: dict[int, Line] = {}  # innermost line -> what its calls have in common, once they only count
         self._spent = self._full = 0.0  # seconds of this cell, all together and for looking in full
         self._searches = 0
         self._search_time = 0.0
@@ -178,6 +176,7 @@ class CallLog:
         self._seen.clear()
         self._lines.clear()
         self._newest.clear()
+        self._alike.clear()
 
     def forget_missing(self, alive: set[int]) -> None:
         """Drop what is remembered of nodes that have died."""
@@ -190,7 +189,16 @@ class CallLog:
             __tracebackhide__ = True  # the user's traceback is about the user's code
             if torch.compiler.is_compiling():
                 return original(outputs, *args, **kwargs)
-            # Lines are traced here, which makes every function called dear on Python 3.10 and 3.11: two are.
+            # Lines are traced here, which makes every function called dear on Python 3.10 and 3.11: few are.
+            quick = self._quick(outputs, args, kwargs) if self._alike else None
+            if quick is not None:
+                try:
+                    result = original(outputs, *args, **kwargs)
+                except BaseException as error:
+                    self._quietly(self._not_so_quick, quick, outputs, args, kwargs, error)
+                    raise
+                self._tally(quick)
+                return result
             pending = self._quietly(self._before, outputs, args, kwargs)
             if pending is None:
                 return original(outputs, *args, **kwargs)
@@ -207,6 +215,85 @@ class CallLog:
             return result
 
         return run_backward
+
+    def _quick(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Quick | None:
+        """Recognise a call that is like those before it at its line; None: look more closely."""
+        lines = self.provenance.lines
+        state = lines.state()
+        top = state.top
+        line = self._alike.get(top.base + top.line) if top is not None else None
+        if line is None or top is None or line.thread != state.thread:
+            return None
+        paused, began = lines.pause(), perf_counter()
+        try:
+            if paused is None and lines.lost:
+                return None
+            seen, last = self._seen[line.key], self._newest[line.key]
+            if not (seen + 1) % SAMPLE or self._spent <= SHARE * (began - self._since):
+                return None
+            if not line.fits(top, sys._getframe(line.depth), outputs, args, kwargs):
+                return None
+            now = ti.next_number()
+            highest = line.root_of(outputs[0], now, last)
+            if highest < 0 or ti.in_backward() or ti.is_fake(outputs):
+                return None
+            with self.lock:
+                if now != state.last:
+                    state.close(now)
+                self._seen[line.key], self._newest[line.key] = seen + 1, now
+                n = self.count
+                self.count += 1
+                self.running[n] = line
+            inside = ti.nested()
+            inside.__enter__()
+            return n, line, (line.inner, line.outer, top.iteration()), now, highest, inside
+        except Exception:  # fewer frames, a view whose history cannot be read: looking closely will tell
+            return None
+        finally:
+            self._spent += perf_counter() - began
+            lines.unpause(paused)
+
+    def _tally(self, quick: _Quick) -> None:
+        """Note a call that was recognised: everything in it was new, so it ran over everything."""
+        lines = self.provenance.lines
+        paused, began = lines.pause(), perf_counter()
+        try:
+            n, line, spot, newest, highest, inside = quick
+            inside.__exit__(None, None, None)
+            with self.lock:
+                self.running.pop(n, None)
+                if not line.keep:
+                    self.freed.add_whole(n, highest, line.model.distances)
+                self.freed.above(ti.next_number() - 1)
+                self.counted(n, spot, newest, line.thread, line.model)  # type: ignore[misc]
+        except Exception as error:
+            self.problem(error)
+        finally:
+            self._spent += perf_counter() - began
+            lines.unpause(paused)
+
+    def _not_so_quick(
+        self, quick: _Quick, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException
+    ) -> None:
+        """A call that was recognised, and raised after all."""
+        n, _, spot, newest, highest, inside = quick
+        pending = self._describe(n, args, kwargs, spot)
+        pending.newest, pending.highest, pending.inside, pending.alone = newest, highest, inside, len(self.running) == 1
+        self._after(pending, outputs, args, error)
+
+    def _alike_from_now_on(
+        self, pending: _Pending, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
+    ) -> None:
+        """The next call of this line may be recognised by what this one looks like."""
+        depth = frames_between(sys._getframe(3), frame)
+        if self.counted is None or depth is None or not Line.possible(outputs, args, kwargs):
+            return
+        assert pending.spot is not None and pending.glance is not None and pending.model is not None
+        moved, (root, _), behind = pending.glance
+        thread = threading.get_ident()
+        # The wrapper is one frame above its own steps.
+        line = Line(pending.spot, thread, depth + 1, args, kwargs, root, moved, behind, pending.model)
+        self._alike[line.inner] = line
 
     def _quietly(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Run one of our own steps untraced, under the lock. Its exceptions are noted; the call goes on without it."""
@@ -234,11 +321,15 @@ class CallLog:
             return None
         frames = self.cell_frames(sys._getframe(3))
         spot = self.provenance.lines.where(frames[0]) if frames else None
-        pending = self._describe(args, kwargs, spot)
+        n = self.count
+        self.count += 1
+        pending = self._describe(n, args, kwargs, spot)
         pending.alone = not self.running
         self.running[pending.n] = pending
         try:
             self._look(pending, outputs, args, frames)
+            if not pending.walked and frames:
+                self._alike_from_now_on(pending, outputs, args, kwargs, frames[0])
         except Exception as error:
             self.problem(error)
         pending.inside.__enter__()
@@ -255,14 +346,14 @@ class CallLog:
             frame = frame.f_back
         return found
 
-    def _describe(self, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None) -> _Pending:
+    def _describe(
+        self, n: int, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None
+    ) -> _Pending:
         """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
 
         def argument(position: int, name: str, default: Any) -> Any:
             return args[position] if len(args) > position else kwargs.get(name, default)
 
-        n = self.count
-        self.count += 1
         accumulate = bool(argument(5, "accumulate_grad", False))
         return _Pending(
             n,
@@ -329,7 +420,7 @@ class CallLog:
 
     def _glance(self, pending: _Pending, key: object, outputs: Any) -> None:
         """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
-        root = _root_node(outputs[0]) if len(outputs) == 1 else None
+        root = root_node(outputs[0]) if len(outputs) == 1 else None
         if root is not None:
             pending.highest = ti.node_readers(type(root))[1](root)
             last = self._newest.get(key, -1)
@@ -387,7 +478,7 @@ class CallLog:
         if error is not None:
             self.failed(call, error)
 
-    def _counted(self, pending: _Pending, model: _Model) -> BackwardCall:
+    def _counted(self, pending: _Pending, model: Model) -> BackwardCall:
         """A call like an earlier one: everything in it was new, so it ran over everything."""
         if not pending.keep:
             self.freed.add_whole(pending.n, pending.highest, model.distances)
@@ -428,7 +519,7 @@ class CallLog:
     def _remember_model(self, key: tuple[int, int], call: BackwardCall, distances: array[int]) -> None:
         """Calls of this shape need not be looked at from now on. Uids and the graph are this call's own."""
         fields = {**vars(call), "executed": _NONE, "reached_uids": (), "graph": None, "same_as": call.n}
-        self._models[key] = _Model(call.n, fields, distances, (*call.assumes, LIKE.format(n=call.n)))
+        self._models[key] = Model(call.n, fields, distances, (*call.assumes, LIKE.format(n=call.n)))
         self._models.move_to_end(key)
         if len(self._models) > MAX_MODELS:
             self._models.popitem(last=False)
@@ -493,11 +584,11 @@ class CallLog:
     def _with_carriers(self, call: BackwardCall, graph: Snapshot) -> BackwardCall:
         """Paths that held the tensors at the border of what an earlier call freed, then and now."""
         old = {uid for uid, n in self.freed.items() if n == call.freed_by}
-        earlier = self.recent.get(call.freed_by) if call.freed_by is not None else None
+        earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
         if earlier is not None:
             old.update(earlier.executed)
             if not earlier.executed:
-                self.recent[earlier.n] = replace(earlier, executed=array("q", sorted(old)))
+                self.recent()[earlier.n] = replace(earlier, executed=array("q", sorted(old)))
         border = boundary(graph, old)
         numbers = {graph.seq[i] for i in border}
         search = self._search(self.cell_frames(sys._getframe(4)), force=True)
@@ -507,60 +598,3 @@ class CallLog:
         inside = {graph.seq[i] for i in range(len(graph))} - {graph.seq[r.node] for r in call.roots if r.node >= 0}
         paths = carriers(numbers, inside - {-1}, now if then is None else then, now)
         return replace(call, carriers=paths, boundary=tuple(graph.uid[i] for i in border))
-
-
-def survey(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
-    """The nodes below the roots and their sequence numbers, and nothing else: half a microsecond a node."""
-    nodes: list[Any] = []
-    found: set[Any] = set()
-    for output in outputs:
-        node = _root_node(output)
-        if node is not None and node not in found:
-            found.add(node)
-            nodes.append(node)
-    next_of = {}
-    number_of = {}
-    numbers: list[int] = []
-    for node in nodes:  # grows while it is read
-        cls = type(node)
-        if cls not in next_of:
-            next_of[cls], number_of[cls] = ti.node_readers(cls)[:2]
-        numbers.append(number_of[cls](node))
-        for after, _ in next_of[cls](node):
-            if after is not None and after not in found:
-                found.add(after)
-                nodes.append(after)
-    if len(nodes) > DEEP:
-        _make_safe(nodes, numbers, next_of)
-    return nodes, numbers
-
-
-def _make_safe(nodes: list[Any], numbers: list[int], next_of: dict[type, Any]) -> None:
-    """A graph that was walked in Python dies differently: see `deep`."""
-    index = {node: i for i, node in enumerate(nodes)}
-    start, to = array("i", [0]), array("i")
-    for node in nodes:
-        to.extend(index[after] for after, _ in next_of[type(node)](node) if after is not None)
-        start.append(len(to))
-    make_safe_to_drop(nodes, numbers, start, to)
-
-
-def _root_node(output: Any) -> Any:
-    if ti.is_tensor(output):
-        return ti.history(output, asked=True)[0]
-    edge = ti.as_edge(output)
-    return None if edge is None else edge[0]
-
-
-def holdings_by_number(search: Search) -> dict[str, int]:
-    """Path -> sequence number of the node that made the tensor, without leaves and views in doubt."""
-    found: dict[str, int] = {}
-    for holding in search.holdings:
-        if len(found) >= MAX_HOLDINGS // 10:
-            break
-        if holding.is_leaf or ti.maybe_stale_view(holding.tensor):
-            continue
-        node = ti.grad_fn(holding.tensor)
-        if node is not None:
-            found[holding.path] = node._sequence_nr()
-    return found

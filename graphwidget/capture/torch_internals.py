@@ -571,18 +571,21 @@ def engine_wrapper_installed() -> bool:
     return bool(_installed)
 
 
-@contextmanager
-def nested() -> Iterator[bool]:
-    """Mark a backward call in progress on this thread; yields whether it runs inside another one.
+class nested:
+    """Marks a backward call in progress on this thread; entering tells whether it runs inside another one.
 
     A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own.
     """
-    depth = getattr(_local, "depth", 0)
-    _local.depth = depth + 1
-    try:
-        yield depth > 0
-    finally:
-        _local.depth = depth
+
+    __slots__ = ("_depth",)
+
+    def __enter__(self) -> bool:
+        self._depth = getattr(_local, "depth", 0)
+        _local.depth = self._depth + 1
+        return self._depth > 0
+
+    def __exit__(self, *_: object) -> None:
+        _local.depth = self._depth
 
 
 def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
@@ -623,10 +626,12 @@ def is_fake(tensors: Sequence[Any]) -> bool:
     for tensor in tensors:
         if not is_tensor(tensor):  # a GradientEdge
             continue
-        if any(cls.__module__.startswith("torch._subclasses.") for cls in type(tensor).__mro__):
+        kind = type(tensor)
+        if kind is not torch.Tensor and any(c.__module__.startswith("torch._subclasses.") for c in kind.__mro__):
             return True
-        if any(test(tensor) for test in _wrapper_tests()):
-            return True
+        for test in _wrapper_tests():
+            if test(tensor):
+                return True
     return False
 
 

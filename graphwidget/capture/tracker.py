@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from types import FrameType
 from typing import Any
 
@@ -23,6 +24,7 @@ import torch
 from graphwidget.capture import owners
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
+from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
@@ -48,6 +50,7 @@ HISTORY_BYTES = 32 * 2**20
 MAX_RUNS = 5_000  # cell runs of which the source is kept
 SEARCH_SECONDS = 0.02
 UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
+TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 _NOTEBOOK_KINDS = ("out", "traceback")
@@ -107,6 +110,7 @@ class Tracker:
             failed=self._add_note,
             problem=self.problem,
             lock=self.lock,
+            counted=self._call_counted,
         )
         self._writes = Writes(
             self.provenance.book,
@@ -118,9 +122,10 @@ class Tracker:
         self.provenance.book.watched = self._writes.lines_of
         self.provenance.lines.watch = self._writes.line
         self._writes.pause, self._writes.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
-        self.history = History(history_bytes)
-        self.log.recent = self.history.calls
+        self.history = History(history_bytes, self.provenance.place)
+        self.log.recent = lambda: self.history.calls
         self._subscribers: list[Callable[[Event], None]] = []
+        self._told_at = 0.0  # when they last heard of a counted call
         self._open: list[int] = []  # runs of the cells that are running, innermost last
         self._run = 0
         self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
@@ -301,6 +306,16 @@ class Tracker:
             self.provenance.make_room(self._live_numbers)
         self._forget_the_dead()
         self._tell(event)
+
+    def _call_counted(self, n: int, spot: tuple[int, int, int], newest: int, thread: int, model: Model) -> None:
+        """A call of a tight loop. Listeners hear of some of them only."""
+        self._cached = self._findings = None
+        self.history.count_call(n, spot, newest, thread, model)
+        if not n % 64 and self.provenance.full:
+            self.provenance.make_room(self._live_numbers)
+        if self._subscribers and perf_counter() - self._told_at > TELL_SECONDS:
+            self._tell(self.history.events[-1])
+            self._told_at = perf_counter()
 
     def _forget_the_dead(self) -> None:
         """Bound what is remembered by uid: nodes that live and those of remembered graphs stay."""

@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from operator import ne
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwidget.capture import reading
 from graphwidget.capture import torch_internals as internals
@@ -39,6 +39,7 @@ MAX_WRITES = 512  # writes remembered
 HARMLESS = 8  # times that a line which only calls something is compared before it is left out
 HARMLESS_WRITER = 32  # the same for a line that looks like writing
 MAX_CELLS = 1000  # cells whose statements are kept
+MAX_OPTIMIZERS = 100  # whose usual steps are remembered
 MAX_NAMES = 8  # tensors looked up by name for one line
 
 
@@ -157,6 +158,15 @@ class _Armed:
         self.frame, self.line, self.scope, self.statement, self.named = frame, line, scope, statement, named
 
 
+class _Usual(NamedTuple):
+    """What a step of an optimizer does, time after time: the ids and positions of its parameters, and its write."""
+
+    refs: list[weakref.ref[Any]]
+    ids: list[int]
+    positions: list[int]
+    write: Write
+
+
 class Writes:
     """The log of in-place writes.
 
@@ -196,7 +206,7 @@ class Writes:
         self._index: dict[int, int] = {}  # id of a watched tensor -> position
         self._handles: list[Any] = []
         self._last_step: tuple[list[int], Write | None] | None = None  # ids of what it modified, and its write
-        self._usual: tuple[list[weakref.ref[Any]], list[int], list[int]] | None = None  # see `_as_usual`
+        self._usual: dict[int, _Usual] = {}  # id of an optimizer -> see `_as_usual`
 
     # ---------------------------------------------------------------- what is asked
 
@@ -405,7 +415,7 @@ class Writes:
         try:
             groups = reading.own_attributes(optimizer).get("param_groups", ())
             parameters = [parameter for group in groups for parameter in group["params"]]
-            if self._as_usual(parameters):
+            if self._as_usual(optimizer, parameters):
                 return
             changed, positions = [], []
             for parameter in parameters:
@@ -419,10 +429,9 @@ class Writes:
                 elif internals.grad(parameter) is not None:
                     changed.append(("", parameter))
             if changed:
-                if len(positions) == len(parameters):
-                    self._usual = (self._refs, list(map(id, parameters)), positions)
                 place = self.where()
                 if self._same_step(place, changed):
+                    self._remember_usual(optimizer, parameters, positions)
                     return
                 by = place.source if place is not None and ".step(" in place.source else ""
                 self._add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
@@ -433,24 +442,33 @@ class Writes:
         finally:
             self.unpause(paused)
 
-    def _as_usual(self, parameters: list[Any]) -> bool:
+    def _remember_usual(self, optimizer: Any, parameters: list[Any], positions: list[int]) -> None:
+        """The last write is what a step of this optimizer usually does, if all its parameters are watched."""
+        if len(positions) == len(parameters):
+            if len(self._usual) >= MAX_OPTIMIZERS:
+                self._usual.clear()
+            self._usual[id(optimizer)] = _Usual(self._refs, list(map(id, parameters)), positions, self._log[-1])
+
+    def _as_usual(self, optimizer: Any, parameters: list[Any]) -> bool:
         """Note a step that modified all its parameters, all of them watched, as the one before it did."""
-        last = self._last_step
-        if self._usual is None or last is None or last[1] is None or self._usual[0] is not self._refs:
-            return False
-        _, known, positions = self._usual
-        if last[0] != known or list(map(id, parameters)) != known:
+        usual = self._usual.get(id(optimizer))
+        if usual is None or usual.refs is not self._refs or list(map(id, parameters)) != usual.ids:
             return False
         versions, now = self._versions, list(map(internals.version, parameters))
-        if not all(map(ne, now, map(versions.__getitem__, positions))):
+        if not all(map(ne, now, map(versions.__getitem__, usual.positions))):
             return False
-        ends = {0, len(parameters) - 1}
-        if any(self._refs[positions[at]]() is not parameters[at] for at in ends):
+        for at in (0, -1):
+            if usual.refs[usual.positions[at]]() is not parameters[at]:
+                return False
+            found = internals.storage_of(parameters[at])
+            if found is None or found[0] not in usual.write.storages:
+                return False
+        place, like = self.where(), usual.write
+        if place is None or place.line != like.place.line or place.cell != like.place.cell:
             return False
-        if not self._same_step(self.where(), [("", parameter) for parameter in parameters]):
-            self._last_step = last
-            return False
-        for at, version in zip(positions, now, strict=True):
+        self._log.append(Write(place, like.by, like.paths, like.storages, self.calls(), True))
+        self._last_step = (usual.ids, self._log[-1])
+        for at, version in zip(usual.positions, now, strict=True):
             versions[at] = version
         return True
 

@@ -1,0 +1,117 @@
+"""Calls of a tight loop that are recognised at a glance, and only counted."""
+
+import pytest
+import torch
+
+from graphwidget.analysis.engine import forecast
+from graphwidget.capture import calls
+from graphwidget.capture.tracker import Tracker
+
+LOOP = """
+w = torch.ones(3, requires_grad=True)
+kept = []
+def step(i):
+    h = (w * w).exp()
+    loss = h.sum()
+    kept.append(h)
+    (
+        loss
+        .backward()
+    )
+for i in range(100):
+    step(i)
+"""
+
+
+class Notebook:
+    """Runs cells as a notebook does."""
+
+    def __init__(self) -> None:
+        self.namespace: dict[str, object] = {"torch": torch}
+        self.tracker = Tracker(lambda: self.namespace, forecaster=forecast)
+        self.recognised = 0
+        self.number = 0
+        recognise = self.tracker.log.counted
+
+        def count(*arguments: object) -> None:
+            self.recognised += 1
+            recognise(*arguments)  # type: ignore[misc]
+
+        self.tracker.log.counted = count
+        self.tracker.start()
+
+    def run(self, source: str) -> BaseException | None:
+        self.number += 1
+        name = f"<cell {self.number}>"
+        self.tracker.begin_cell(self.number, source, filename=name)
+        error = None
+        try:
+            exec(compile(source, name, "exec"), self.namespace)
+        except BaseException as raised:
+            error = raised
+        self.tracker.end_cell(error)
+        return error
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    monkeypatch.setattr(calls, "SHARE", -1.0)  # as if looking had taken too long already
+    made = Notebook()
+    yield made
+    made.tracker.stop()
+    assert list(made.tracker.problems) == []
+
+
+def test_calls_of_a_loop_are_recognised_and_keep_their_places_and_order(notebook):
+    assert notebook.run(LOOP) is None
+    assert notebook.recognised > 50
+    found = notebook.tracker.calls
+    assert [call.n for call in found] == list(range(100))
+    assert [call.place.iteration for call in found] == list(range(100))
+    assert {(call.place.line, call.place.outer_line, call.executed_count) for call in found} == {(10, 13, 4)}
+    assert all(a.newest_seq < b.newest_seq for a, b in zip(found, found[1:], strict=False))
+    events = notebook.tracker.events
+    assert [event.call for event in events] == [*range(100), None]
+    assert [event.id for event in events] == list(range(101))
+    assert "not walked" in found[60].assumes[-1]
+
+
+def test_what_a_recognised_call_freed_is_known_when_it_is_met_again(notebook):
+    notebook.run(LOOP)
+    assert notebook.run("kept[70].sum().backward()") is not None
+    call = notebook.tracker.calls[-1]
+    assert (call.failed_node, call.freed_by) == ("ExpBackward0", 70)
+
+
+def test_a_recognised_call_that_raises_after_all_is_recorded_as_such(notebook):
+    hook = "w.register_hook(lambda g: 1 / (len(kept) - 80) and None)\n"
+    source = LOOP.replace("for i in", hook + "for i in")
+    assert isinstance(notebook.run(source), ZeroDivisionError)
+    assert notebook.recognised > 30
+    found = notebook.tracker.calls
+    assert [call.result for call in found] == ["ok"] * 79 + ["raised"]
+    assert (found[-1].error_type, found[-1].place.iteration, found[-1].n) == ("ZeroDivisionError", 79, 79)
+    assert notebook.tracker.log.running == {}
+
+
+def test_another_kind_of_call_at_the_same_line_is_looked_at(notebook):
+    source = LOOP.replace("    loss = h.sum()", "    loss = h.sum() if i != 60 else kept[0].sum()")
+    assert isinstance(notebook.run(source), RuntimeError)
+    call = notebook.tracker.calls[-1]
+    assert (call.n, call.result, call.freed_by, call.place.iteration) == (60, "raised", 0, 60)
+
+
+def test_a_recursive_call_from_another_frame_has_its_own_outer_line(notebook):
+    assert notebook.run(LOOP + "def other():\n    step(0)\nother()\n") is None
+    assert notebook.tracker.calls[-1].place.outer_line == 16
+
+
+def test_listeners_hear_of_recognised_calls_now_and_then(notebook):
+    heard = []
+    notebook.tracker.subscribe(heard.append)
+    notebook.run("import time\n" + LOOP.replace("    step(i)", "    step(i)\n    time.sleep(0.004)"))
+    told = [event for event in heard if event.kind == "call"]
+    assert len(told) < 60
+    assert told[-1].call > 60
+    assert heard[-1].kind == "cell"
+    assert len(notebook.tracker.events) == 101
