@@ -402,8 +402,9 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
         kind = Kind.ERROR
     else:
         kind = Kind.FUNCTION
-    # For in-place writes and Error nodes torch's own name is longer than the type's.
-    shared = None if kind != Kind.FUNCTION or name in ("CppFunction", "Node") else name
+    # Functions made from formulas (MulBackward0) are called as their type is; the engine's own (CopySlices,
+    # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
+    shared = name if name.rstrip("0123456789").endswith("Backward") else None
     return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
 
 
