@@ -115,3 +115,26 @@ def test_listeners_hear_of_recognised_calls_now_and_then(notebook):
     assert told[-1].call > 60
     assert heard[-1].kind == "cell"
     assert len(notebook.tracker.events) == 101
+
+
+def test_two_optimizers_in_turns_keep_their_own_lines_and_iterations(notebook):
+    notebook.run(
+        "from torch import nn\n"
+        "a, b = nn.Linear(3, 3), nn.Linear(3, 3)\n"
+        "first, second = torch.optim.SGD(a.parameters(), lr=0.1), torch.optim.SGD(b.parameters(), lr=0.1)\n"
+        "x = torch.ones(2, 3)\n"
+        "for i in range(40):\n"
+        "    a(x).sum().backward()\n"
+        "    first.step()\n"
+        "    b(x).sum().backward()\n"
+        "    second.step()\n"
+    )
+    found = [(w.place.line, w.place.iteration, w.after_calls, w.by, w.paths) for w in notebook.tracker.writes]
+    assert found == [
+        step
+        for i in range(40)
+        for step in (
+            (7, i, 2 * i + 1, "first.step()", ("a.weight", "a.bias")),
+            (9, i, 2 * i + 2, "second.step()", ("b.weight", "b.bias")),
+        )
+    ]

@@ -24,7 +24,19 @@ for step in range(5):
     opt.zero_grad()
 grad, = torch.autograd.grad((x * x).sum(), x)
 """
-LOG_STEPS = ["_describe", "_look", "_glance", "_take", "_search", "_settle", "_recorded", "_counted", "cell_frames", "finished", "failed"]
+LOG_STEPS = [
+    "_describe",
+    "_look",
+    "_glance",
+    "_take",
+    "_search",
+    "_settle",
+    "_recorded",
+    "_counted",
+    "cell_frames",
+    "finished",
+    "failed",
+]
 
 
 def broken(*args, **kwargs):
@@ -86,7 +98,11 @@ def test_a_helper_that_raises_reaches_nobody(name, tracker, namespace, monkeypat
 def test_nothing_outlives_a_call_that_raises(fault, tracker, namespace) -> None:
     if fault is not None:
         tracker.log._recorded = broken
-    run(tracker, namespace, "base = torch.ones(3, requires_grad=True) * 1.0\nbase[0] = 2.0\nloss = base.exp().sum()\nloss.backward()")
+    run(
+        tracker,
+        namespace,
+        "base = torch.ones(3, requires_grad=True) * 1.0\nbase[0] = 2.0\nloss = base.exp().sum()\nloss.backward()",
+    )
     assert isinstance(run(tracker, namespace, "loss.backward()"), RuntimeError)
     assert tracker.log.running == {}
     assert not calls.ti.in_backward()

@@ -90,4 +90,6 @@ def test_a_tracer_that_is_there_sees_what_it_would_have_seen_and_stays(shell: An
     assert [event for event, _ in seen] == ["call", "line", "line", "return"]
     assert last_call(shell) == (3, 2, "ok")
     tracker = ext.tracker_of(shell)
-    assert {(n.place.cell, n.place.line) for n in tracker.snapshot().nodes if n.place and n.name == "ExpBackward0"} == {(2, 3)}
+    assert {(n.place.cell, n.place.line) for n in tracker.snapshot().nodes if n.place and n.name == "ExpBackward0"} == {
+        (2, 3)
+    }
