@@ -117,6 +117,7 @@ class Tracker:
             calls=lambda: self.log.count,
             where=lambda: self.provenance.where(sys._getframe(2)),
             iteration=self._iteration,
+            spot=lambda: self.provenance.lines.where(sys._getframe(2)),
             problem=self.problem,
         )
         self.provenance.book.watched = self._writes.lines_of

@@ -165,6 +165,15 @@ class _Usual(NamedTuple):
     ids: list[int]
     positions: list[int]
     write: Write
+    spot: tuple[int, int, int]
+
+
+class _Step(NamedTuple):
+    """A usual step: like `write`, at another place (its key), after so many calls. A `Write` is made when asked for."""
+
+    spot: tuple[int, int, int]
+    write: Write
+    after_calls: int
 
 
 class Writes:
@@ -180,6 +189,8 @@ class Writes:
         The place of the running code, for steps of optimizers.
     iteration
         The pass of the loop around the running line, -1: none.
+    spot
+        The key of the running code's place, which `book` reads. None: the steps of optimizers are all looked at.
     """
 
     def __init__(
@@ -189,12 +200,14 @@ class Writes:
         where: Callable[[], Place | None] = lambda: None,
         iteration: Callable[[], int] = lambda: -1,
         problem: Callable[[BaseException], None] = lambda error: None,
+        spot: Callable[[], tuple[int, int, int] | None] = lambda: None,
     ) -> None:
+        self.spot = spot
         self.book, self.calls, self.where, self.iteration, self.problem = book, calls, where, iteration, problem
         # Where lines are traced by `sys.settrace`: rest while our own code runs. Replaced by who traces.
         self.pause: Callable[[], Any] = lambda: None
         self.unpause: Callable[[Any], None] = lambda paused: None
-        self._log: deque[Write] = deque(maxlen=MAX_WRITES)
+        self._entries: deque[Write | _Step] = deque(maxlen=MAX_WRITES)
         self._statements: dict[int, dict[int, Statement]] = {}
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
         # Lines that are not compared, and whether one of them may have run since the last comparison.
@@ -209,6 +222,20 @@ class Writes:
         self._usual: dict[int, _Usual] = {}  # id of an optimizer -> see `_as_usual`
 
     # ---------------------------------------------------------------- what is asked
+
+    @property
+    def _log(self) -> deque[Write]:
+        """The writes, the oldest first."""
+        entries = self._entries
+        for at in range(len(entries) - 1, -1, -1):
+            step = entries[at]
+            if type(step) is not _Step:
+                break
+            like = step.write
+            entries[at] = Write(
+                self.book.place(*step.spot), like.by, like.paths, like.storages, step.after_calls, like.optimizer
+            )
+        return entries  # type: ignore[return-value]
 
     def all(self) -> tuple[Write, ...]:
         """The writes that are remembered, oldest first."""
@@ -437,6 +464,7 @@ class Writes:
                 self._add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
                 if place is not None and self._log and self._log[-1].place is place:
                     self._last_step = ([id(tensor) for _, tensor in changed], self._log[-1])
+                    self._remember_usual(optimizer, parameters, positions)
         except Exception as error:
             self.problem(error)
         finally:
@@ -447,7 +475,10 @@ class Writes:
         if len(positions) == len(parameters):
             if len(self._usual) >= MAX_OPTIMIZERS:
                 self._usual.clear()
-            self._usual[id(optimizer)] = _Usual(self._refs, list(map(id, parameters)), positions, self._log[-1])
+            spot = self.spot()
+            if spot is not None:
+                ids = list(map(id, parameters))
+                self._usual[id(optimizer)] = _Usual(self._refs, ids, positions, self._log[-1], spot)
 
     def _as_usual(self, optimizer: Any, parameters: list[Any]) -> bool:
         """Note a step that modified all its parameters, all of them watched, as the one before it did."""
@@ -463,11 +494,11 @@ class Writes:
             found = internals.storage_of(parameters[at])
             if found is None or found[0] not in usual.write.storages:
                 return False
-        place, like = self.where(), usual.write
-        if place is None or place.line != like.place.line or place.cell != like.place.cell:
+        spot = self.spot()
+        if spot is None or spot[:2] != usual.spot[:2]:
             return False
-        self._log.append(Write(place, like.by, like.paths, like.storages, self.calls(), True))
-        self._last_step = (usual.ids, self._log[-1])
+        self._entries.append(_Step(spot, usual.write, self.calls()))
+        self._last_step = (usual.ids, usual.write)
         for at, version in zip(usual.positions, now, strict=True):
             versions[at] = version
         return True
