@@ -26,6 +26,15 @@ def truths():
 TRUTHS = dict(truths())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def torch_is_here():
+    """Import torch once: every program runs in a fork of this process."""
+    import torch
+
+    torch.set_num_threads(1)  # a fork has only the thread that made it
+    verify.preload()
+
+
 def plain(sid, cells, order):
     """Run cells in plain torch: the errors' messages, and the nodes that stay alive at the end."""
     path = Path("/tmp") / f"graphwidget-{sid}.py"
