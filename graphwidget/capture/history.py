@@ -30,8 +30,9 @@ class History:
     Parameters
     ----------
     limit
-        Bytes. Beyond it the snapshots of old events are dropped, then the graphs of old calls, then calls that
-        were like an earlier one, then the oldest calls and events. What the newest call refers to stays.
+        Bytes. Beyond it the snapshots of old events are dropped, then the graphs of old calls. Records without
+        graphs may take a quarter of it; beyond that calls go that were like an earlier one, then the oldest calls
+        and events. What the newest call refers to stays.
     place
         What the key of a counted call's place says.
     """
@@ -124,6 +125,8 @@ class History:
                 return
             if n not in wanted:
                 self._drop_graph(n)
+        # A graph that cannot be dropped may be larger than the bound by itself: that is no reason to forget calls.
+        target = max(target, self.limit // 4 + sum(self._graph_bytes.values()) + sum(self._event_bytes.values()))
         dropped: set[int] = set()
         for alike in (True, False):
             for n in list(self._calls):

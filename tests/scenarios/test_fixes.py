@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,11 @@ def torch_is_here():
 
 def plain(sid, cells, order):
     """Run cells in plain torch: the errors' messages, and the nodes that stay alive at the end."""
-    path = Path("/tmp") / f"graphwidget-{sid}.py"
     header = f"# run_order: {' '.join(map(str, order))}\n"
-    path.write_text(header + "".join(f"# %%\n{cell}" for cell in cells))
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.py"
+        path.write_text(header + "".join(f"# %%\n{cell}" for cell in cells))
         return verify.child(run_and_count, sid, str(path))
-    finally:
-        path.unlink()
 
 
 def run_and_count(sid, path):
