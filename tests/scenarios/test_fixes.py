@@ -51,11 +51,15 @@ def run_and_count(sid, path):
 
     import torch
 
+    def tensors_alive():
+        return [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
+
     torch.manual_seed(0)
+    others = {id(o) for o in tensors_alive()}  # of this process before it was forked
     with contextlib.redirect_stdout(io.StringIO()):
         runner = verify.Runner(sid, path).run()
     gc.collect()
-    tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
+    tensors = [o for o in tensors_alive() if id(o) not in others]
     # A graph that only `.grad` refers to: create_graph cycles.
     tensors += [t.grad for t in tensors if t.is_leaf and t.grad is not None]
     seen, stack = {}, [t.grad_fn for t in tensors if t.grad_fn is not None]
