@@ -110,7 +110,10 @@ class ModuleCall:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself."""
+    """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself.
+
+    `grad_refuses` says why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: something can.
+    """
 
     paths: tuple[str, ...]
     shape: tuple[int, ...]
@@ -120,6 +123,7 @@ class Leaf:
     is_leaf: bool = True
     bytes: int = 0
     grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
+    grad_refuses: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,7 +569,7 @@ Reason = Literal[
     "not_differentiable",
     "checkpoint",
     "overlap",
-    "raises",  # Python code in the graph whose source says so
+    "raises",  # Python code in the graph whose source says so, or a `.grad` to which nothing can be added
 ]
 
 

@@ -118,7 +118,12 @@ class Rules:
             return Stop("leaf_interior", "the leaf was changed in place and is no leaf any more")
         if arrived == UNDEFINED:
             return None
-        if leaf.requires_grad and leaf.has_grad and not self.create_graph and leaf.grad_storage >= 0:
+        if not leaf.requires_grad or not leaf.has_grad or self.create_graph:
+            return None
+        if leaf.grad_refuses:
+            why = f"the .grad of {leaf.paths[0] if leaf.paths else 'a leaf'} {leaf.grad_refuses}: nothing can be added to it"
+            return Stop("raises" if arrived == DEFINED else None, why)
+        if leaf.grad_storage >= 0:
             surely = self._grads_written.get(leaf.grad_storage, False) or arrived == DEFINED
             self._grads_written[leaf.grad_storage] = surely
         return None

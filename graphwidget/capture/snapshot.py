@@ -260,6 +260,7 @@ class _Reader:
                 is_leaf=is_leaf,
                 bytes=ti.bytes_of(variable),
                 grad_storage=-1 if gradient is None else self.tables.storage(gradient),
+                grad_refuses="" if gradient is None else ti.refuses_writes(gradient),
             )
         except Exception:
             return Leaf(paths=paths, shape=(), dtype="", has_grad=False)

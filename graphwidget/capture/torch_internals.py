@@ -224,6 +224,29 @@ def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:
     return True, grad(variable)
 
 
+_is_zero_tensor: Callable[[Any], bool] = getattr(_Base, "_is_zerotensor", lambda tensor: False)
+
+
+def refuses_writes(tensor: Any) -> str:
+    """Why torch refuses to write into the tensor in place; empty if it does not.
+
+    Some derivatives that are zero everywhere (the second one of `abs`) are tensors without memory that nobody may write
+    to, and AccumulateGrad takes them over as `.grad` as they are: the next gradient cannot be added.
+    """
+    if _is_zero_tensor(tensor):
+        return "is a ZeroTensor"
+    if _Base.is_inference(tensor):
+        return "is an inference tensor"
+    return "overlaps itself in memory" if overlaps_itself(tensor) else ""
+
+
+def overlaps_itself(tensor: Any) -> bool:
+    """Whether several elements surely share memory, so that in-place writes are refused (an expanded tensor)."""
+    if str(_layout(tensor)) != "torch.strided":
+        return False
+    return any(step == 0 and size > 1 for step, size in zip(_Base.stride(tensor), shape(tensor), strict=True))
+
+
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """The shape; () where it cannot be read, -1 for a length that is not one number (nested tensors)."""
     try:

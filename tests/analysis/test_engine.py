@@ -229,6 +229,14 @@ def test_adding_to_a_grad_that_a_later_node_saved_makes_that_node_fail():
     assert forecast(after(shot, forecast(shot, [ref(shot, "w")])), [ref(shot, "old")]).reason == "inplace"
 
 
+def test_nothing_is_added_to_a_grad_that_refuses_writes():
+    shot = graph(N("mul", "w"), leaf("w", has_grad=True, grad_refuses="is a ZeroTensor"))
+    root = [ref(shot, "mul")]
+    told = forecast(shot, root)
+    assert told.reason == "raises" and told.fails_at.name == "w" and "ZeroTensor" in told.why
+    assert forecast(shot, root, create_graph=True).ok is True  # adds out of place
+
+
 # --- in-place writes into views
 
 

@@ -119,3 +119,34 @@ def test_two_nodes_of_one_number_are_told_apart_beside_a_node_that_always_raises
     assert made[0].grad_fn._sequence_nr() == made[1].grad_fn._sequence_nr()
     shot = take([(made[0] + made[1] + g).sum()], identity=Identity())
     assert len(set(shot.uid)) == len(shot)
+
+
+def _a_grad_that_is_a_zero_tensor(w):
+    (slope,) = torch.autograd.grad(w.abs().sum(), w, create_graph=True)
+    slope.sum().backward()  # the second derivative of abs
+
+
+def _an_expanded_grad(w):
+    w.grad = torch.zeros(1).expand(3)
+
+
+def _a_grad_made_in_inference_mode(w):
+    with torch.inference_mode():
+        grad = torch.zeros(3)
+    w.grad = grad
+
+
+@pytest.mark.parametrize("prepare", [_a_grad_that_is_a_zero_tensor, _an_expanded_grad, _a_grad_made_in_inference_mode])
+def test_a_grad_to_which_nothing_can_be_added_makes_the_call_raise(prepare):
+    """The essence of seed 15000104 of a fuzz: what ran before is freed, what comes later is not."""
+    w = torch.rand(3, requires_grad=True)
+    prepare(w)
+    before = torch.rand(3, requires_grad=True)
+    late = before.exp()
+    loss = (w * late).sum()
+    told = forecast(loss)
+    assert told.reason == "raises" and told.fails_at.name == "AccumulateGrad"
+    assert [node.name for node in told.frees] == ["MulBackward0"]
+    with pytest.raises(RuntimeError):
+        loss.backward()
+    late.sum().backward()

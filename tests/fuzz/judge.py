@@ -43,6 +43,7 @@ _WORDS = {  # in torch's message -> reason
     "was created in no_grad mode and its base": "no_grad",
     "refers to a single memory": "overlap",
     "boom": "raises",
+    "ZeroTensors are immutable": "raises",
 }
 _local = threading.local()
 
