@@ -206,6 +206,8 @@ class NodeFacts:
         reading `ctx.saved_tensors` raises "freed".
     inner_stale
         For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
+    inner_packed
+        For a CopySlices node: what its inner node saved lies behind a hook, see `unpack_plain` and `checkpoint`.
     overlap
         For a CopySlices node: it wrote to memory that overlaps itself and raises when it runs.
     returns
@@ -219,8 +221,8 @@ class NodeFacts:
     hooks_plain, hook_effect
         How many of the `hooks` were read and are harmless; what one of them was seen to do otherwise.
     operands
-        Storages (indices) of tensors that are checked although no slot of the graph shows them: operands inside a
-        CopySlices, arguments of a checkpoint.
+        Storages (indices) of tensors that are checked although no slot of the graph shows them: arguments of a
+        checkpoint; for a CopySlices node, `.grad`s that its inner node may have saved.
     refuses_inputs
         For a re-entrant checkpoint: a call in progress uses `inputs=`, so that it would refuse any call nested in it.
     nested_grads
@@ -239,6 +241,7 @@ class NodeFacts:
     hooks: int = 0
     released: bool | None = False
     inner_stale: bool | None = False
+    inner_packed: bool = False
     overlap: bool = False
     detached_slot: str | None = None  # name of a slot (state STALE): a saved input that was `.detach_()`ed since
     returns: tuple[bool | None, ...] = ()

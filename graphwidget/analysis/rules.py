@@ -7,6 +7,7 @@ which nothing can be known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from graphwidget.model import Kind, NodeFacts, Reason, SlotState, Snapshot
@@ -97,14 +98,15 @@ class Rules:
 
     def sends(self, node: int, arrived: int) -> tuple[int, ...] | int:
         """How defined the gradients are that `node` hands on: one value for all edges, or one per edge."""
-        if self.snapshot.kind[node] != Kind.CUSTOM:
-            return arrived
         facts = self.facts(node)
+        if self.snapshot.kind[node] != Kind.CUSTOM and not facts.class_name:
+            return arrived
+        # A CopySlices without a gradient hands on none, whatever is inside.
+        ceiling = DEFINED if facts.materialize_grads and self.snapshot.kind[node] == Kind.CUSTOM else arrived
         if facts.returns:
-            ceiling = DEFINED if facts.materialize_grads else arrived
             return tuple(UNDEFINED if r is False else min(ceiling, DEFINED if r else MAYBE) for r in facts.returns)
         if facts.may_return_none is False:
-            return DEFINED if facts.materialize_grads else arrived
+            return ceiling
         return MAYBE
 
     def _accumulate(self, node: int, arrived: int) -> Stop | None:
@@ -121,7 +123,8 @@ class Rules:
         if not leaf.requires_grad or not leaf.has_grad or self.create_graph:
             return None
         if leaf.grad_refuses:
-            why = f"the .grad of {leaf.paths[0] if leaf.paths else 'a leaf'} {leaf.grad_refuses}: nothing can be added to it"
+            whose = leaf.paths[0] if leaf.paths else "a leaf"
+            why = f"the .grad of {whose} {leaf.grad_refuses}: nothing can be added to it"
             return Stop("raises" if arrived == DEFINED else None, why)
         if leaf.grad_storage >= 0:
             surely = self._grads_written.get(leaf.grad_storage, False) or arrived == DEFINED
@@ -132,35 +135,57 @@ class Rules:
         if arrived == UNDEFINED:
             return None  # returns before it looks at its inner node
         facts = self.facts(node)
-        stale = facts.inner_stale
-        for storage in facts.operands:
-            if storage in self._grads_written:
-                stale = True if self._grads_written[storage] else stale or None
-        stop = None
         if facts.released is None:
             return Stop(None, "whether a call ran over this in-place write before was not seen")
         if facts.released:
-            stop = Stop("freed", "an earlier call ran over this in-place write into a view and freed it")
+            stop: Stop | None = Stop("freed", "an earlier call ran over this in-place write into a view and freed it")
         elif facts.overlap:
             stop = Stop("overlap", "the in-place write went to memory that overlaps itself")
-        elif stale:
-            stop = Stop("inplace", "a tensor that this in-place write needs was modified since")
-        elif stale is None:
-            self._assume("The tensors that an in-place write into a view needs were not modified since.")
+        else:
+            stop = self._inside(node, facts)
         if stop and arrived == MAYBE:
             return Stop(None, "whether a gradient reaches this in-place write depends on Python code")
+        return stop
+
+    def _inside(self, node: int, facts: NodeFacts) -> Stop | None:
+        """The node inside a CopySlices runs."""
+        stale = facts.inner_stale
+        if stale is False and any(storage in self._grads_written for storage in facts.operands):
+            stale = None
+        stop = None
+        if stale:
+            what = "detached in place" if facts.detached_slot else "modified"
+            reason: Reason = "detached" if facts.detached_slot else "inplace"
+            stop = Stop(reason, f"a tensor that this in-place write needs was {what} since")
+        if facts.class_name:
+            return self._python_backward(node, facts, lambda: stop)
+        if stop is None and facts.effect:
+            return Stop(None, f"this in-place write {facts.effect}")
+        if stop is None and facts.inner_packed:
+            return self._packed(node, -1)
+        if stale is None:
+            self._assume("The tensors that an in-place write into a view needs were not modified since.")
         return stop
 
     def _custom(self, node: int) -> Stop | None:
         facts = self.facts(node)
         if facts.reentrant_checkpoint:
             return self._reentrant_checkpoint(node, facts)
+
+        def unpack() -> Stop | None:
+            stop = self._slots(node)
+            if stop is None and facts.released:
+                stop = Stop("freed", "its (empty) saved tensors were freed by an earlier call")
+            return stop
+
+        return self._python_backward(node, facts, unpack)
+
+    def _python_backward(self, node: int, facts: NodeFacts, unpack: Callable[[], Stop | None]) -> Stop | None:
+        """A custom Function's backward runs; `unpack` says what reading its saved tensors would come to."""
         surely: Reason | None = "raises" if facts.effect == _RAISES else None
         if facts.effect and facts.reads_saved is not True:
             return Stop(surely if facts.reads_saved is False else None, f"{self._name(node)} {facts.effect}")
-        stop = None if facts.reads_saved is False else self._slots(node)
-        if stop is None and facts.released and facts.reads_saved is not False:
-            stop = Stop("freed", "its (empty) saved tensors were freed by an earlier call")
+        stop = None if facts.reads_saved is False else unpack()
         if stop and stop.reason and facts.reads_saved is None:
             return Stop(None, f"whether {self._name(node)} reads its saved tensors cannot be known")
         if stop is None and facts.effect:

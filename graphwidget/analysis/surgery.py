@@ -12,11 +12,12 @@ from graphwidget.model import SlotState, Snapshot
 def with_nodes_held(snapshot: Snapshot, indices: Iterable[int]) -> Snapshot:
     """As if no call had freed what these nodes saved."""
     states = bytearray(snapshot.slot_state)
-    for index in indices:
+    held = set(indices)
+    for index in held:
         for slot in snapshot.slots_of(index):
             if states[slot] == SlotState.FREED:
                 states[slot] = SlotState.HELD
-    facts = {i: replace(f, released=False) if f.released else f for i, f in snapshot.facts.items()}
+    facts = {i: replace(f, released=False) if f.released and i in held else f for i, f in snapshot.facts.items()}
     return replace(snapshot, slot_state=states, facts=facts)
 
 

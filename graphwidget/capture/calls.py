@@ -30,7 +30,6 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import inplace
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.counted import Line, Model, frames_between
 from graphwidget.capture.freed import Freed
@@ -76,7 +75,7 @@ _NONE: array[int] = array("q")
 
 @dataclass(slots=True)
 class _Pending:
-    """A call between its two ends. Plain data; only `writes` holds nodes, until the engine is done."""
+    """A call between its two ends: plain data."""
 
     n: int
     spot: tuple[int, int, int] | None
@@ -97,7 +96,6 @@ class _Pending:
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
-    writes: list[Any] = field(default_factory=list)  # in-place writes into views: only hooks tell whether they ran
     inside: Any = field(default_factory=ti.nested)  # entered while the engine runs
 
 
@@ -203,11 +201,7 @@ class CallLog:
             if pending is None:
                 return original(outputs, *args, **kwargs)
             try:
-                if pending.writes:
-                    with inplace.releasing(pending.writes, pending.keep):
-                        result = original(outputs, *args, **kwargs)
-                else:
-                    result = original(outputs, *args, **kwargs)
+                result = original(outputs, *args, **kwargs)
             except BaseException as error:
                 self._quietly(self._after, pending, outputs, args, error)
                 raise
@@ -383,8 +377,6 @@ class CallLog:
                 return
         nodes, numbers = survey(outputs)
         types = tuple(map(type, nodes))
-        if any(cls.__name__ == "CopySlices" for cls in set(types)):
-            pending.writes = [node for node in nodes if type(node).__name__ == "CopySlices"]
         own = [number for number in numbers if number != ti.NO_SEQUENCE]
         pending.highest = max(own, default=-1)
         distances = [pending.highest - number for number in own]
@@ -463,7 +455,6 @@ class CallLog:
     def _after(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
         pending.inside.__exit__(None, None, None)
         self.running.pop(pending.n, None)
-        pending.writes = []  # nodes, which nothing of ours may hold any longer
         if pending.model is not None and error is None:
             call, after = self._counted(pending, pending.model), None
         else:

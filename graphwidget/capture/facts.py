@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 from graphwidget.model import Kind, NodeFacts
 
-from . import inplace
+from . import hidden, noted
 from . import torch_internals as ti
 from .python_code import Reading, materializes_grads, read_backward, read_function
 from .slots import SlotColumns, Tables
 
 __all__ = ["Facts"]
+
+MOST_ASKED = 1000  # writes into views in one snapshot; further ones stay an assumption
 
 # By kind: whether the nodes have something to tell. A table, because comparing enums is slow in long columns.
 _SPECIAL = bytes(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in Kind)
@@ -52,7 +56,13 @@ class Facts:
         self.refuses_inputs = refuses_inputs
         self.found: dict[int, dict[str, Any]] = {}
         self.hooks: dict[int, dict[int, Reading]] = {}  # node -> key of the hook -> what it was read to do
+        self.held_grads: tuple[int, ...] | None = None
+        self.numbers: Sequence[int] = ()
         self.frames: dict[int, int] = {}  # checkpoint frame -> its number
+
+    def _watched(self, number: int) -> bool:
+        """Whether somebody has watched since before the node with this sequence number was made."""
+        return self.freed_by is not None and number >= self.watched_from
 
     def _of(self, index: int) -> dict[str, Any]:
         return self.found.setdefault(index, {})
@@ -77,49 +87,84 @@ class Facts:
         edge_to: Sequence[int],
     ) -> dict[int, NodeFacts]:
         """The facts of all nodes that have any."""
+        self.numbers = numbers
         for index, name in self.columns.detached.items():
             self._of(index)["detached_slot"] = name
         for index in self.columns.empty_after_release:
             self._of(index)["released"] = True
+        writes = []
         for index in [index for index, kind in enumerate(kinds) if _SPECIAL[kind]]:
+            if kinds[index] == Kind.COPY_SLICES:
+                writes.append(index)
+                continue
             try:
-                if kinds[index] == Kind.COPY_SLICES:
-                    self._copy_slices(index, nodes[index], numbers[index], uids[index])
-                else:
-                    self._custom(index, nodes[index])
+                self._custom(index, nodes[index])
             except Exception:
                 self._of(index).setdefault("effect", "could not be read")
-        noted = inplace.numbers_with_hooks()
-        if noted:
-            for index in [index for index, number in enumerate(numbers) if number in noted and index < len(nodes)]:
-                self.hooks.setdefault(index, {}).update(inplace.hooks_on_node(nodes[index]))
+        if writes:
+            self._writes(nodes, numbers, uids, writes)
+        hooked = noted.numbers_with_hooks()
+        if hooked:
+            for index in [index for index, number in enumerate(numbers) if number in hooked and index < len(nodes)]:
+                self.hooks.setdefault(index, {}).update(noted.hooks_on_node(nodes[index]))
         for index, unpack_hooks in self.columns.packed.items():
             try:
                 self._packed(index, unpack_hooks)
             except Exception:
                 self._of(index).setdefault("effect", "could not be read")
-        for index, hooks in self.hooks.items():
-            if hooks:
+        for index, found in self.hooks.items():
+            if found:
                 self._of(index).update(
-                    hooks=len(hooks),
-                    hooks_plain=sum(reading.plain for reading in hooks.values()),
-                    hook_effect=next((reading.effect for reading in hooks.values() if reading.effect), ""),
+                    hooks=len(found),
+                    hooks_plain=sum(reading.plain for reading in found.values()),
+                    hook_effect=next((reading.effect for reading in found.values() if reading.effect), ""),
                 )
         return {index: NodeFacts(**entry) for index, entry in self.found.items()}
 
-    def _copy_slices(self, index: int, node: Any, number: int, uid: int) -> None:
-        """Its inner node is invisible from Python: only what was written down when things happened is known."""
+    def _writes(self, nodes: Sequence[Any], numbers: Sequence[int], uids: Sequence[int], found: Sequence[int]) -> None:
+        """CopySlices nodes: nothing of the node inside can be read, so they are asked."""
+        for index in found:
+            released: bool | None = False if self._watched(numbers[index]) else None
+            if self.freed_by is not None and uids[index] in self.freed_by:
+                released = True
+            self._of(index).update(released=released, inner_stale=None)
+        asked = found[:MOST_ASKED]
+        # Only a Python function can be stopped before it unpacks.
+        stoppable = all(_is_python(hook) for hooks in self.columns.packed.values() for hook in hooks)
+        unpacks = [stoppable and (self.columns.settle or not _takes_a_view(nodes[index])) for index in asked]
+        for index, answer in zip(asked, hidden.ask([nodes[index] for index in asked], unpacks), strict=True):
+            try:
+                self._answered(index, nodes[index], answer)
+            except Exception:
+                self._of(index).setdefault("effect", "could not be read")
+
+    def _answered(self, index: int, node: Any, answer: hidden.Answer) -> None:
         entry = self._of(index)
-        write = inplace.write_of(node)
-        released: bool | None = None
-        if (write is not None and write.released) or (self.freed_by is not None and uid in self.freed_by):
-            released = True
-        elif self.freed_by is not None and (write is not None or number >= self.watched_from):
-            released = False
-        entry.update(released=released, inner_stale=None)
-        if write is not None:
-            entry.update(overlap=write.overlap, inner_stale=write.stale)
-            entry["operands"] = self._indices(write.storages)
+        if answer.released is not None:
+            entry["released"] = answer.released
+        entry.update(inner_stale=answer.stale, overlap=answer.overlaps)
+        if answer.detached:
+            entry["detached_slot"] = "inside"
+        if answer.stale is False:
+            entry["operands"] = self._grads_held_elsewhere()
+        if answer.hook is not None:
+            entry["inner_packed"] = True
+            self._packed(index, [answer.hook])
+        if answer.function is not None:
+            self._custom(index, answer.function)
+            there = [edge is not None for edge, _ in node.next_functions]
+            returns = _per_edge(read_backward(type(answer.function)._forward_cls), there)
+            entry["returns"] = (True, *returns[1:])  # what is None for the view becomes zero
+            if answer.stale is None:
+                entry["effect"] = "was perhaps released through another of its outputs"
+
+    def _grads_held_elsewhere(self) -> tuple[int, ...]:
+        """Storages of `.grad`s that something besides their leaf holds: a hidden node may have saved them."""
+        if self.held_grads is None:
+            grads = [ti.leaf_and_grad(variable)[1] for variable in self.variables.values()]
+            held = [grad for grad in grads if grad is not None and ti.is_held_elsewhere(grad)]
+            self.held_grads = tuple({at for at in map(self.tables.storage, held) if at >= 0})
+        return self.held_grads
 
     def _custom(self, index: int, node: Any) -> None:
         entry = self._of(index)
@@ -129,7 +174,7 @@ class Facts:
             return
         if ti.is_reentrant_checkpoint(forward):
             entry.update(reentrant_checkpoint=True, reads_saved=True, refuses_inputs=self.refuses_inputs)
-            self._recomputes(entry, node.run_function, _saved(node), nested=True)
+            self._recomputes(index, node.run_function, _saved(node), nested=True)
             return
         reading = read_backward(forward)
         entry.update(
@@ -155,12 +200,12 @@ class Facts:
                     non_reentrant_checkpoint=True, checkpoint=self.frames.setdefault(id(frame), len(self.frames))
                 )
                 saved = [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
-                self._recomputes(entry, ti.checkpointed_function(frame), saved, nested=False)
+                self._recomputes(index, ti.checkpointed_function(frame), saved, nested=False)
                 entry["unpack_plain"] = entry.pop("plain")
 
-    def _recomputes(self, entry: dict[str, Any], function: Any, arguments: Sequence[Any], nested: bool) -> None:
+    def _recomputes(self, index: int, function: Any, arguments: Sequence[Any], nested: bool) -> None:
         """What running a checkpointed function again would meet."""
-        reading = read_function(function)
+        entry, reading = self._of(index), read_function(function)
         entry.update(plain=reading.plain, effect=reading.effect)
         around = ti.tensors_around(function)
         if nested and any(ti.requires_grad(t) and (ti.is_view(t) or not ti.is_leaf(t)) for t in around):
@@ -169,6 +214,8 @@ class Facts:
         leaves = {id(variable) for variable in self.variables.values()}
         if any(_lost_grad(tensor, leaves) for tensor in (*held, *around)):
             entry["argument_state"] = "frozen"
+        if not self._watched(self.numbers[index]) and any(map(_needs_no_grad, (*held, *around))):
+            entry["plain"] = False  # perhaps it needed one in the forward pass: then other tensors are saved now
         for argument in () if nested else arguments:  # a re-entrant one's arguments are slots of the node
             if argument.unpack_hook is None and argument.data is not None:
                 # Unpacking may rebuild a view's history: not unless the engine is about to do the same.
@@ -189,6 +236,20 @@ class Facts:
         return tuple(storages[key] for key in keys if key in storages)
 
 
+def _takes_a_view(node: Any) -> bool:
+    """Whether an operand of a write may be a view with a history, which unpacking it might rebuild.
+
+    The first edge leads to what the base was before, the others to the operands.
+    """
+    return any(operand is not None and ti.may_be_of_a_view(operand) for operand, _ in node.next_functions[1:])
+
+
+def _is_python(function: Any) -> bool:
+    while type(function) is functools.partial:
+        function = function.func
+    return isinstance(function, (FunctionType, MethodType)) or isinstance(type(function).__call__, FunctionType)
+
+
 def _saved(node: Any) -> list[Any]:
     try:
         return list(ti.saved_by_custom(node) or ())
@@ -196,11 +257,13 @@ def _saved(node: Any) -> list[Any]:
         return []
 
 
+def _needs_no_grad(tensor: Any) -> bool:
+    return ti.is_tensor(tensor) and not ti.requires_grad(tensor) and bool(tensor.is_floating_point())
+
+
 def _lost_grad(tensor: Any, leaves: set[int]) -> bool:
     """Whether a tensor that needs no gradient now needed one before, so that recomputing saves other tensors."""
-    if not ti.is_tensor(tensor) or ti.requires_grad(tensor) or not tensor.is_floating_point():
-        return False
-    return id(tensor) in leaves or inplace.was_frozen(tensor)
+    return _needs_no_grad(tensor) and (id(tensor) in leaves or noted.lost_its_gradient(tensor))
 
 
 def _per_edge(reading: Reading, there: Sequence[bool]) -> tuple[bool | None, ...]:

@@ -91,14 +91,14 @@ def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot 
 
 
 def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
-    """Nodes with a slot that held something before and is freed now."""
+    """Nodes that held something before and have lost it."""
     found = []
     for index in range(len(before)):
         after = later.index_of.get(before.uid[index])
         if after is None:
             continue
         slots, slots_after = before.slots_of(index), later.slots_of(after)
-        if any(
+        if (_holds_hidden(before, index) and _released(later, after)) or any(
             before.slot_state[a] in HOLDING and later.slot_state[b] == SlotState.FREED
             for a, b in zip(slots, slots_after, strict=False)
         ):
@@ -106,9 +106,24 @@ def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
     return found
 
 
+def _holds_hidden(snapshot: Snapshot, index: int) -> bool:
+    """An in-place write into a view that no call has released."""
+    facts = snapshot.facts.get(index)
+    return snapshot.kind[index] == Kind.COPY_SLICES and facts is not None and facts.released is False
+
+
+def _released(snapshot: Snapshot, index: int) -> bool:
+    facts = snapshot.facts.get(index)
+    return facts is not None and facts.released is True
+
+
 def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
     """Whether exactly the nodes that were said to run have lost what they held."""
-    holding = {i for i in executed if any(before.slot_state[s] in HOLDING for s in before.slots_of(i))}
+    holding = {
+        i
+        for i in executed
+        if _holds_hidden(before, i) or any(before.slot_state[s] in HOLDING for s in before.slots_of(i))
+    }
     return holding == set(newly_freed(before, later))
 
 
@@ -147,9 +162,11 @@ def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snap
     """The graph as the call left it. `n` None: it freed nothing."""
     if n is None:
         return before
-    state, freed_by = bytearray(before.slot_state), before.slot_freed_by[:]
+    state, freed_by, facts = bytearray(before.slot_state), before.slot_freed_by[:], dict(before.facts)
     for i in executed:
+        if _holds_hidden(before, i):
+            facts[i] = replace(facts[i], released=True)
         for s in before.slots_of(i):
             if state[s] in HOLDING:
                 state[s], freed_by[s] = SlotState.FREED, n
-    return replace(before, slot_state=state, slot_freed_by=freed_by)
+    return replace(before, slot_state=state, slot_freed_by=freed_by, facts=facts)

@@ -82,8 +82,14 @@ def unpack_unseen(slots: Sequence[Any]) -> list[int]:
     return found
 
 
-def on_another_thread(work: Callable[[], None]) -> None:
-    """Run `work` on a new thread and wait for it. Its exceptions are dropped."""
+def on_another_thread(work: Callable[[], None], patience: float | None = None) -> bool:
+    """Run `work` on a new thread and wait for it, at most `patience` seconds. Its exceptions are dropped.
+
+    Returns
+    -------
+    bool
+        Whether it came to an end.
+    """
 
     def guarded() -> None:
         with ti.quiet():
@@ -92,9 +98,10 @@ def on_another_thread(work: Callable[[], None]) -> None:
             except Exception:
                 return
 
-    thread = threading.Thread(target=guarded, name="graphwidget-slots")
+    thread = threading.Thread(target=guarded, name="graphwidget-slots", daemon=False)
     thread.start()
-    thread.join()
+    thread.join(patience)
+    return not thread.is_alive()
 
 
 def _unpack_one_of_many(node: Any, slot: Any, data: Any, shown: str) -> int:

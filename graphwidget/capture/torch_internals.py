@@ -143,6 +143,23 @@ def storage_of(tensor: Any) -> tuple[int, int] | None:
         return None
 
 
+def is_held_elsewhere(grad: Any) -> bool:
+    """Whether something in C++ besides its leaf holds a `.grad`, or shares its memory: a saved tensor, a view."""
+    return _holders(grad) > _holders_of_a_grad()
+
+
+def _holders(tensor: Any) -> int:
+    storage = untyped_storage(tensor)
+    return int(_Base._use_count(tensor)) + int(torch._C._storage_Use_Count(storage._cdata))  # type: ignore[attr-defined]
+
+
+@functools.lru_cache(maxsize=1)
+def _holders_of_a_grad() -> int:
+    leaf = torch.ones((), dtype=torch.float32, device="cpu", requires_grad=True)
+    leaf.grad = torch.ones((), dtype=torch.float32, device="cpu")
+    return _holders(grad(leaf))
+
+
 # The key of `storage_of` alone, quickly; 0 or an exception where there is none.
 storage_key: Callable[[Any], int] = getattr(torch._C, "_storage_address", lambda tensor: untyped_storage(tensor)._cdata)
 
@@ -405,6 +422,21 @@ def node_that_saved_a_view() -> Any:
         return leaf.t().sin().grad_fn
 
 
+# Not those that make several views at once, nor custom Functions: torch refuses to rebuild the history of theirs.
+_VIEWS = frozenset(
+    "Alias AsStrided Conj Diagonal Expand Imag Indices Narrow NegView Permute Real ReshapeAlias Select Slice Squeeze "
+    "SqueezeMultiple Swapaxes Swapdims T Transpose Unfold Unsqueeze Values View ViewAsComplex ViewAsReal".split()
+)
+
+
+def may_be_of_a_view(node: Any) -> bool:
+    """Whether a tensor with this history may be a view whose history torch would rebuild."""
+    variable = accumulated_variable(node)
+    if variable is not None:
+        return maybe_stale_view(variable)
+    return type(node).__name__.partition("Backward")[0] in _VIEWS
+
+
 _RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
 
 
@@ -635,6 +667,16 @@ def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
             home._has_any_global_hook = original
 
     return undo
+
+
+@contextmanager
+def dispatch_mode(mode: Any) -> Iterator[None]:
+    """Put a `TorchDispatchMode` around this thread's operations. Entering it as a context would set global flags."""
+    torch._C._push_on_torch_dispatch_stack(mode)
+    try:
+        yield
+    finally:
+        torch._C._pop_torch_dispatch_stack(None)
 
 
 def in_backward() -> bool:

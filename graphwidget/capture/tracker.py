@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import owners
+from graphwidget.capture import noted, owners
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -125,6 +125,7 @@ class Tracker:
         self._writes.pause, self._writes.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
         self.history = History(history_bytes, self.provenance.place)
         self.log.recent = lambda: self.history.calls
+        self._end_of_notes: Callable[[], None] = lambda: None
         self._subscribers: list[Callable[[Event], None]] = []
         self._told_at = 0.0  # when they last heard of a counted call
         self._open: list[int] = []  # runs of the cells that are running, innermost last
@@ -163,6 +164,7 @@ class Tracker:
                 self.log.install()
                 self.provenance.start()
                 self._writes.install()
+                self._end_of_notes = noted.watch(self.problem)
 
     def stop(self) -> None:
         """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
@@ -172,6 +174,7 @@ class Tracker:
                 self.log.uninstall()
                 self.provenance.stop()
                 self._writes.uninstall()
+                self._end_of_notes()
                 self._open.clear()
                 self.busy = None
 

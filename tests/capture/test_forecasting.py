@@ -53,11 +53,27 @@ def test_grad_stops_in_front_of_an_input():
     assert told.reason == "unused"
 
 
-def test_a_write_into_a_view_that_nobody_watched_is_unknown():
+def test_a_write_into_a_view_is_foreseen_although_nobody_watched():
     base = torch.rand(3, requires_grad=True) * 1
     base[0] = 0
-    told = forecast(base.sum())
-    assert told.ok is None and told.unknown_at.name == "torch::autograd::CopySlices"
+    loss = base.sum()
+    told = forecast(loss)
+    assert told.ok and not told.assumes
+    loss.backward()
+    assert forecast(loss).reason == "freed" and forecast(loss).fails_at.name == "torch::autograd::CopySlices"
+
+
+def test_a_grad_that_only_a_write_into_a_view_has_saved_is_an_assumption():
+    w = torch.rand(3, requires_grad=True)
+    w.grad = torch.zeros(3)
+    base = torch.rand(3, requires_grad=True) * 1
+    base[:2].mul_(w.grad[:2])
+    loss = base.sum() + w.exp().sum()  # adding to w.grad comes first
+    assert forecast(loss).assumes
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        loss.backward()
+    w.grad = torch.zeros(3)
+    assert not forecast(base.sum() + w.exp().sum()).assumes
 
 
 def test_a_module_call_inside_a_checkpoint_is_an_assumption():

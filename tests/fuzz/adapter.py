@@ -11,9 +11,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from graphwidget.capture import noted
 from graphwidget.forecasting import forecast
 from graphwidget.model import Kind, Node
-from tests.fuzz.watching import watching
 
 causes: Counter[str] = Counter()
 
@@ -61,5 +61,4 @@ def _identity(node: Node) -> tuple[str, int]:
     return prefix + node.name, node.sequence_nr if node.sequence_nr >= 0 else 2**64 - 1
 
 
-_for_good = watching()
-_for_good.__enter__()
+noted.watch()

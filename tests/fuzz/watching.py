@@ -1,15 +1,14 @@
-"""What a tracker notes while a program runs, so that a forecast can know what Python cannot see afterwards."""
+"""Around the engine: who is told of calls, and what a tracker notes meanwhile."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from graphwidget.capture import inplace
+from graphwidget.capture import noted
 
 Engine = Callable[..., Any]
 
@@ -33,25 +32,14 @@ def _history(output: Any) -> Any:
         return None
 
 
-def noting_releases(engine: Engine) -> Engine:
-    """The engine's entry, noting which in-place writes into views each call releases."""
-
-    @functools.wraps(engine)
-    def run(outputs: Any, grads: Any, retain_graph: bool, *args: Any, **kwargs: Any) -> Any:
-        writes = [node for node in reachable(outputs) if type(node).__name__ == "CopySlices"]
-        with inplace.releasing(writes, bool(retain_graph)):
-            return engine(outputs, grads, retain_graph, *args, **kwargs)
-
-    return run
-
-
 @contextmanager
-def watching(wrap: Callable[[Engine], Engine] = lambda engine: engine) -> Iterator[None]:
-    """Watch everything that runs inside; `wrap` goes around the engine's entry, outside our own notes."""
+def watching(wrap: Callable[[Engine], Engine]) -> Iterator[None]:
+    """Take notes as a tracker does; `wrap` goes around the engine's entry."""
     engine = torch.autograd._engine_run_backward
-    torch.autograd._engine_run_backward = wrap(noting_releases(engine))
+    torch.autograd._engine_run_backward = wrap(engine)
+    unwatch = noted.watch()
     try:
-        with inplace.Watch():
-            yield
+        yield
     finally:
+        unwatch()
         torch.autograd._engine_run_backward = engine

@@ -1,0 +1,89 @@
+"""What nobody can see afterwards is noted when it happens: hooks, and tensors that lost their history."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+from graphwidget.capture import noted
+from graphwidget.forecasting import forecast
+
+
+@pytest.fixture
+def watching():
+    before = dict(vars(torch.Tensor))
+    unwatch = noted.watch()
+    yield
+    unwatch()
+    assert vars(torch.Tensor) == before
+
+
+def raising(grad):
+    raise ValueError("boom")
+
+
+def test_a_hook_is_known_until_it_is_removed(watching):
+    inner = torch.rand(3, requires_grad=True) * 2
+    handle = inner.register_hook(lambda g: g * 2)
+    assert [reading.plain for reading in noted.hooks_on_node(inner.grad_fn).values()] == [True]
+    handle.remove()
+    assert noted.hooks_on_node(inner.grad_fn) == {}
+
+
+def test_a_hook_on_a_tensor_that_has_died_is_foreseen(watching):
+    def build():
+        inner = torch.rand(3, requires_grad=True) * 2
+        inner.register_hook(raising)
+        return inner.sum()
+
+    loss = build()
+    assert forecast(loss).reason == "raises"
+    with pytest.raises(ValueError, match="boom"):
+        loss.backward()
+
+
+def test_a_note_keeps_neither_the_hook_nor_the_tensor_alive(watching):
+    class Hook:
+        def __call__(self, grad):
+            return grad
+
+    hook, inner = Hook(), torch.rand(3, requires_grad=True) * 2
+    gone = weakref.ref(hook), weakref.ref(inner)
+    inner.register_hook(hook)
+    del hook, inner
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+
+
+def test_somebody_elses_wrapper_stays():
+    original = torch.Tensor.register_hook
+    unwatch = noted.watch()
+    ours = torch.Tensor.register_hook
+
+    def theirs(self, hook):
+        return ours(self, hook)
+
+    torch.Tensor.register_hook = theirs
+    unwatch()
+    try:
+        assert torch.Tensor.register_hook is theirs
+        torch.rand(3, requires_grad=True).mul(2).register_hook(raising)
+    finally:
+        torch.Tensor.register_hook = original
+
+
+def test_a_tensor_that_lost_its_history_is_remembered_while_it_lives(watching):
+    leaf, inner = torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True) * 1
+    assert leaf.requires_grad_(False) is leaf and inner.detach_() is inner
+    free = torch.rand(3).requires_grad_(False)
+    assert noted.lost_its_gradient(leaf) and noted.lost_its_gradient(inner) and not noted.lost_its_gradient(free)
+    leaf.requires_grad_()
+    assert not noted.lost_its_gradient(leaf)
+
+
+def test_errors_of_the_replaced_methods_are_torchs_own(watching):
+    with pytest.raises(RuntimeError, match="floating point"):
+        torch.tensor([1]).requires_grad_()
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        torch.rand(3).register_hook(raising)
