@@ -80,6 +80,8 @@ class Extension:
         self.view: AutogradView | None = None
         self._open: list[_OpenCell] = []
         self._rerunning: CellRun | None = None
+        # Newer IPythons count a cell before it runs, older ones after it.
+        self._counted_first: bool | None = None
         self.magics = Magics(self)
         # Bound methods are made anew each time they are read; these are the ones to unregister.
         self._callbacks = {"pre_run_cell": self._pre_run_cell, "post_run_cell": self._post_run_cell}
@@ -97,10 +99,14 @@ class Extension:
     def _earlier_cell(self, filename: str) -> tuple[int, None, str] | None:
         """(number, id, source) of a cell that ran before tracking began, by the name it was compiled under."""
         number = getattr(self.shell.compile, "_filename_map", {}).get(filename)
-        history = getattr(self.shell.history_manager, "input_hist_raw", ())
+        history = self._history()
         if number is None or not 0 < number < len(history):
             return None
         return number, None, history[number]
+
+    def _history(self) -> Sequence[str]:
+        """The sources of the cells that ran, by number; empty where IPython keeps none."""
+        return getattr(self.shell.history_manager, "input_hist_raw", ())
 
     # -- coming and going ------------------------------------------------------------------------------
 
@@ -167,7 +173,24 @@ class Extension:
 
     @_quietly
     def _pre_run_cell(self, info: Any) -> None:
-        self._begin(info, info.raw_cell, info.cell_id, info.store_history, info.transformed_cell)
+        if self._counted_first is None and info.store_history:
+            # This cell is not in the history yet, which begins with an empty entry 0.
+            self._counted_first = self.shell.execution_count > len(self._history())
+        self._begin(info, info.raw_cell, info.cell_id, info.store_history, self._code_of(info))
+
+    def _code_of(self, info: Any) -> str | None:
+        """The cell as IPython will compile it; None where nobody knows, or nothing will run."""
+        if hasattr(info, "transformed_cell"):
+            return info.transformed_cell
+        # IPython 8 does not say. It transforms cells twice itself, and marks the transformers that would mind.
+        manager = self.shell.input_transformer_manager
+        steps = [*manager.cleanup_transforms, *manager.line_transforms, *self.shell.input_transformers_post]
+        if any(getattr(step, "has_side_effects", False) for step in steps):
+            return None
+        try:
+            return self.shell.transform_cell(info.raw_cell)
+        except Exception:  # not Python
+            return None
 
     def _begin(
         self,
@@ -178,7 +201,9 @@ class Extension:
         code: str | None,
         frame: FrameType | None = None,
     ) -> None:
-        counter = self.shell.execution_count - bool(numbered)
+        counter = self.shell.execution_count
+        if numbered and self._counted_first:
+            counter -= 1
         again, self._rerunning = self._rerunning, None
         if again is not None:
             number, cell_id = again.cell, again.cell_id
@@ -233,9 +258,11 @@ class Extension:
             frame.f_globals is self.shell.user_global_ns and frame.f_code.co_name == "<module>"
         ):
             frame = frame.f_back
-        history = getattr(self.shell.history_manager, "input_hist_raw", None)
-        if frame is None or not history or self.shell.execution_count != len(history):
+        history = self._history()
+        ahead = self.shell.execution_count - len(history)  # of the number that the next cell gets
+        if frame is None or not history or ahead not in (-1, 0):
             return
+        self._counted_first = ahead == 0
         try:
             self._begin(_LOADING, history[-1], None, True, None, frame)
         except Exception as error:
