@@ -4,27 +4,35 @@
  * Every node, leaf and root is a `treeitem` of one `tree`; one of them is the tab stop. Marks of a
  * changed item may be drawn late (slots empty in the engine's order); its attributes never are.
  */
-
 import { Bitmap } from "./bitmap.ts";
-import { attr, h, s } from "./dom.ts";
+import { attr, attrs, focused, h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
+import { drive } from "./drive.ts";
 import { Minimap } from "./minimap.ts";
 import type { Graph } from "./picture/model.ts";
-import type { Item, Role, Scene } from "./picture/scene.ts";
-import { type Box, FULL, gestures, NEARLY, READABLE, Viewport } from "./viewport.ts";
+import type { Item } from "./picture/scene.ts";
+import { runSlices, type Slices } from "./picture/slices.ts";
+import { isFocusable, Space } from "./space.ts";
+import { type Camera, gestures, Viewport } from "./viewport.ts";
 
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
 const MOST_ITEMS = 1500;
 const MOST_RINGS = 400;
-const FOCUSABLE: readonly Role[] = ["node", "group", "open", "leaf", "root"];
 
 export interface CanvasEvents {
   press(item: Item, again: boolean): void;
-  open(item: Item): void;
+  open(key: string): void;
   background(): void;
-  focused(item: Item): void;
   moved(): void;
+}
+
+export interface DrawOptions {
+  /** uid -> milliseconds by which the marks of that node change later. */
+  delays?: Map<number, number> | null;
+  calm: boolean;
+  /** Whether a newer picture has not come meanwhile. */
+  wanted(): boolean;
 }
 
 interface Drawn {
@@ -34,343 +42,304 @@ interface Drawn {
   late?: ReturnType<typeof setTimeout>;
 }
 
-export function isFocusable(item: Item): boolean {
-  return FOCUSABLE.includes(item.role);
-}
+/** New marks of an item: as text, to know them again, and as elements. */
+type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
+
+const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
 export class Canvas {
   readonly el: HTMLElement;
-  readonly overlay: HTMLElement;
-  readonly viewport: Viewport;
-  scene: Scene = { left: 0, top: 0, width: 0, height: 0, items: [] };
-  byKey = new Map<string, Item>();
-  private readonly svg: SVGSVGElement;
-  private readonly world: SVGGElement;
-  private readonly rings: SVGGElement;
-  private readonly bitmap: Bitmap;
-  private readonly minimap: Minimap;
-  private readonly drawn = new Map<string, Drawn>();
-  private readonly events: CanvasEvents;
-  private tabStop: string | null = null;
-  private selected: string | null = null;
+  readonly overlay = h("div.gw-overlay");
+  readonly viewport = new Viewport(() => this.#move());
+  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [] });
   /** Whether the scene is drawn as a bitmap. */
   big = false;
-  private hitKeys: readonly string[] = [];
-  private started = false;
-  private frame = 0;
+  /** Key of the tab stop. */
+  focusKey: string | null = null;
+  readonly #world = s("g.gw-world");
+  readonly #rings = s("g.gw-rings", { "aria-hidden": "true" });
+  readonly #svg = s("svg.gw-tree", { role: "tree", "aria-label": "Autograd graph" }, this.#world, this.#rings);
+  readonly #bitmap: Bitmap;
+  readonly #minimap = new Minimap(this.viewport);
+  readonly #drawn = new Map<string, Drawn>();
+  readonly #events: CanvasEvents;
+  #selected: string | null = null;
+  #hits: readonly string[] = [];
+  #frame = 0;
 
   constructor(root: HTMLElement, signal: AbortSignal, events: CanvasEvents) {
-    this.events = events;
-    this.viewport = new Viewport(() => this.move());
-    this.world = s("g", { class: "gw-world" });
-    this.rings = s("g", { class: "gw-rings", "aria-hidden": "true" });
-    this.svg = s("svg", { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" }, this.world, this.rings);
-    this.overlay = h("div", { class: "gw-overlay" });
-    this.bitmap = new Bitmap(root, this.viewport);
-    this.minimap = new Minimap(this.viewport, signal);
-    this.el = h("div", { class: "gw-canvas" }, this.bitmap.el, this.svg, this.overlay, this.minimap.el);
-    const { dragged } = gestures(this.el, this.viewport, signal);
-    this.listen(signal, dragged);
-    const resize = new ResizeObserver(() => this.resize());
+    this.#events = events;
+    this.#bitmap = new Bitmap(root, this.viewport);
+    this.el = h("div.gw-canvas", this.#bitmap.el, this.#svg, this.overlay, this.#minimap.el);
+    this.#listen();
+    const resize = new ResizeObserver(() => this.#resize());
     resize.observe(this.el);
     signal.addEventListener("abort", () => {
       resize.disconnect();
-      cancelAnimationFrame(this.frame);
+      cancelAnimationFrame(this.#frame);
+      this.#bitmap.clear();
     });
   }
 
-  private listen(signal: AbortSignal, dragged: () => boolean): void {
-    this.el.addEventListener(
-      "click",
-      (event) => {
-        if (dragged() || (event.target as Element).closest("button, input, label, .gw-mini, .gw-rootbar")) return;
-        const item = this.at(event);
-        if (item?.role === "open" && (event.target as Element).classList.contains("g-closer")) this.events.open(item);
-        else if (item) this.events.press(item, item.key === this.selected);
-        else this.events.background();
-      },
-      { signal },
-    );
-    this.el.addEventListener(
-      "dblclick",
-      (event) => {
-        const item = this.at(event);
-        if (item) this.events.open(item);
-      },
-      { signal },
-    );
-    this.svg.addEventListener(
-      "focusin",
-      (event) => {
-        const key = (event.target as Element).closest("[data-key]")?.getAttribute("data-key");
-        const item = key ? this.byKey.get(key) : undefined;
-        if (item) {
-          this.setTabStop(item.key);
-          this.ring();
-          this.events.focused(item);
-        }
-      },
-      { signal },
-    );
-    this.svg.addEventListener("focusout", () => this.ring(), { signal });
+  get byKey(): ReadonlyMap<string, Item> {
+    return this.space.byKey;
+  }
+
+  #listen(): void {
+    const { el } = this;
+    const { dragged } = gestures(el, this.viewport);
+    const { press, open, background } = this.#events;
+    el.addEventListener("click", (event) => {
+      const target = event.target as Element;
+      if (dragged() || target.closest("button, input, label, .gw-mini, .gw-rootbar")) return;
+      const item = this.#at(event);
+      if (!item) background();
+      else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
+      else press(item, item.key === this.#selected);
+    });
+    el.addEventListener("dblclick", (event) => {
+      const item = this.#at(event);
+      if (item) open(item.key);
+    });
+    this.#svg.addEventListener("focusin", (event) => {
+      if (this.byKey.has(keyAt(event))) this.#setTabStop(keyAt(event));
+      this.#ring();
+    });
+    this.#svg.addEventListener("focusout", () => this.#ring());
     // A focused element outside the view would make the browser scroll the frame itself.
-    this.el.addEventListener("scroll", () => this.el.scrollTo(0, 0), { signal });
+    el.addEventListener("scroll", () => el.scrollTo(0, 0));
   }
 
-  /** The item under a pointer event. */
-  private at(event: MouseEvent): Item | null {
-    const key = (event.target as Element).closest("[data-key]")?.getAttribute("data-key");
-    if (key) {
-      const item = this.byKey.get(key);
-      if (item && (isFocusable(item) || item.role === "tag" || item.role === "octagon")) return this.owner(item);
-    }
-    if (!this.big) return null;
-    const box = this.el.getBoundingClientRect();
-    return this.bitmap.hit(...this.viewport.toWorld(event.clientX - box.left, event.clientY - box.top));
+  /** The item under a pointer event. A tag or an octagon stands for the node that it sits on. */
+  #at(event: MouseEvent): Item | undefined {
+    const item = this.byKey.get(keyAt(event));
+    if (item && isFocusable(item)) return item;
+    if (item?.role === "tag" || item?.role === "octagon") return this.byKey.get(`n${item.uid}`) ?? item;
+    const { left, top } = this.el.getBoundingClientRect();
+    return this.#bitmap.hit(...this.viewport.toWorld(event.clientX - left, event.clientY - top));
   }
 
-  /** A tag or an octagon stands for the node that it sits on. */
-  private owner(item: Item): Item {
-    if (isFocusable(item) || item.uid === undefined) return item;
-    return this.byKey.get(`n${item.uid}`) ?? item;
+  #resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.el;
+    if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
+    Object.assign(this.viewport, { width, height });
+    attrs(this.#svg, { width, height });
+    this.viewport.go(this.#camera(this.space));
   }
 
-  private resize(): void {
-    const { clientWidth, clientHeight } = this.el;
-    if (clientWidth <= 0 || clientHeight <= 0) return; // scrolled away: keep the last size
-    this.viewport.width = clientWidth;
-    this.viewport.height = clientHeight;
-    attr(this.svg, "width", clientWidth);
-    attr(this.svg, "height", clientHeight);
-    this.bitmap.resize();
-    if (!this.viewport.taken && this.started) this.home();
-    else this.move();
-  }
-
-  /** The extent of what is drawn. */
-  content(scene = this.scene): Box {
-    let [x0, y0, x1, y1] = [1e9, 1e9, -1e9, -1e9];
-    for (const item of scene.items) {
-      x0 = Math.min(x0, item.x);
-      y0 = Math.min(y0, item.y);
-      x1 = Math.max(x1, item.x + item.w);
-      y1 = Math.max(y1, item.y + item.h);
-      for (const button of item.buttons ?? []) {
-        y1 = Math.max(y1, item.y + button.y + button.h);
-        x0 = Math.min(x0, item.x + button.x);
-        x1 = Math.max(x1, item.x + button.x + button.w);
-      }
-    }
-    return x1 < x0 ? { x: 0, y: 0, w: 1, h: 1 } : { x: x0, y: y0, w: x1 - x0, h: y1 - y0 };
+  /** Where the camera goes for a scene: where the user has it; else the first look, everything or the end with the losses. */
+  #camera({ content, scene }: Space): Camera {
+    const { viewport } = this;
+    const root = () => scene.items.find((item) => item.role === "root");
+    return viewport.taken || !scene.items.length ? viewport : viewport.first(content, root());
   }
 
   /** At which scale a scene is on screen from top to bottom. */
-  scaleFor(scene: Scene): number {
-    return this.viewport.whole({ ...this.content(scene), w: 0 });
-  }
-
-  /** The first look: everything if it is readable, else the end with the losses. */
-  home(anchor?: Item | null): void {
-    const box = this.content();
-    const root = anchor ?? this.scene.items.find((item) => item.role === "root");
-    // A little cut off is better than all names of leaves and lines gone.
-    const smallest = this.viewport.whole(box) >= NEARLY ? FULL : READABLE;
-    this.viewport.fit(box, smallest, root ? { x: root.x, y: root.y, w: root.w, h: root.h } : null);
+  scaleFor({ content }: Space): number {
+    return this.viewport.whole({ ...content, w: 0 });
   }
 
   fit(): void {
     this.viewport.taken = false;
-    this.viewport.fit(this.content());
+    this.viewport.go(this.viewport.aim(this.space.content));
   }
 
-  /** Draws a scene. `delays`: uid -> milliseconds by which the marks of that node change later. */
-  draw(scene: Scene, graph: Graph, delays: Map<number, number> | null, calm: boolean): void {
-    const first = !this.started;
-    this.started = scene.items.length > 0;
-    this.scene = scene;
-    this.byKey = new Map(scene.items.map((item) => [item.key, item]));
-    const cards = scene.items.reduce((n, item) => n + (isFocusable(item) ? 1 : 0), 0);
-    this.big = cards > MOST_CARDS || scene.items.length > MOST_ITEMS;
-    attr(this.el, "data-drawn-as", this.big ? "bitmap" : "svg");
-    if (this.tabStop === null || !this.byKey.has(this.tabStop)) {
-      this.tabStop =
-        scene.items.find((item) => item.role === "root")?.key ?? scene.items.find(isFocusable)?.key ?? null;
-    }
-    const animate = !calm && !first && !this.big;
-    attr(this.svg, "aria-hidden", this.started ? null : "true");
-    this.world.classList.toggle("gw-moves", animate);
-    this.hitKeys = [];
-    this.bitmap.load(this.big ? scene : null, graph);
-    this.patch(this.big ? this.pinned() : scene.items, animate ? delays : null, animate);
-    this.minimap.load(scene, this.content());
-    if (!this.viewport.taken && this.started) this.home();
-    else this.move();
-    this.ring();
+  /** Makes a scene ready in slices, then puts it on screen at once. False: it was not `wanted` any more. */
+  async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
+    const { items } = space.scene;
+    const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
+    const camera = this.#camera(space);
+    const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
+    const made = await drive(this.#make(big ? [] : items), wanted);
+    if (!show || !made) return false;
+    const first = !this.space.scene.items.length;
+    this.space = space;
+    this.big = big;
+    attr(this.el, "data-drawn-as", big ? "bitmap" : "svg");
+    if (!this.byKey.has(this.focusKey ?? ""))
+      this.focusKey = (items.find((item) => item.role === "root") ?? items.find(isFocusable))?.key ?? null;
+    const animate = !calm && !first && !big;
+    attr(this.#svg, "aria-hidden", !items.length && "true");
+    this.#world.classList.toggle("gw-moves", animate);
+    this.#hits = [];
+    show();
+    if (big) this.#pin();
+    else this.#patch(items, made, animate ? delays : null, animate);
+    this.#minimap.load(space);
+    this.viewport.go(this.#camera(space));
+    this.#ring();
+    return true;
   }
 
   /** In a bitmap only the tab stop and the selected card are elements. */
-  private pinned(): Item[] {
-    return this.scene.items.filter((item) => item.key === this.tabStop || item.key === this.selected);
+  #pin(): void {
+    const keys = new Set([this.focusKey, this.#selected]);
+    const items = [...keys].flatMap((key) => this.byKey.get(key ?? "") ?? []);
+    this.#patch(items, runSlices(this.#make(items)));
   }
 
-  private patch(items: readonly Item[], delays: Map<number, number> | null, animate: boolean): void {
-    const active = this.activeKey();
-    const gone = new Set(this.drawn.keys());
-    let cursor: Element | null = this.world.firstElementChild;
+  *#make(items: readonly Item[]): Slices<Made> {
+    const made: Made = new Map();
     for (const item of items) {
-      gone.delete(item.key);
-      let drawn = this.drawn.get(item.key);
+      const marks = JSON.stringify(item.marks);
+      if (marks !== this.#drawn.get(item.key)?.marks) made.set(item.key, { marks, shapes: drawMarks(item.marks) });
+      yield;
+    }
+    return made;
+  }
+
+  #patch(items: readonly Item[], made: Made, delays: Map<number, number> | null = null, animate = false): void {
+    const active = this.#activeKey();
+    const gone = new Set(this.#drawn.keys());
+    let cursor = this.#world.firstElementChild;
+    for (const item of items) {
+      const { key } = item;
+      gone.delete(key);
+      let drawn = this.#drawn.get(key);
       if (!drawn) {
-        drawn = { g: s("g", { "data-key": item.key }), item, marks: "" };
+        drawn = { g: s("g", { "data-key": key }), item, marks: "" };
         if (animate && isFocusable(item)) drawn.g.classList.add("gw-enter");
-        this.drawn.set(item.key, drawn);
+        this.#drawn.set(key, drawn);
       }
-      this.dress(drawn, item, delays?.get(item.uid ?? -1) ?? 0);
+      this.#dress(drawn, item);
+      this.#redraw(drawn, made, delays?.get(item.uid ?? -1) ?? 0);
       if (drawn.g === cursor) cursor = cursor.nextElementSibling;
-      else this.world.insertBefore(drawn.g, cursor);
+      else this.#world.insertBefore(drawn.g, cursor);
     }
     for (const key of gone) {
-      const drawn = this.drawn.get(key)!;
-      clearTimeout(drawn.late);
-      drawn.g.remove();
-      this.drawn.delete(key);
+      const { g, late } = this.#drawn.get(key)!;
+      clearTimeout(late);
+      g.remove();
+      this.#drawn.delete(key);
     }
-    if (active !== null && this.activeKey() !== active) this.drawn.get(active)?.g.focus({ preventScroll: true });
+    if (active !== null && this.#activeKey() !== active) this.#drawn.get(active)?.g.focus({ preventScroll: true });
   }
 
-  /** Attributes now, marks now or after `delay` milliseconds. */
-  private dress(drawn: Drawn, item: Item, delay: number): void {
+  #dress(drawn: Drawn, item: Item): void {
     const { g } = drawn;
-    const before = drawn.item.data;
+    const { key, role, x, y, data = {} } = item;
+    g.style.transform = `translate(${x}px,${y}px)`;
+    attr(g, "class", `${g.classList.contains("gw-enter") ? "gw-enter " : ""}gw-item gw-${role}`);
+    for (const name in drawn.item.data) if (!(name in data)) g.removeAttribute(`data-${name}`);
+    for (const name in data) attr(g, `data-${name}`, data[name]);
     drawn.item = item;
-    g.style.transform = `translate(${item.x}px,${item.y}px)`;
-    attr(g, "class", `${g.classList.contains("gw-enter") ? "gw-enter " : ""}gw-item gw-${item.role}`);
-    const data = item.data ?? {};
-    for (const name of Object.keys(before ?? {})) if (!(name in data)) g.removeAttribute(`data-${name}`);
-    for (const [name, value] of Object.entries(data)) attr(g, `data-${name}`, value);
-    if (isFocusable(item)) {
-      attr(g, "role", "treeitem");
-      attr(g, "aria-label", item.label ?? item.key);
-      attr(g, "aria-selected", String(item.key === this.selected));
-      attr(g, "tabindex", item.key === this.tabStop ? 0 : -1);
-      if (item.role === "group" || item.role === "open") attr(g, "aria-expanded", String(item.role === "open"));
-    } else attr(g, "aria-hidden", "true");
-    const marks = JSON.stringify(item.marks);
-    if (marks === drawn.marks) return;
+    const opens = role === "group" || role === "open";
+    if (isFocusable(item))
+      attrs(g, {
+        role: "treeitem",
+        "aria-label": item.label ?? key,
+        "aria-selected": String(key === this.#selected),
+        "aria-expanded": opens && String(role === "open"),
+        tabindex: key === this.focusKey ? 0 : -1,
+      });
+    else attr(g, "aria-hidden", "true");
+  }
+
+  /** Puts new marks into an item, now or after `delay` milliseconds. */
+  #redraw(drawn: Drawn, made: Made, delay: number): void {
     clearTimeout(drawn.late);
+    const { g, item } = drawn;
+    const change = made.get(item.key);
+    if (!change) return;
     const redraw = () => {
-      drawn.marks = marks;
-      g.replaceChildren(...drawMarks(item.marks));
-      if (delay > 0) {
-        g.classList.remove("gw-drains");
-        g.getBoundingClientRect();
-        g.classList.add("gw-drains");
-      }
+      drawn.marks = change.marks;
+      g.replaceChildren(...change.shapes);
+      if (!delay) return;
+      g.classList.remove("gw-drains");
+      g.getBoundingClientRect();
+      g.classList.add("gw-drains");
     };
-    if (delay > 0) drawn.late = setTimeout(redraw, delay);
+    if (delay) drawn.late = setTimeout(redraw, delay);
     else redraw();
   }
 
-  private activeKey(): string | null {
-    const root = this.svg.getRootNode() as Document | ShadowRoot;
-    const active = root.activeElement;
-    return active && this.svg.contains(active) ? active.getAttribute("data-key") : null;
+  #activeKey(): string | null {
+    const active = focused(this.#svg);
+    return active && this.#svg.contains(active) ? active.getAttribute("data-key") : null;
   }
 
-  private setTabStop(key: string): void {
-    const old = this.tabStop;
-    this.tabStop = key;
-    if (this.big) this.patch(this.pinned(), null, false);
-    if (old !== null && old !== key) attr(this.drawn.get(old)?.g ?? this.svg, "tabindex", -1);
-    const g = this.drawn.get(key)?.g;
-    if (g) attr(g, "tabindex", 0);
-    attr(this.svg, "tabindex", null);
+  #setTabStop(key: string): void {
+    const old = this.focusKey;
+    this.focusKey = key;
+    if (this.big) this.#pin();
+    for (const each of [old, key]) {
+      const g = this.#drawn.get(each ?? "")?.g;
+      if (g) attr(g, "tabindex", each === key ? 0 : -1);
+    }
   }
 
   /** Makes an item the tab stop and gives it the focus; brings it into view if it is not. */
-  focus(key: string, take = true): void {
+  focus(key: string): void {
     const item = this.byKey.get(key);
     if (!item) return;
-    this.setTabStop(key);
+    this.#setTabStop(key);
     if (this.viewport.show(item)) this.viewport.taken = true;
-    if (take) this.drawn.get(key)?.g.focus({ preventScroll: true });
-    this.ring();
-  }
-
-  get focusKey(): string | null {
-    return this.tabStop;
+    this.#drawn.get(key)?.g.focus({ preventScroll: true });
+    this.#ring();
   }
 
   select(key: string | null): void {
-    if (key === this.selected) return;
-    const old = this.selected;
-    this.selected = key;
-    if (this.big) this.patch(this.pinned(), null, false);
+    if (key === this.#selected) return;
+    const old = this.#selected;
+    this.#selected = key;
+    if (this.big) this.#pin();
     for (const each of [old, key]) {
-      const g = each === null ? undefined : this.drawn.get(each)?.g;
+      const g = this.#drawn.get(each ?? "")?.g;
       if (g) attr(g, "aria-selected", String(each === key));
     }
-    this.ring();
+    this.#ring();
   }
 
   /** In a bitmap, hits are ringed without drawing the scene anew. */
   ringHits(keys: readonly string[]): void {
-    this.hitKeys = [...new Set(keys)].slice(0, MOST_RINGS);
-    this.ring();
+    this.#hits = [...new Set(keys)].slice(0, MOST_RINGS);
+    this.#ring();
   }
 
   /** Outlines around the selected card and, while the keyboard is here, around the focused one. */
-  private ring(): void {
-    const out: SVGElement[] = [];
-    const around = (key: string | null, gap: number, name: string) => {
-      const item = key === null ? undefined : this.byKey.get(key);
-      if (item)
-        out.push(
-          s("rect", {
-            class: name,
-            x: item.x - gap,
-            y: item.y - gap,
-            width: item.w + 2 * gap,
-            height: item.h + 2 * gap,
-            rx: 6 + gap,
-          }),
-        );
+  #ring(): void {
+    const ring = (key: string | null, gap: number, kind = "gw-selring") => {
+      const item = this.byKey.get(key ?? "");
+      if (!item) return [];
+      const { x, y, w, h } = item;
+      const area = { x: x - gap, y: y - gap, width: w + 2 * gap, height: h + 2 * gap, rx: 6 + gap };
+      return [s(`rect.${kind}` as "rect.", area)];
     };
-    for (const key of this.hitKeys) around(key, 3, "gw-selring");
-    around(this.selected, 1.5, "gw-selring");
-    const active = this.activeKey();
-    if (active !== null && this.drawn.get(active)?.g.matches(":focus-visible")) around(active, 4, "g-focus");
-    this.rings.replaceChildren(...out);
+    const active = this.#activeKey();
+    const byKey = active !== null && this.#drawn.get(active)?.g.matches(":focus-visible");
+    this.#rings.replaceChildren(
+      ...this.#hits.flatMap((key) => ring(key, 3)),
+      ...ring(this.#selected, 1.5),
+      ...(byKey ? ring(active, 4, "g-focus") : []),
+    );
   }
 
-  private move(): void {
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      this.place();
+  #move(): void {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#place();
     });
   }
 
-  /** Applies the camera at once. */
-  place(): void {
+  /** Applies the camera. */
+  #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale.toFixed(4)})`;
-    attr(this.world, "transform", transform);
-    attr(this.rings, "transform", transform);
+    for (const layer of [this.#world, this.#rings]) attr(layer, "transform", transform);
     attr(this.el, "data-scale", scale.toFixed(3));
-    this.bitmap.paint();
-    this.minimap.paint();
-    this.events.moved();
+    this.#bitmap.paint();
+    this.#minimap.paint();
+    this.#events.moved();
   }
 
   label(words: string): void {
-    attr(this.svg, "aria-label", words);
+    attr(this.#svg, "aria-label", words);
   }
 
   /** Colours have changed. */
   repaint(): void {
-    this.bitmap.forget();
-    this.minimap.forget();
-    this.place();
+    this.#bitmap.forget();
+    this.#minimap.load(null);
+    this.#move();
   }
 }

@@ -1,64 +1,83 @@
 /** Small makers of elements. Text only ever enters through textContent and setAttribute. */
 
-export type Child = Node | string | null | undefined | false | Child[];
-export type Props = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+export type Child = Node | string | null | undefined | false | 0 | Child[];
+type Value = string | number | boolean | null | undefined;
+export type Props = Record<string, Value | ((event: never) => void)>;
+type Made<Spec extends string, Map> = Spec extends `${infer Tag}.${string}`
+  ? Tag extends keyof Map
+    ? Map[Tag]
+    : HTMLDivElement
+  : Spec extends keyof Map
+    ? Map[Spec]
+    : never;
 
-const SVG_NS = "http://www.w3.org/2000/svg";
-
-function fill(element: Element, props: Props, children: Child[], signal?: AbortSignal): void {
-  for (const [name, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") {
-      element.addEventListener(name.slice(2).toLowerCase(), value as EventListener, signal ? { signal } : undefined);
-    } else {
-      element.setAttribute(name, value === true ? "" : String(value));
-    }
+function make(namespace: string, spec: string, parts: (Props | Child)[]): Element {
+  const [tag, ...classes] = spec.split(".");
+  const element = document.createElementNS(`http://www.w3.org/${namespace}`, tag || "div");
+  if (classes[0]) attr(element, "class", classes.join(" "));
+  for (const part of parts) {
+    if (part?.constructor !== Object) element.append(...flat([part as Child]));
+    else
+      for (const [name, value] of Object.entries(part)) {
+        if (typeof value === "function") element.addEventListener(name, value as EventListener);
+        else attr(element, name, value);
+      }
   }
-  append(element, children);
-}
-
-function append(element: Element, children: Child[]): void {
-  for (const child of children) {
-    if (Array.isArray(child)) append(element, child);
-    else if (child !== null && child !== undefined && child !== false) element.append(child);
-  }
-}
-
-/** An HTML element. A property that starts with "on" is a listener; false and null leave an attribute out. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  props: Props = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  const element = document.createElement(tag);
-  fill(element, props, children);
   return element;
+}
+
+/**
+ * An HTML element: `h("p.gw-mute", { title }, "words")`; no tag means a div. A property that is a function listens to
+ * the event of that name, as long as the element lives; false and null leave an attribute out.
+ */
+export function h<S extends string>(spec: S, ...parts: (Props | Child)[]) {
+  return make("1999/xhtml", spec, parts) as Made<S, HTMLElementTagNameMap>;
 }
 
 /** An SVG element. */
-export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  props: Props = {},
-  ...children: Child[]
-): SVGElementTagNameMap[K] {
-  const element = document.createElementNS(SVG_NS, tag) as SVGElementTagNameMap[K];
-  fill(element, props, children);
-  return element;
+export function s<S extends string>(spec: S, ...parts: (Props | Child)[]) {
+  return make("2000/svg", spec, parts) as Made<S, SVGElementTagNameMap>;
 }
 
-/** Children as `replaceChildren` wants them. */
-export function flat(children: Child[]): (Node | string)[] {
-  return children.flatMap((child) => (Array.isArray(child) ? flat(child) : child ? [child] : []));
+/** A button; `kind`: its classes. */
+export function button(kind: string, press: (event: MouseEvent) => void, ...parts: (Props | Child)[]) {
+  return h(`button.${kind}` as "button.", { type: "button", click: press }, ...parts);
+}
+
+/** Children as `append` and `replaceChildren` want them. */
+export function flat(children: readonly Child[]): (Node | string)[] {
+  return children.flat(9 as 1).filter(Boolean) as (Node | string)[];
+}
+
+/** A table; the first cell of a row is its head. */
+export function table(kind: string, titles: string[], rows: Child[], ...before: Child[]): HTMLTableElement {
+  const head = h(
+    "tr",
+    titles.map((title) => h("th", { scope: "col" }, title)),
+  );
+  return h(`table.${kind}` as "table.", before, titles.length > 0 && h("thead", head), h("tbody", rows));
+}
+
+/** Cells of a row: the first is its head; numbers stand at the right. */
+export function row(head: Child, ...cells: Child[]): HTMLTableRowElement {
+  return h(
+    "tr",
+    h("th", { scope: "row" }, h("code", head)),
+    cells.map((cell) => h(/^\d/.test(cell as string) ? "td.gw-num" : "td", cell)),
+  );
 }
 
 /** Sets or removes an attribute, and touches the DOM only if that changes something. */
-export function attr(element: Element, name: string, value: string | number | boolean | null | undefined): void {
-  if (value === null || value === undefined || value === false) {
-    if (element.hasAttribute(name)) element.removeAttribute(name);
-    return;
+export function attr(element: Element, name: string, value: Value): void {
+  if (value == null || value === false) element.removeAttribute(name);
+  else {
+    const words = value === true ? "" : String(value);
+    if (element.getAttribute(name) !== words) element.setAttribute(name, words);
   }
-  const text = value === true ? "" : String(value);
-  if (element.getAttribute(name) !== text) element.setAttribute(name, text);
+}
+
+export function attrs(element: Element, values: Record<string, Value>): void {
+  for (const name in values) attr(element, name, values[name]);
 }
 
 /** Sets the text if it differs, so that live regions do not speak twice. */
@@ -66,54 +85,72 @@ export function text(element: Element, value: string): void {
   if (element.textContent !== value) element.textContent = value;
 }
 
-/** Runs `draw` again only when `signature` differs from the last one. */
-export function memo(draw: () => void): (signature: string) => void {
-  let last: string | null = null;
-  return (signature) => {
-    if (signature === last) return;
-    last = signature;
-    draw();
+/** Fills `element` anew when what `draw` depends on has changed. */
+export function redraw(element: Element, draw: () => Child): (...dependsOn: unknown[]) => void {
+  let last = "";
+  return (...dependsOn) => {
+    const now = JSON.stringify(dependsOn);
+    if (now !== last) element.replaceChildren(...flat([draw()]));
+    last = now;
   };
 }
 
-const ICONS = {
-  search: ["M6 2a4 4 0 1 1 0 8a4 4 0 1 1 0-8M9 9l3.4 3.4", ""],
-  fit: ["M1.5 5V1.5H5M9 1.5h3.5V5M12.5 9v3.5H9M5 12.5H1.5V9", ""],
-  legend: ["M1.5 8.5h4v3.4h-4zM8 4h5M8 10.2h5", "M1 2h5v4H1z"],
-  more: [
-    "",
-    "M1.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M5.8 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0M10.3 7a1.2 1.2 0 1 0 2.4 0a1.2 1.2 0 1 0-2.4 0",
-  ],
-  prev: ["", "M9.5 2.5L4.5 7l5 4.5z"],
-  next: ["", "M4.5 2.5L9.5 7l-5 4.5z"],
-  first: ["", "M11 2.5L6 7l5 4.5zM3 2.5h1.8v9H3z"],
-  last: ["", "M3 2.5L8 7l-5 4.5zM9.2 2.5H11v9H9.2z"],
-  close: ["M3.5 3.5l7 7M10.5 3.5l-7 7", ""],
-  plus: ["M7 2.5v9M2.5 7h9", ""],
-  minus: ["M2.5 7h9", ""],
-} as const;
-
-export type IconName = keyof typeof ICONS;
-
-/** A line icon of 14 px; decoration only, so hidden from screen readers. */
-export function icon(name: IconName): SVGSVGElement {
-  const [line, solid] = ICONS[name];
-  return s(
-    "svg",
-    { class: "gw-icon", viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" },
-    line && s("path", { d: line, class: "gw-ic" }),
-    solid && s("path", { d: solid, class: "gw-icf" }),
-  );
+/** What has the focus, in the document or the shadow tree that an element is in. */
+export function focused(element: Element): HTMLElement | null {
+  return (element.getRootNode() as Document).activeElement as HTMLElement | null;
 }
 
-/** The mark of the widget: two lines of a metro map that meet, one slot full, one empty. */
-export function logo(): SVGSVGElement {
-  return s(
-    "svg",
-    { class: "gw-logo", viewBox: "0 0 18 18", width: 18, height: 18, "aria-hidden": "true" },
-    s("path", { d: "M5 14V9.5Q5 7 9 7t4-2.5V4", class: "gw-lg1" }),
-    s("path", { d: "M13 14v-3q0-2-4-4", class: "gw-lg2" }),
-    s("rect", { x: 2.5, y: 12, width: 5, height: 4, rx: 1, class: "gw-lgn" }),
-    s("rect", { x: 10.6, y: 12.1, width: 4.8, height: 3.8, rx: 1, class: "gw-lgh" }),
-  );
+/** Ends an event here: neither the browser nor the notebook acts on it. */
+export function done(event: Event): void {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Listens to keys by their names, and keeps from the notebook what it has acted on. */
+export function keys(element: HTMLElement, acts: Record<string, (event: KeyboardEvent) => void>): void {
+  element.addEventListener("keydown", (event) => {
+    const act = acts[event.key];
+    if (!act) return;
+    act(event);
+    done(event);
+  });
+}
+
+/**
+ * Follows the pointer from a press, if `press` does not refuse it, to the release. A press that moves less than `slack`
+ * px stays a click; `move` gets the way since its last call.
+ */
+export function drag(
+  element: HTMLElement,
+  move: (dx: number, dy: number, event: PointerEvent) => void,
+  press: (event: PointerEvent) => unknown = () => true,
+  release: () => void = () => {},
+  slack = 0,
+): void {
+  let from: PointerEvent | null = null;
+  let free = false;
+  const hold = (event: PointerEvent) => {
+    free = true;
+    element.setPointerCapture?.(event.pointerId);
+  };
+  element.addEventListener("pointerdown", (event) => {
+    free = false;
+    if (event.button || !press(event)) return;
+    from = event;
+    if (!slack) hold(event);
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (event.pointerId !== from?.pointerId) return;
+    const dx = event.clientX - from.clientX;
+    const dy = event.clientY - from.clientY;
+    if (!free && Math.abs(dx) + Math.abs(dy) < slack) return;
+    if (!free) hold(event);
+    move(dx, dy, event);
+    from = event;
+  });
+  for (const end of ["pointerup", "pointercancel"] as const)
+    element.addEventListener(end, () => {
+      if (from) release();
+      from = null;
+    });
 }

@@ -3,23 +3,29 @@ import { s } from "./dom.ts";
 import type { Mark } from "./picture/scene.ts";
 import { classAttribute } from "./picture/tokens.ts";
 
-export function drawMark(mark: Mark): SVGElement {
-  const c = classAttribute(mark.c);
+function drawMark(mark: Mark): SVGElement {
+  const own = { class: classAttribute(mark.c) };
   switch (mark.t) {
     case "rect":
-      return s("rect", { class: c, x: mark.x, y: mark.y, width: mark.w, height: mark.h, rx: mark.r });
+      return s("rect", own, { x: mark.x, y: mark.y, width: mark.w, height: mark.h, rx: mark.r });
     case "path":
-      return s("path", { class: c, d: mark.d });
+      return s("path", own, { d: mark.d });
     case "circle":
-      return s("circle", { class: c, cx: mark.x, cy: mark.y, r: mark.r });
+      return s("circle", own, { cx: mark.x, cy: mark.y, r: mark.r });
     case "text": {
-      const parts = mark.runs ? mark.runs.map((run) => s("tspan", { class: classAttribute(run.c) }, run.s)) : [mark.s];
-      const turn = mark.turned ? `rotate(-90 ${mark.x} ${mark.y})` : null;
-      return s("text", { class: c, x: mark.x, y: mark.y, "text-anchor": mark.anchor, transform: turn }, ...parts);
+      const { x, y, anchor, runs, turned } = mark;
+      const parts = runs?.map((run) => s("tspan", { class: classAttribute(run.c) }, run.s)) ?? mark.s;
+      return s("text", own, { x, y, "text-anchor": anchor, transform: turned && `rotate(-90 ${x} ${y})` }, parts);
     }
   }
 }
 
 export function drawMarks(marks: readonly Mark[]): SVGElement[] {
   return marks.map(drawMark);
+}
+
+/** Marks as a small picture of its own; decoration, unless `props` gives it a role. */
+export function glyph(marks: readonly Mark[], width: number, height: number, box = "0 0", props = {}): SVGSVGElement {
+  const size = { width, height, viewBox: `${box} ${width} ${height}` };
+  return s("svg.gw-glyph", { "aria-hidden": "true", ...size, ...props }, drawMarks(marks));
 }

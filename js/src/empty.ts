@@ -1,32 +1,30 @@
 /** What stands in the canvas while there is nothing to draw. */
-import { attr, h, s, text } from "./dom.ts";
-import { type Context, type Part, shown } from "./state.ts";
+import { attr, h, redraw, s } from "./dom.ts";
+import type { Context, Part } from "./state.ts";
 
-export function emptyPart(context: Context): Part {
-  const title = h("b", {});
-  const words = h("p", {});
+export function emptyPart({ state }: Context): Part {
   const skeleton = s(
-    "svg",
-    { class: "gw-skeleton", width: 120, height: 80, "aria-hidden": "true" },
+    "svg.gw-skeleton",
+    { width: 120, height: 80, "aria-hidden": "true" },
     s("path", { d: "M3 5h114v22H3zM60 27v22M3 49h114v22H3z" }),
   );
-  const el = h("div", { class: "gw-empty", hidden: true }, skeleton, h("div", {}, title, words));
+  const words = h("div");
+  const el = h("div.gw-empty", { hidden: true }, skeleton, words);
+  let waits = true;
+  const paint = redraw(words, () =>
+    waits
+      ? [h("b", "Waiting for the kernel"), h("p", "The picture comes with the first answer.")]
+      : [
+          h("b", "No autograd graph yet"),
+          h("p", "Run a cell that computes with a tensor that has ", h("code", "requires_grad=True"), "."),
+        ],
+  );
   return {
     el,
-    update() {
-      const graph = shown(context.state);
-      attr(el, "hidden", graph !== null && graph.n > 0);
-      if (graph === null && context.state.link !== "gone") {
-        text(title, "Waiting for the kernel");
-        text(words, "The picture comes with the first answer.");
-      } else {
-        text(title, "No autograd graph yet");
-        words.replaceChildren(
-          "Run a cell that computes with a tensor that has ",
-          h("code", {}, "requires_grad=True"),
-          ".",
-        );
-      }
+    update(graph) {
+      attr(el, "hidden", graph && graph.n > 0);
+      waits = !graph && state.link !== "gone";
+      paint(waits);
     },
   };
 }

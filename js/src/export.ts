@@ -1,5 +1,5 @@
 /** Taking the picture along: as an SVG file, as text on the clipboard. */
-import { s } from "./dom.ts";
+import { h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import type { Graph } from "./picture/model.ts";
 import type { Scene } from "./picture/scene.ts";
@@ -8,38 +8,36 @@ import { tableText } from "./table.ts";
 import { markRules } from "./theme.ts";
 
 /** The scene as a file of its own: with the rules of the marks, in the theme that is on screen. */
-export function svgText(scene: Scene, theme: string): string {
-  const { left, top, width, height } = scene;
+function svgText({ left, top, width, height, items }: Scene, theme: string | undefined): string {
   const fonts = `.graphwidget{--g-font-ui:${FONTS.ui};--g-font-mono:${FONTS.mono};background:var(--g-bg)}`;
-  const items = scene.items.map((item) =>
-    s("g", { transform: `translate(${item.x} ${item.y})` }, drawMarks(item.marks)),
+  const svg = s(
+    "svg.graphwidget",
+    { "data-theme": theme, "data-own-colours": "", viewBox: `${left} ${top} ${width} ${height}`, width, height },
+    s("style", markRules() + fonts),
+    items.map((item) => s("g", { transform: `translate(${item.x} ${item.y})` }, drawMarks(item.marks))),
   );
-  const props = {
-    class: "graphwidget",
-    "data-theme": theme,
-    "data-own-colours": "",
-    viewBox: `${left} ${top} ${width} ${height}`,
-    width,
-    height,
-  };
-  return new XMLSerializer().serializeToString(s("svg", props, s("style", {}, markRules() + fonts), items));
+  return new XMLSerializer().serializeToString(svg);
 }
 
-export function saveSvg(scene: Scene, theme: string): string {
-  const url = URL.createObjectURL(new Blob([svgText(scene, theme)], { type: "image/svg+xml" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = "autograd-graph.svg";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
+export function saveSvg(scene: Scene, theme: string | undefined): string {
+  const href = URL.createObjectURL(new Blob([svgText(scene, theme)], { type: "image/svg+xml" }));
+  h("a", { href, download: "autograd-graph.svg" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
   return "Saved as autograd-graph.svg.";
 }
 
-export async function copyText(graph: Graph): Promise<string> {
+/** Whether it could be put on the clipboard. */
+export async function copy(words: string): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(tableText(graph));
-    return "Copied as text.";
+    await navigator.clipboard.writeText(words);
+    return true;
   } catch {
-    return "The browser does not allow copying here. Open the table view (t) and copy from it.";
+    return false;
   }
+}
+
+export async function copyText(graph: Graph): Promise<string> {
+  return (await copy(tableText(graph)))
+    ? "Copied as text."
+    : "The browser does not allow copying here. Open the table view (t) and copy from it.";
 }

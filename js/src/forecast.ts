@@ -1,139 +1,109 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
-import { attr, type Child, flat, h, memo } from "./dom.ts";
+import { attr, type Child, h, redraw, row, table } from "./dom.ts";
 import { checkGlyph, octagonGlyph } from "./glyphs.ts";
-import { backwardName, bytes, count } from "./say.ts";
-import { type Context, type Forecast, type Forecasts, type Part, type Preview, shown } from "./state.ts";
+import type { Graph } from "./picture/model.ts";
+import { backwardName, bytes, count, nameOf } from "./say.ts";
+import { type Context, type Forecast, type Forecasts, type Mode, type Part, type Preview, shown } from "./state.ts";
 
 /** One sentence for the button's description: also what a screen reader hears before the click. */
-export function forecastSentence(preview: Preview): string {
-  if (preview.problem) return `No forecast: ${preview.problem}`;
-  if (!preview.forecasts) return "";
-  const forecast = preview.forecasts[preview.mode];
-  if (forecast.ok === false) return `Forecast: would raise. ${forecast.why}`;
-  const start = forecast.ok === null ? "Forecast: not certain. " : "Forecast: ";
-  const frees = preview.mode === "retain" ? "frees nothing" : `frees ${count(forecast.frees.length, "saved tensor")}`;
-  const bad = forecast.afterwards.filter((row) => row.backward !== "ok");
-  const then = bad.map((row) => `${row.root}.backward() would then raise${row.at ? ` at ${row.at}` : ""}`);
-  return `${start}${frees}${then.length ? `; afterwards ${then.join(", ")}` : ""}.`;
+export function forecastSentence({ problem, forecasts, mode }: Preview): string {
+  if (problem) return `No forecast: ${problem}`;
+  if (!forecasts) return "";
+  const { ok, why, frees, afterwards } = forecasts[mode];
+  if (ok === false) return `Forecast: would raise. ${why}`;
+  const then = afterwards
+    .filter((after) => after.backward !== "ok")
+    .map(({ root, at }) => `${root}.backward() would then raise${at ? ` at ${at}` : ""}`);
+  return [
+    `Forecast: ${ok === null ? "not certain. " : ""}frees `,
+    mode === "retain" ? "nothing" : count(frees.length, "saved tensor"),
+    then.length ? `; afterwards ${then.join(", ")}.` : ".",
+  ].join("");
 }
 
-function outcome(word: string, at: string | null): Child[] {
-  if (word === "ok") return [checkGlyph(), h("span", { class: "gw-ok" }, " runs")];
-  if (word === "unknown") return [h("span", { class: "gw-mute" }, "? unknown")];
-  return [octagonGlyph(true), h("span", { class: "gw-err", title: at ?? word }, " raises")];
+function outcome(word: string, at: string | null): Child {
+  if (word === "ok") return [checkGlyph(), h("span.gw-ok", " runs")];
+  if (word === "unknown") return h("span.gw-mute", "? unknown");
+  return [octagonGlyph(true), h("span.gw-err", { title: at ?? word }, " raises")];
 }
 
-function card(context: Context, preview: Preview, mode: "backward" | "retain", forecast: Forecast): HTMLElement {
-  const head = mode === "backward" ? "backward()" : "retain_graph=True";
-  const nodes = new Set(forecast.frees.map(([uid]) => uid)).size;
-  const body: Child[] = [];
-  if (forecast.ok === false) {
-    const graph = shown(context.state);
-    const at = forecast.failsAt === null ? undefined : graph?.indexOf.get(forecast.failsAt);
-    body.push(h("div", { class: "gw-big gw-err" }, "would raise"), h("div", {}, forecast.why || "It would raise."));
-    if (at !== undefined && graph) body.push(h("code", {}, graph.names[graph.name[at]!]!));
-    if (forecast.frees.length) body.push(h("div", {}, `after freeing ${count(forecast.frees.length, "saved tensor")}`));
-  } else {
-    const frees = mode === "retain" ? 0 : forecast.frees.length;
-    body.push(h("div", { class: "gw-big" }, forecast.ok === null ? `frees ${frees}?` : `frees ${frees}`));
-    if (frees > 0) {
-      body.push(h("div", {}, `in ${count(nodes, "node")}, ${bytes(forecast.freedBytes)}`));
-      const all = forecast.returnedBytes >= forecast.freedBytes;
-      body.push(
-        h(
-          "div",
-          {},
-          h("b", {}, bytes(forecast.returnedBytes)),
-          all ? " comes back" : " comes back, the rest has other owners",
-        ),
-      );
-    } else body.push(h("div", {}, `${count(forecast.executes.length, "node")} run, all slots stay held`));
-    if (forecast.ok === null && forecast.why) body.push(h("div", { class: "gw-mute" }, forecast.why));
-  }
-  return h(
-    "div",
-    { class: preview.mode === mode ? "gw-card gw-on" : "gw-card", "data-mode": mode, "data-ok": String(forecast.ok) },
-    h("code", {}, head),
-    body,
-  );
+/** What one of the two calls would do. */
+function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forecast): HTMLElement {
+  const { ok, why, failsAt, executes, freedBytes, returnedBytes } = forecast;
+  const frees = mode === "retain" ? [] : forecast.frees;
+  const freed = forecast.frees.length > 0 && `after freeing ${count(forecast.frees.length, "saved tensor")}`;
+  const at = graph?.indexOf.get(failsAt ?? -1);
+  const nodes = new Set(frees.map(([uid]) => uid)).size;
+  const rest = returnedBytes >= freedBytes ? "" : ", the rest has other owners";
+  const body =
+    ok === false
+      ? [
+          h("div.gw-big.gw-err", "would raise"),
+          h("div", why || "It would raise."),
+          at !== undefined && h("code", nameOf(graph!, at)),
+          freed && h("div", freed),
+        ]
+      : [
+          h("div.gw-big", `frees ${frees.length}${ok === null ? "?" : ""}`),
+          nodes
+            ? [
+                h("div", `in ${count(nodes, "node")}, ${bytes(freedBytes)}`),
+                h("div", h("b", bytes(returnedBytes)), ` comes back${rest}`),
+              ]
+            : h("div", `${count(executes.length, "node")} run, all slots stay held`),
+          ok === null && why && h("div.gw-mute", why),
+        ];
+  const props = { "data-mode": mode, "data-ok": String(ok) };
+  const kind = preview.mode === mode ? ".gw-card.gw-box.gw-on" : ".gw-card.gw-box";
+  return h(kind, props, h("code", mode === "retain" ? "retain_graph=True" : "backward()"), body);
 }
 
-function afterwards(both: Forecasts): Child {
-  const rows = both.backward.afterwards.map((row) => {
-    const other = both.retain.afterwards.find((r) => r.root === row.root);
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, h("code", {}, `${row.root}.backward()`)),
-      h("td", {}, outcome(row.backward, row.at)),
-      h("td", {}, other ? outcome(other.backward, other.at) : "–"),
-    );
+function afterwards({ backward, retain }: Forecasts): Child {
+  const rows = backward.afterwards.map(({ root, backward, at }) => {
+    const other = retain.afterwards.find((each) => each.root === root);
+    return row(`${root}.backward()`, outcome(backward, at), other ? outcome(other.backward, other.at) : "–");
   });
-  if (!rows.length) return null;
-  const head = ["", "backward()", "retain_graph"].map((title) => h("th", { scope: "col" }, title));
-  return [
-    h("h4", {}, "Afterwards"),
-    h("table", { class: "gw-after" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
-  ];
+  return rows.length > 0 && [h("h4", "Afterwards"), table("gw-after", ["", "backward()", "retain_graph"], rows)];
 }
 
-function draw(context: Context, preview: Preview): Child[] {
-  const name = backwardName(preview.root, preview.mode === "retain");
+function draw(graph: Graph | null, preview: Preview): Child {
+  const { root, mode, problem, forecasts } = preview;
   const head = [
-    h("div", { class: "gw-kick" }, "Forecast · nothing has run"),
-    h("h3", {}, "If you run ", h("code", {}, name)),
+    h("div.gw-kick", "Forecast · nothing has run"),
+    h("h3", "If you run ", h("code", backwardName(root, mode === "retain"))),
   ];
-  if (preview.problem) return [...head, h("p", {}, preview.problem)];
-  const both = preview.forecasts;
-  if (!both) return [...head, h("p", { class: "gw-mute" }, "asking the kernel …")];
-  const now = both[preview.mode];
-  const reaches = now.reaches;
+  if (!forecasts || problem) return [head, problem ? h("p", problem) : h("p.gw-mute", "asking the kernel …")];
+  const { ok, reaches, assumes } = forecasts[mode];
+  const found = `Gradient reaches ${count(reaches.length, "leaf", "leaves")}`;
   return [
-    ...head,
+    head,
     h(
-      "div",
-      { class: "gw-cards" },
-      card(context, preview, "backward", both.backward),
-      card(context, preview, "retain", both.retain),
+      "div.gw-cards",
+      (["backward", "retain"] as const).map((each) => card(graph, preview, each, forecasts[each])),
     ),
-    afterwards(both),
-    h(
-      "h4",
-      {},
-      now.ok === false
-        ? "Leaves reached before it raises"
-        : `Gradient reaches ${count(reaches.length, "leaf", "leaves")}`,
-    ),
+    afterwards(forecasts),
+    h("h4", ok === false ? "Leaves reached before it raises" : found),
     reaches.length > 0 &&
-      h(
-        "p",
-        {},
-        h("code", {}, reaches.slice(0, 12).join(", ")),
-        reaches.length > 12 && ` and ${reaches.length - 12} more`,
-      ),
-    now.assumes.length > 0 && [
-      h("h4", {}, "Taken for granted"),
+      h("p", h("code", reaches.slice(0, 12).join(", ")), reaches.length > 12 && ` and ${reaches.length - 12} more`),
+    assumes.length > 0 && [
+      h("h4", "Taken for granted"),
       h(
         "ul",
-        {},
-        now.assumes.map((line) => h("li", {}, line)),
+        assumes.map((line) => h("li", line)),
       ),
     ],
   ];
 }
 
-export function forecastPart(context: Context): Part {
-  const el = h("section", { class: "gw-forecast", "aria-label": "Forecast" });
-  const paint = memo(() => {
-    const { preview } = context.state;
-    el.replaceChildren(...flat(preview ? draw(context, preview) : []));
-  });
+export function forecastPart({ state }: Context): Part {
+  const el = h("section.gw-forecast", { "aria-label": "Forecast" });
+  const paint = redraw(el, () => state.preview && draw(shown(state), state.preview));
   return {
     el,
     update() {
-      attr(el, "hidden", context.state.preview === null);
-      const p = context.state.preview;
-      paint(p ? JSON.stringify([p.root.id, p.root.path, p.mode, p.problem, p.forecasts]) : "");
+      const { preview } = state;
+      attr(el, "hidden", !preview);
+      paint(preview?.root.id, preview?.root.path, preview?.mode, preview?.problem, preview?.forecasts);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Marks of the picture inside running text and tables: the same shapes, small. */
-import { type Child, h, s } from "./dom.ts";
-import { drawMarks } from "./draw.ts";
+import { type Child, h } from "./dom.ts";
+import { glyph } from "./draw.ts";
 import {
   callNumberMark,
   rootDot as dotMark,
@@ -18,43 +18,27 @@ import type { Mark } from "./picture/scene.ts";
 import { callNumber } from "./picture/words.ts";
 
 /** Hue class and stroke style of a root's order, as the picture gives them. */
-export function rootLook(order: number): { hue: string; style: number } {
+function rootLook(order: number): { hue: string; style: number } {
   if (order >= 8) return { hue: "r0", style: 1 };
   return { hue: `r${(order % 4) + 1}`, style: ((order + (order >> 2)) % 4) + 1 };
 }
 
-function glyph(marks: Mark[], width: number, height: number): SVGSVGElement {
-  return s(
-    "svg",
-    { class: "gw-glyph", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
-    ...drawMarks(marks),
-  );
-}
-
 /** `state`: a `SLOT` value, or a look that no slot has ("will": a forecast would free it). */
 export function slotGlyph(state: number | SlotLook): SVGSVGElement {
-  return glyph(slot(0, 0, typeof state === "number" ? SLOT_LOOKS[state]! : state), 14, 11);
+  return glyph(slot(0, 0, SLOT_LOOKS[state as number] ?? (state as SlotLook)), 14, 11);
 }
 
 /** Marks of call n's number; `order` of the root whose hue it has, -1: none. */
-export function callMarks(n: number, order: number, solid: boolean): Mark[] {
+export function callMarks(n: number, order: number, solid = false): Mark[] {
   return callNumberMark(0, 0, callNumber(n), order < 0 ? "r0" : rootLook(order).hue, solid);
 }
 
-export function callGlyph(n: number, order: number, solid: boolean, aloud = `call ${callNumber(n)}`): SVGSVGElement {
-  const element = s("svg", {
-    class: "gw-glyph gw-callglyph",
-    width: 15,
-    height: 15,
-    viewBox: "-7.5 -7.5 15 15",
-    role: "img",
-    "aria-label": aloud,
-  });
-  element.append(...drawMarks(callMarks(n, order, solid)));
-  return element;
+export function callGlyph(n: number, order: number, aloud = `call ${callNumber(n)}`): SVGSVGElement {
+  const props = { "aria-hidden": null, role: "img", "aria-label": aloud, class: "gw-glyph gw-callglyph" };
+  return glyph(callMarks(n, order), 15, 15, "-7.5 -7.5", props);
 }
 
-export function octagonGlyph(forecast: boolean): SVGSVGElement {
+export function octagonGlyph(forecast = false): SVGSVGElement {
   return glyph(forecast ? octagonOpen(8, 8, 6.5) : octagon(8, 8, 7), 16, 16);
 }
 
@@ -68,28 +52,23 @@ export function rootDot(order: number): SVGSVGElement {
 }
 
 /** A variable as a luggage tag. Its text is real text, so that it is read and found. */
-export function tagGlyph(name: string, look: "" | "carrier"): SVGSVGElement {
+export function tagGlyph(name: string, look: "" | "carrier" = ""): SVGSVGElement {
   const width = tagWidth(measureByTable(name, "tagname"));
-  const element = glyph(tag(0.8, 0.8, name, width, look), Math.ceil(width) + 2, 21);
-  element.classList.add("gw-tagglyph");
-  element.removeAttribute("aria-hidden");
-  return element;
+  const props = { "aria-hidden": null, class: "gw-glyph gw-tagglyph" };
+  return glyph(tag(0.8, 0.8, name, width, look), Math.ceil(width) + 2, 21, "0 0", props);
 }
 
 export function checkGlyph(): SVGSVGElement {
   return glyph([{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }], 15, 14);
 }
 
-const CIRCLED = 0x2460;
-
 /** Text in which `code` between backticks is code, and a call's number (① or "call 21") looks as in the picture. */
 export function prose(value: string, orderOf: (n: number) => number = () => -1): Child[] {
-  return value.split(/(`[^`]+`|[\u2460-\u2473]|\bcall \d+\b)/).map((part) => {
-    if (part.startsWith("`") && part.length > 2) return h("code", {}, part.slice(1, -1));
-    const circled = part.length === 1 ? part.charCodeAt(0) - CIRCLED : -1;
-    if (circled >= 0 && circled < 20) return callGlyph(circled, orderOf(circled), false);
-    const call = /^call (\d+)$/.exec(part);
-    const n = Number(call?.[1]) - 1;
-    return call ? ["call ", callGlyph(n, orderOf(n), false, call[1])] : part;
+  return value.split(/(`[^`]+`|[①-⑳]|\bcall \d+\b)/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    if (part[0] === "`") return h("code", part.slice(1, -1));
+    const number = part.slice(5);
+    const n = number ? Number(number) - 1 : part.charCodeAt(0) - 0x2460;
+    return number ? ["call ", callGlyph(n, orderOf(n), number)] : callGlyph(n, orderOf(n));
   });
 }

@@ -1,25 +1,26 @@
 /** The lower edge: drag it, or move it with the arrow keys, to change the height of the view. */
-import { attr, h } from "./dom.ts";
+import { attr, drag, h, keys } from "./dom.ts";
 import type { Model } from "./kernel.ts";
 
-export const LEAST = 220;
-export const MOST = 900;
+const LEAST = 220;
+const MOST = 900;
 
 export function grip(root: HTMLElement, model: Model, signal: AbortSignal): HTMLElement {
-  const el = h("div", {
-    class: "gw-grip",
+  const el = h("div.gw-grip", {
     role: "separator",
     tabindex: 0,
     "aria-orientation": "horizontal",
     "aria-label": "Height of the view",
+    "aria-valuemin": LEAST,
+    "aria-valuemax": MOST,
   });
-  let height = 520;
-  const apply = (wanted: number) => {
-    height = Math.round(Math.min(MOST, Math.max(LEAST, wanted || 520)));
+  let wanted = 0;
+  let height = 0;
+  const apply = (px: number) => {
+    wanted = px || 520;
+    height = Math.round(Math.min(MOST, Math.max(LEAST, wanted)));
     root.style.setProperty("--gw-h", `${height}px`);
     attr(el, "aria-valuenow", height);
-    attr(el, "aria-valuemin", LEAST);
-    attr(el, "aria-valuemax", MOST);
   };
   const save = () => {
     if (model.get("height") === height) return;
@@ -27,38 +28,16 @@ export function grip(root: HTMLElement, model: Model, signal: AbortSignal): HTML
     model.save_changes();
   };
   const fromModel = () => apply(Number(model.get("height")));
-  let from: { y: number; height: number } | null = null;
-  el.addEventListener(
-    "pointerdown",
-    (event) => {
-      from = { y: event.clientY, height };
-      el.setPointerCapture?.(event.pointerId);
-    },
-    { signal },
-  );
-  el.addEventListener("pointermove", (event) => from && apply(from.height + event.clientY - from.y), { signal });
-  for (const end of ["pointerup", "pointercancel"]) {
-    el.addEventListener(
-      end,
-      () => {
-        if (from) save();
-        from = null;
-      },
-      { signal },
-    );
-  }
-  el.addEventListener(
-    "keydown",
-    (event) => {
-      const by = { ArrowDown: 20, ArrowUp: -20 }[event.key];
-      if (by === undefined) return;
-      apply(height + by);
-      save();
-      event.preventDefault();
-      event.stopPropagation();
-    },
-    { signal },
-  );
+  const press = () => {
+    wanted = height;
+    return true;
+  };
+  drag(el, (_, dy) => apply(wanted + dy), press, save);
+  const by = (px: number) => () => {
+    apply(height + px);
+    save();
+  };
+  keys(el, { ArrowDown: by(20), ArrowUp: by(-20) });
   model.on("change:height", fromModel);
   signal.addEventListener("abort", () => model.off("change:height", fromModel));
   fromModel();

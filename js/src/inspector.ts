@@ -1,335 +1,198 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
-import { attr, type Child, flat, h, memo } from "./dom.ts";
+import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 import { type Graph, SLOT } from "./picture/model.ts";
-import { bytes, count, placeText } from "./say.ts";
-import { type Context, type Kept, type Part, shown } from "./state.ts";
+import { slotCounts } from "./picture/words.ts";
+import { bytes, count, join, nameOf, opOf, placeOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
+import type { Context, Kept, KeptOrNot, Part } from "./state.ts";
 
-const WORDS = ["held", "freed", "stale", "packed", "none needed", "unknown"];
-
-/** Roots from which a node is reached: a walk up from each root. */
-export function reachedBy(graph: Graph, node: number): number[] {
-  const found: number[] = [];
-  graph.roots.forEach((root, r) => {
-    const seen = new Uint8Array(graph.n);
-    const stack = root.node >= 0 ? [root.node] : [];
-    while (stack.length) {
-      const i = stack.pop()!;
-      if (seen[i]) continue;
-      seen[i] = 1;
-      if (i === node) {
-        found.push(r);
-        return;
-      }
-      for (let e = graph.edgeStart[i]!; e < graph.edgeStart[i + 1]!; e++) stack.push(graph.edgeTo[e]!);
-    }
-  });
-  return found;
+/** Whether a walk up from one node meets another. */
+function reaches(graph: Graph, from: number, wanted: number): boolean {
+  const seen = new Set<number>();
+  const stack = from < 0 ? [] : [from];
+  for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
+    if (i === wanted) return true;
+    if (seen.has(i)) continue;
+    seen.add(i);
+    for (let e = graph.edgeStart[i]!; e < graph.edgeStart[i + 1]!; e++) stack.push(graph.edgeTo[e]!);
+  }
+  return false;
 }
 
-function slotRows(graph: Graph, node: number, kept: Kept | null): Child[] {
-  const rows: Child[] = [];
-  for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) {
-    const state = graph.slotState[slot]!;
-    const type = graph.slotType[slot]!;
-    const by = graph.slotFreedBy[slot]!;
-    const k = slot - graph.slotStart[node]!;
-    const storage = graph.slotStorage[slot]!;
-    const owners = kept?.storages.find((entry) => entry.slot === k)?.owners ?? graph.storages[storage]?.owners ?? [];
-    const size = graph.slotBytes[slot]!;
-    rows.push(
-      h(
-        "tr",
-        { "data-slot-state": WORDS[state] },
-        h("th", { scope: "row" }, h("code", {}, graph.names[graph.slotName[slot]!] ?? "?")),
-        h("td", {}, type >= 0 ? h("code", {}, graph.names[type]!.replace("float", "f")) : ""),
-        h("td", { class: "gw-num" }, size > 0 ? bytes(size) : ""),
-        h("td", {}, slotGlyph(state), ` ${WORDS[state]} `, by >= 0 && callGlyph(by, orderOfCall(graph, by), false)),
-      ),
-    );
-    if (owners.length && state !== SLOT.unsaved) {
-      rows.push(
-        h(
-          "tr",
-          { class: "gw-sub" },
-          h("td", { colspan: 4 }, "memory also held by ", h("code", {}, owners.slice(0, 4).join(", "))),
-        ),
-      );
-    }
-  }
-  return rows;
+const mute = (...words: Child[]) => h("p.gw-mute", words);
+const kicker = (words: string) => h("div.gw-kick", words, h("span.gw-esc", "esc to close"));
+const shortType = (type: string) => type.replace("float", "f");
+
+function slotRows(graph: Graph, node: number, kept: Kept | undefined): Child[] {
+  return slotsOf(graph, node).map(({ slot, name, type, bytes: size, state, by }, k) => {
+    const word = STATE_WORDS[state]!;
+    const stored = graph.storages[graph.slotStorage[slot]!]?.owners;
+    const owners = (state !== SLOT.unsaved && (kept?.storages.find((each) => each.slot === k)?.owners ?? stored)) || [];
+    const said = [slotGlyph(state), ` ${word} `, by >= 0 && callGlyph(by, orderOfCall(graph, by))];
+    const line = row(name, type && h("code", shortType(type)), size > 0 && bytes(size), said);
+    attr(line, "data-slot-state", word);
+    const others = h("code", owners.slice(0, 4).join(", "));
+    return [line, owners.length > 0 && h("tr.gw-sub", h("td", { colspan: 4 }, "memory also held by ", others))];
+  });
 }
 
 /** The hue of a call is that of its first root, where that root still has one. */
 export function orderOfCall(graph: Graph, n: number): number {
-  const call = graph.calls.find((c) => c.n === n);
-  const uid = call?.rootUids[0];
+  const call = graph.calls.find((each) => each.n === n);
   const root =
-    graph.roots.find((r) => r.node >= 0 && graph.uid[r.node] === uid) ??
-    graph.roots.find((r) => r.path === call?.roots[0]);
+    graph.roots.find(({ node }) => node >= 0 && graph.uid[node] === call?.rootUids[0]) ??
+    graph.roots.find(({ path }) => path === call?.roots[0]);
   return root?.order ?? n;
 }
 
-function keptRows(kept: Kept | "asked" | "unknown" | undefined): Child[] {
-  if (kept === undefined || kept === "asked") return [h("p", { class: "gw-mute" }, "asking the kernel …")];
-  if (kept === "unknown") return [h("p", { class: "gw-mute" }, "Unknown: no kernel answered.")];
-  if (!kept.keptBy.length) return [h("p", { class: "gw-mute" }, "No name was found that keeps it.")];
-  return kept.keptBy
-    .slice(0, 6)
-    .map((owner) =>
-      h(
-        "div",
-        { class: "gw-own" },
-        tagGlyph(owner.path, ""),
-        owner.kind !== "variable" && h("span", { class: "gw-mute" }, ` ${owner.kind}`),
-        h(
-          "i",
-          {},
-          h("code", {}, `del ${owner.path}`),
-          owner.nodes > 0
-            ? ` releases ${count(owner.nodes, "node")}, ${bytes(owner.bytes)}`
-            : " alone releases nothing",
-        ),
-      ),
+function keptRows(kept: KeptOrNot | undefined): Child {
+  if (!kept || kept === "asked") return mute("asking the kernel …");
+  if (kept === "unknown") return mute("Unknown: no kernel answered.");
+  if (!kept.keptBy.length) return mute("No name was found that keeps it.");
+  return kept.keptBy.slice(0, 6).map(({ path, kind, nodes, bytes: size }) => {
+    const frees = nodes > 0 ? ` releases ${count(nodes, "node")}, ${bytes(size)}` : " alone releases nothing";
+    return h(
+      "div.gw-own.gw-box",
+      tagGlyph(path),
+      kind !== "variable" && h("span.gw-mute", ` ${kind}`),
+      h("i", h("code", `del ${path}`), frees),
     );
-}
-
-function leafRows(graph: Graph, node: number): Child[] {
-  const leaf = graph.leaves.get(node);
-  if (!leaf) return [];
-  return [
-    h("dt", {}, "leaf"),
-    h("dd", {}, h("code", {}, leaf.paths.join(", ") || "unnamed"), leaf.type && ` ${leaf.type}`),
-    h("dt", {}, ".grad"),
-    h("dd", {}, leaf.hasGrad ? "is there" : "None"),
-  ];
+  });
 }
 
 /** The whole section of one node. */
-export function nodeSection(
-  graph: Graph,
-  node: number,
-  kept: Kept | "asked" | "unknown" | "past" | undefined,
-): Child[] {
-  const place = graph.place[node]! >= 0 ? graph.places[graph.place[node]!]! : null;
-  const module = graph.module[node]! >= 0 ? graph.modules[graph.module[node]!]! : null;
-  const roots = reachedBy(graph, node);
-  const saved = slotRows(graph, node, typeof kept === "object" ? kept : null);
+function nodeSection(graph: Graph, node: number, kept: KeptOrNot | "past" | undefined): Child[] {
+  const place = placeOf(graph, node);
+  const module = graph.modules[graph.module[node]!];
+  const leaf = graph.leaves.get(node);
+  const roots = graph.roots.filter((root) => reaches(graph, root.node, node));
+  const saved = slotRows(graph, node, typeof kept === "object" ? kept : undefined);
   const source = place?.source.trim();
+  const facts: [string, Child][] = [
+    ["made by", [placeText(place), module && ` · module ${module.path} (${module.className})`]],
+  ];
+  if (leaf)
+    facts.push(
+      ["leaf", [h("code", leaf.paths.join(", ") || "unnamed"), leaf.type && ` ${leaf.type}`]],
+      [".grad", leaf.hasGrad ? "is there" : "None"],
+    );
+  const names = roots.map(({ order, path }, i) => [i > 0 && " · ", rootDot(order), " ", h("code", path)]);
+  facts.push(["reached by", names.length ? names : "no live root"]);
   return [
+    kicker(graph.ghost[node] ? "Selected node · gone" : "Selected node"),
+    h("h3", h("code", nameOf(graph, node))),
     h(
-      "div",
-      { class: "gw-kick" },
-      graph.ghost[node] ? "Selected node · gone" : "Selected node",
-      h("span", { class: "gw-esc" }, "esc to close"),
+      "dl.gw-kv",
+      facts.map(([what, words]) => [h("dt", what), h("dd", words)]),
     ),
-    h("h3", {}, h("code", {}, graph.names[graph.name[node]!]!)),
-    h(
-      "dl",
-      { class: "gw-kv" },
-      h("dt", {}, "made by"),
-      h("dd", {}, placeText(place), module && ` · module ${module.path} (${module.className})`),
-      leafRows(graph, node),
-      h("dt", {}, "reached by"),
-      h(
-        "dd",
-        {},
-        roots.length
-          ? roots.map((r, i) => [
-              i > 0 && " · ",
-              rootDot(graph.roots[r]!.order),
-              " ",
-              h("code", {}, graph.roots[r]!.path),
-            ])
-          : "no live root",
-      ),
-    ),
-    source && h("pre", { class: "gw-src" }, source),
+    source && h("pre.gw-src", source),
     saved.length > 0
-      ? h(
-          "table",
-          { class: "gw-saved" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["saved", "shape, dtype", "bytes", "state"].map((t) => h("th", { scope: "col" }, t)),
-            ),
-          ),
-          h("tbody", {}, saved),
-        )
-      : !graph.leaves.has(node) &&
-        h("p", { class: "gw-mute" }, "This op saves nothing: backward can run over it any number of times."),
-    !graph.ghost[node] && kept !== "past" && [h("h4", {}, "Kept alive by"), keptRows(kept)],
+      ? table("", ["saved", "shape, dtype", "bytes", "state"], saved)
+      : !leaf && mute("This op saves nothing: backward can run over it any number of times."),
+    !graph.ghost[node] && kept !== "past" && [h("h4", "Kept alive by"), keptRows(kept)],
   ];
 }
 
 /** A group: its members by name, what they hold. */
-export function groupSection(
-  graph: Graph,
-  title: string,
-  nodes: ArrayLike<number>,
-  open: (() => void) | null,
-): Child[] {
-  const parts = new Map<string, { nodes: number; held: number; freed: number; bytes: number }>();
-  for (let k = 0; k < nodes.length; k++) {
-    const i = nodes[k]!;
-    const name = graph.names[graph.name[i]!]!;
-    const part = parts.get(name) ?? { nodes: 0, held: 0, freed: 0, bytes: 0 };
-    part.nodes += 1;
-    for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++) {
-      if (graph.slotState[slot] === SLOT.freed) part.freed += 1;
-      else if (graph.slotState[slot] === SLOT.held) {
-        part.held += 1;
-        part.bytes += graph.slotBytes[slot]!;
-      }
-    }
+function groupSection(graph: Graph, title: string, nodes: ArrayLike<number>): Child[] {
+  const parts = new Map<string, { of: number[]; size: number }>();
+  for (const node of Array.from(nodes)) {
+    const name = opOf(graph, node);
+    const part = parts.get(name) ?? { of: [], size: 0 };
+    part.of.push(node);
+    for (const { state, bytes: size } of slotsOf(graph, node)) if (state === SLOT.held) part.size += size;
     parts.set(name, part);
   }
-  const rows = [...parts].sort((a, b) => b[1].bytes - a[1].bytes || b[1].nodes - a[1].nodes).slice(0, 8);
+  const rows = [...parts]
+    .sort(([, a], [, b]) => b.size - a.size || b.of.length - a.of.length)
+    .slice(0, 8)
+    .map(([name, { of, size }]) => {
+      const counts = slotCounts(graph, of);
+      return row(name, `${of.length}`, counts[SLOT.held] ? bytes(size) : "0", `${counts[SLOT.freed]}`);
+    });
   return [
-    h("div", { class: "gw-kick" }, "Selected group", h("span", { class: "gw-esc" }, "esc to close")),
-    h("h3", {}, title),
-    h("p", { class: "gw-mute" }, count(nodes.length, "node")),
-    h(
-      "table",
-      {},
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ["op", "nodes", "held", "freed"].map((t) => h("th", { scope: "col" }, t)),
-        ),
-      ),
-      h(
-        "tbody",
-        {},
-        rows.map(([name, part]) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, h("code", {}, name.replace(/Backward\d*$/, ""))),
-            h("td", { class: "gw-num" }, String(part.nodes)),
-            h("td", { class: "gw-num" }, part.held ? bytes(part.bytes) : "0"),
-            h("td", { class: "gw-num" }, String(part.freed)),
-          ),
-        ),
-      ),
-    ),
-    open && h("p", {}, h("button", { type: "button", class: "gw-btn", onclick: open }, "Open this group")),
+    kicker("Selected group"),
+    h("h3", title),
+    mute(count(nodes.length, "node")),
+    table("", ["op", "nodes", "held", "freed"], rows),
   ];
 }
 
-/** Nothing is selected and nothing is wrong: counts, and the biggest saved tensors. */
-export function summarySection(graph: Graph): Child[] {
-  const counts = [0, 0, 0, 0, 0, 0];
-  const biggest: number[] = [];
+/** The biggest saved tensors that are held. */
+function biggest(graph: Graph): Child[] {
+  const found: number[] = [];
   for (let slot = 0; slot < graph.slotState.length; slot++) {
-    counts[graph.slotState[slot]!]! += 1;
-    if (graph.slotState[slot] !== SLOT.held || !graph.slotBytes[slot]) continue;
-    const at = biggest.findIndex((other) => graph.slotBytes[slot]! > graph.slotBytes[other]!);
-    if (at >= 0) biggest.splice(at, 0, slot);
-    else if (biggest.length < 4) biggest.push(slot);
-    if (biggest.length > 4) biggest.pop();
+    const size = graph.slotBytes[slot]!;
+    if (graph.slotState[slot] !== SLOT.held || !size || size <= (graph.slotBytes[found[3]!] ?? 0)) continue;
+    found.push(slot);
+    found.sort((a, b) => graph.slotBytes[b]! - graph.slotBytes[a]!).splice(4);
   }
-  const nodeOf = (slot: number) => {
-    let low = 0;
-    let high = graph.n;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (graph.slotStart[middle]! <= slot) low = middle;
-      else high = middle;
-    }
-    return graph.names[graph.name[low]!]!;
-  };
-  const states = counts.flatMap((n, state) =>
-    n > 0 && state !== SLOT.unsaved
-      ? [h("li", {}, slotGlyph(state), ` ${n.toLocaleString("en")} ${WORDS[state]}`)]
-      : [],
+  return found.map((slot) => {
+    const { name, type, bytes: size } = slotAt(graph, slot);
+    const node = graph.slotStart.findIndex((start) => start > slot) - 1;
+    return row(name, join([opOf(graph, node), shortType(type)]), bytes(size));
+  });
+}
+
+/** Nothing is selected and nothing is wrong: counts, and the biggest saved tensors. */
+function summarySection(graph: Graph): Child[] {
+  const counts = [0, 0, 0, 0, 0, 0];
+  for (const state of graph.slotState) counts[state]! += 1;
+  const states = counts.map(
+    (n, state) =>
+      n && state !== SLOT.unsaved && h("li", slotGlyph(state), ` ${n.toLocaleString("en")} ${STATE_WORDS[state]}`),
   );
+  const big = biggest(graph);
   return [
-    h("div", { class: "gw-kick" }, "Whole graph"),
-    h("h3", {}, `${bytes(graph.held)} held by saved tensors`),
-    states.length > 0 && h("ul", { class: "gw-states" }, states),
-    biggest.length > 0 && [
-      h("h4", {}, "Largest saved tensors"),
-      h(
-        "table",
-        {},
-        h(
-          "tbody",
-          {},
-          biggest.map((slot) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, h("code", {}, graph.names[graph.slotName[slot]!]!)),
-              h(
-                "td",
-                {},
-                nodeOf(slot).replace(/Backward\d*$/, ""),
-                graph.slotType[slot]! >= 0 && ` ${graph.names[graph.slotType[slot]!]!.replace("float", "f")}`,
-              ),
-              h("td", { class: "gw-num" }, bytes(graph.slotBytes[slot]!)),
-            ),
-          ),
-        ),
-      ),
-    ],
+    h("div.gw-kick", "Whole graph"),
+    h("h3", `${bytes(graph.held)} held by saved tensors`),
+    h("ul.gw-states", states),
+    big.length > 0 && [h("h4", "Largest saved tensors"), table("", [], big)],
     graph.notes.length > 0 && [
-      h("h4", {}, "What was not looked at"),
+      h("h4", "What was not looked at"),
       h(
         "ul",
-        {},
-        graph.notes.map((note) => h("li", {}, note)),
+        graph.notes.map((note) => h("li", note)),
       ),
     ],
-    h("p", { class: "gw-mute" }, "Point at a node and click it, or walk with the arrow keys. ? shows all keys."),
+    mute("Point at a node and click it, or walk with the arrow keys. ? shows all keys."),
   ];
 }
 
 /** What the inspector is about, found by the view. `inside`: the open group around it. */
 export interface Subject {
   key: string;
-  inside: { key: string; title: string } | null;
-  node?: number;
+  inside?: { key: string; title: string } | undefined;
+  node?: number | undefined;
   group?: { title: string; nodes: ArrayLike<number> };
 }
 
-function sections(context: Context, graph: Graph, about: Subject | null): Child[] {
-  if (!about) return graph.findings.length || graph.n === 0 ? [] : summarySection(graph);
-  const { node, group, inside, key } = about;
-  const { act, state } = context;
-  const body = group
-    ? groupSection(graph, group.title, group.nodes, inside?.key === key ? null : () => act.open(key))
-    : nodeSection(graph, node!, state.past ? "past" : state.kept.get(graph.uid[node!]!));
-  const close = () => act.open(inside!.key);
-  return [body, inside && h("button", { type: "button", class: "gw-btn", onclick: close }, `Close ${inside.title}`)];
-}
-
-export function inspectorPart(context: Context, subject: () => Subject | null): Part {
-  const el = h("section", { class: "gw-inspector", role: "region" });
-  const { state } = context;
-  const paint = memo(() => {
-    const graph = shown(state);
-    const about = subject();
-    attr(el, "aria-label", about ? "Selected node" : "Summary");
-    el.replaceChildren(...flat(graph ? sections(context, graph, about) : []));
-  });
+export function inspectorPart({ act, state }: Context, subject: () => Subject | null): Part {
+  const el = h("section.gw-inspector", { role: "region" });
+  const draw = (graph: Graph | null, about: Subject | null): Child => {
+    if (!graph) return null;
+    if (!about) return !graph.findings.length && graph.n > 0 && summarySection(graph);
+    const { node, group, inside, key } = about;
+    const toggle = (key: string, words: string) => button("gw-btn", () => act.open(key), words);
+    return [
+      group
+        ? [groupSection(graph, group.title, group.nodes), inside?.key !== key && h("p", toggle(key, "Open this group"))]
+        : nodeSection(graph, node!, state.past ? "past" : state.kept.get(graph.uid[node!]!)),
+      inside && toggle(inside.key, `Close ${inside.title}`),
+    ];
+  };
+  let graph: Graph | null = null;
+  let about: Subject | null = null;
+  const paint = redraw(el, () => draw(graph, about));
   return {
     el,
-    update() {
-      const graph = shown(state);
-      const about = subject();
+    update(now) {
+      graph = now;
+      about = subject();
+      attr(el, "aria-label", about ? "Selected node" : "Summary");
       attr(el, "hidden", state.preview !== null);
-      const kept = about?.node === undefined ? null : state.kept.get(graph!.uid[about.node]!);
-      paint(
-        JSON.stringify([graph?.serial, state.pastEvent, about?.key, about?.inside?.key, kept, graph?.findings.length]),
-      );
+      const kept = about?.node !== undefined && state.kept.get(graph!.uid[about.node]!);
+      paint(graph?.serial, state.pastEvent, about?.key, about?.inside?.key, kept, graph?.findings.length);
     },
   };
 }

@@ -43,7 +43,7 @@ export class NoAnswer extends Error {}
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
-  queued?: (behind: string, seconds: number) => void;
+  queued(behind: string, seconds: number): void;
 }
 
 interface Reply {
@@ -65,114 +65,108 @@ interface HostKernel {
 
 const DEAD = ["dead", "terminating", "restarting", "autorestarting"];
 
+/** Listens to a model as long as the view lives. */
+export function follow(model: Model, signal: AbortSignal, events: Record<string, (content: never) => void>): void {
+  for (const [name, callback] of Object.entries(events)) {
+    model.on(name, callback);
+    signal.addEventListener("abort", () => model.off(name, callback));
+  }
+}
+
 export class Kernel {
   state: Link = "asking";
-  private readonly waiting = new Map<number, Waiting>();
-  private readonly model: Model;
-  private readonly pingMs: number;
-  private readonly changed: (state: Link) => void;
-  private asking = false;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #model: Model;
+  readonly #pingMs: number;
+  readonly #changed: (state: Link) => void;
+  #asking = false;
 
   constructor(model: Model, signal: AbortSignal, changed: (state: Link) => void = () => {}, pingMs = 4000) {
-    this.model = model;
-    this.changed = changed;
-    this.pingMs = pingMs;
-    const sign = () => this.set("alive");
-    const doubt = () => void this.ping();
-    const message = (content: Reply | null) => this.receive(content);
-    const listeners: [string, (...args: never[]) => void][] = [
-      ["msg:custom", message],
-      ["change:wire", sign],
-      ["change:delta", sign],
-      ["change:busy", sign],
-      ["comm_live_update", doubt],
-    ];
-    for (const [name, callback] of listeners) model.on(name, callback);
-    const host = this.host();
-    const status = () => DEAD.includes(host?.status ?? "") && this.set("gone");
+    this.#model = model;
+    this.#changed = changed;
+    this.#pingMs = pingMs;
+    const host = this.#host();
+    const alive = () => this.#set("alive");
+    follow(model, signal, {
+      "msg:custom": (reply: Reply | null) => this.#receive(reply ?? {}),
+      "change:wire": alive,
+      "change:delta": alive,
+      "change:busy": alive,
+      comm_live_update: () => void this.ping(),
+    });
+    const status = () => DEAD.includes(host?.status ?? "") && this.#set("gone");
     host?.statusChanged?.connect?.(status);
     signal.addEventListener("abort", () => {
-      for (const [name, callback] of listeners) model.off(name, callback);
       host?.statusChanged?.disconnect?.(status);
-      for (const waiting of this.waiting.values()) waiting.reject(new NoAnswer("The view was closed."));
-      this.waiting.clear();
+      for (const waiting of this.#waiting.values()) waiting.reject(new NoAnswer("The view was closed."));
     });
   }
 
   /** Sends a request and resolves with its result; rejects with `Refused` or `NoAnswer`. */
   ask<T>(verb: Verb, args: Record<string, unknown> = {}, options: AskOptions = {}): Promise<T> & { id: number } {
     const id = ++lastId;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const answer = new Promise<T>((resolve, reject) => {
-      const timer = options.timeout
-        ? setTimeout(() => {
-            this.waiting.get(id)?.reject(new NoAnswer("The kernel has not answered."));
-            if (verb !== "ping") void this.ping();
-          }, options.timeout)
-        : undefined;
-      const done = () => {
+      const giveUp = (why: string) => reject(new NoAnswer(why));
+      if (options.timeout)
+        timer = setTimeout(() => {
+          giveUp("The kernel has not answered.");
+          if (verb !== "ping") void this.ping();
+        }, options.timeout);
+      const queued = (behind: string, seconds: number) => {
         clearTimeout(timer);
-        this.waiting.delete(id);
+        options.queued?.(behind, seconds);
       };
-      this.waiting.set(id, {
-        resolve: (result) => {
-          done();
-          resolve(result as T);
-        },
-        reject: (error) => {
-          done();
-          reject(error);
-        },
-        queued: (behind, seconds) => {
-          clearTimeout(timer);
-          options.queued?.(behind, seconds);
-        },
-      });
-      options.signal?.addEventListener("abort", () => this.waiting.get(id)?.reject(new NoAnswer("Given up.")));
+      this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject, queued });
+      options.signal?.addEventListener("abort", () => giveUp("Given up."));
       try {
-        this.model.send({ id, verb, ...args });
+        this.#model.send({ id, verb, ...args });
       } catch {
-        this.waiting.get(id)?.reject(new NoAnswer("The message could not be sent."));
-        this.set("gone");
+        giveUp("The message could not be sent.");
+        this.#set("gone");
       }
     });
+    const done = () => {
+      clearTimeout(timer);
+      this.#waiting.delete(id);
+    };
+    answer.then(done, done);
     return Object.assign(answer, { id });
   }
 
   /** Finds out whether anybody answers. A running cell may keep the answer waiting: that is not silence. */
   async ping(): Promise<void> {
-    if (this.asking) return;
-    this.asking = true;
+    if (this.#asking) return;
+    this.#asking = true;
     try {
-      await this.ask("ping", {}, { timeout: this.pingMs });
+      await this.ask("ping", {}, { timeout: this.#pingMs });
     } catch (error) {
-      if (error instanceof NoAnswer && !this.busy()) this.set("gone");
-    } finally {
-      this.asking = false;
+      if (error instanceof NoAnswer && !this.busy()) this.#set("gone");
     }
+    this.#asking = false;
   }
 
   /** Whether a cell runs, as far as anything says so. */
   busy(): boolean {
-    return this.host()?.status === "busy" || (this.state === "alive" && Boolean(this.model.get("busy")));
+    return this.#host()?.status === "busy" || (this.state === "alive" && Boolean(this.#model.get("busy")));
   }
 
-  private host(): HostKernel | null {
-    const manager = this.model.widget_manager as { kernel?: HostKernel } | undefined;
-    return manager?.kernel ?? null;
+  #host(): HostKernel | undefined {
+    return (this.#model.widget_manager as { kernel?: HostKernel } | undefined)?.kernel;
   }
 
-  private set(state: Link): void {
+  #set(state: Link): void {
     if (state === this.state) return;
     this.state = state;
-    this.changed(state);
+    this.#changed(state);
   }
 
-  private receive(reply: Reply | null): void {
-    this.set("alive");
-    const waiting = typeof reply?.id === "number" ? this.waiting.get(reply.id) : undefined;
-    if (!waiting || !reply) return; // an answer to another view, or to a request that was given up
-    if (reply.queued) waiting.queued?.(String(reply.queued.behind ?? ""), Number(reply.queued.seconds ?? 0));
-    else if (reply.ok === true) waiting.resolve(reply.result ?? {});
-    else waiting.reject(new Refused(String(reply.error?.message ?? "Refused."), String(reply.error?.next ?? "")));
+  #receive({ id, queued, ok, result, error }: Reply): void {
+    this.#set("alive");
+    const waiting = this.#waiting.get(id as number);
+    if (!waiting) return; // an answer to another view, or to a request that was given up
+    if (queued) waiting.queued(String(queued.behind ?? ""), Number(queued.seconds ?? 0));
+    else if (ok === true) waiting.resolve(result ?? {});
+    else waiting.reject(new Refused(String(error?.message ?? "Refused."), String(error?.next ?? "")));
   }
 }

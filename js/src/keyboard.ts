@@ -1,204 +1,138 @@
 /** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
 import type { Canvas } from "./canvas.ts";
-import { isFocusable } from "./canvas.ts";
-import type { Folded } from "./picture/fold/index.ts";
-import type { Graph } from "./picture/model.ts";
+import { done } from "./dom.ts";
 import type { Item } from "./picture/scene.ts";
+import type { Drawing } from "./pipeline.ts";
+import { isFocusable } from "./space.ts";
 import type { Context } from "./state.ts";
 
-export type Direction = "up" | "down" | "left" | "right";
+/** The ways of the arrows: towards the inputs, towards the losses, to the sides. */
+const ARROWS: Record<string, readonly [number, number]> = {
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+};
 
-/** Neighbours along edges, by item key: `up` towards the inputs, `down` towards the losses. */
-export interface Neighbours {
-  up: Map<string, string[]>;
-  down: Map<string, string[]>;
+/** Items that an edge joins to one: above it what its gradients go to, below it where they come from. */
+function along({ graph, folded, space }: Drawing, item: Item, down: boolean): Item[] {
+  const { boxes, boxOf, edges } = folded;
+  /** The box that a leaf's badge or a root's flag hangs on; a badge's key names it. */
+  const boxKey = ({ role, key, root }: Item) =>
+    role === "leaf"
+      ? key.slice(4, key.lastIndexOf(":"))
+      : boxes[boxOf[graph.roots.find(({ id }) => id === root)?.node ?? -1] ?? -1]?.key;
+  const keys = new Set<string | undefined>();
+  if (item.role === (down ? "leaf" : "root")) keys.add(boxKey(item));
+  const at = boxes.findIndex(({ key }) => key === item.key);
+  for (let e = 0; e < edges.length; e += 2)
+    if (edges[down ? e + 1 : e] === at) keys.add(boxes[edges[down ? e : e + 1]!]!.key);
+  const hangs = down ? "root" : "leaf";
+  return space.scene.items.filter((each) => keys.has(each.key) || (each.role === hangs && boxKey(each) === item.key));
 }
 
-export function neighbours(graph: Graph, folded: Folded, items: readonly Item[]): Neighbours {
-  const up = new Map<string, string[]>();
-  const down = new Map<string, string[]>();
-  const join = (lower: string, upper: string) => {
-    up.set(lower, [...(up.get(lower) ?? []), upper]);
-    down.set(upper, [...(down.get(upper) ?? []), lower]);
-  };
-  for (let e = 0; e + 1 < folded.edges.length; e += 2)
-    join(folded.boxes[folded.edges[e]!]!.key, folded.boxes[folded.edges[e + 1]!]!.key);
-  const boxOfLeaf = new Map<number, string[]>();
-  for (const box of folded.boxes)
-    for (const leaf of box.leaves) boxOfLeaf.set(leaf, [...(boxOfLeaf.get(leaf) ?? []), box.key]);
-  const byKey = new Map(items.map((item) => [item.key, item]));
-  for (const item of items) {
-    if (item.role === "leaf" && item.index !== undefined) {
-      const users = (boxOfLeaf.get(item.index) ?? []).filter((key) => byKey.has(key));
-      const user = nearest(
-        item,
-        users.map((key) => byKey.get(key)!),
-      );
-      if (user) join(user.key, item.key);
-    } else if (item.role === "root") {
-      const root = graph.roots.find((r) => r.id === item.root);
-      const box = root && root.node >= 0 ? folded.boxOf[root.node]! : -1;
-      if (box >= 0) join(item.key, folded.boxes[box]!.key);
-    }
-  }
-  return { up, down };
-}
+const middle = ({ x, y, w, h }: Item) => [x + w / 2, y + h / 2] as const;
 
-function centre(item: Item): [number, number] {
-  return [item.x + item.w / 2, item.y + item.h / 2];
-}
-
-function nearest(from: Item, candidates: readonly Item[]): Item | null {
-  const [x, y] = centre(from);
-  let best: Item | null = null;
-  let least = Number.POSITIVE_INFINITY;
-  for (const item of candidates) {
-    const [ix, iy] = centre(item);
-    const far = Math.abs(ix - x) + Math.abs(iy - y);
-    if (far < least) [best, least] = [item, far];
-  }
+function nearest(from: Item, others: readonly Item[]): Item | undefined {
+  const [x, y] = middle(from);
+  const far = (item: Item) => Math.abs(middle(item)[0] - x) + Math.abs(middle(item)[1] - y);
+  let best: Item | undefined;
+  for (const item of others) if (item !== from && (!best || far(item) < far(best))) best = item;
   return best;
 }
 
-/** Where an arrow key leads from `item`, or null at the end. */
-export function walk(items: readonly Item[], along: Neighbours, item: Item, direction: Direction): Item | null {
-  const byKey = new Map(items.map((each) => [each.key, each]));
-  if (direction === "up" || direction === "down") {
-    const keys = along[direction].get(item.key) ?? [];
-    return nearest(
-      item,
-      keys.filter((key) => key !== item.key && byKey.has(key)).map((key) => byKey.get(key)!),
-    );
-  }
-  const [x, y] = centre(item);
-  const sign = direction === "left" ? -1 : 1;
-  const beside = items.filter((each) => {
-    if (!isFocusable(each) || each.key === item.key) return false;
-    const [ex] = centre(each);
-    return (ex - x) * sign > 1 && each.y < item.y + item.h && each.y + each.h > item.y;
-  });
-  if (beside.length) return nearest(item, beside);
-  // Nothing in the same row: the nearest in the lane beside, a row or two away.
-  const lane = items.filter(
-    (each) => isFocusable(each) && (centre(each)[0] - x) * sign > item.w / 2 && Math.abs(centre(each)[1] - y) < 160,
-  );
-  return nearest(item, lane);
+/** The first item from the top, or the last. */
+function outermost(items: readonly Item[], first: boolean): Item | undefined {
+  let best: Item | undefined;
+  for (const item of items)
+    if (isFocusable(item) && (!best || (item.y - best.y || item.x - best.x) < 0 === first)) best = item;
+  return best;
 }
 
-const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
+/** Where an arrow key leads from an item; nowhere at the end. */
+function walk(drawing: Drawing, item: Item, dx: number, dy: number): Item | undefined {
+  if (dy) return nearest(item, along(drawing, item, dy > 0));
+  const [x, y] = middle(item);
+  const beside = (test: (other: Item, far: number) => boolean) =>
+    nearest(
+      item,
+      drawing.space.scene.items.filter((other) => isFocusable(other) && test(other, (middle(other)[0] - x) * dx)),
+    );
+  return (
+    beside((other, far) => far > 1 && other.y < item.y + item.h && other.y + other.h > item.y) ??
+    // Nothing in the same row: the nearest in the lane beside, a row or two away.
+    beside((other, far) => far > item.w / 2 && Math.abs(middle(other)[1] - y) < 160)
+  );
+}
 
 export interface KeyTarget {
   canvas: Canvas;
-  along(): Neighbours;
+  drawing(): Drawing | null;
   failing(): void;
   highlight(position: number | null): void;
   cell(by: number): void;
-  escape(): boolean;
+  escape(): void;
 }
 
-export function listenToKeys(context: Context, target: KeyTarget): void {
-  const { act, root, signal } = context;
-  const { canvas } = target;
+export function listenToKeys({ act, root, set, state }: Context, target: KeyTarget): void {
+  const { canvas, highlight } = target;
   let awaitsRoot = false;
 
   const inTree = (key: string, shift: boolean): boolean => {
+    const drawing = target.drawing();
     const item = canvas.byKey.get(canvas.focusKey ?? "");
-    if (!item) return false;
-    const direction = ARROWS[key];
-    if (direction && shift) {
-      const [dx, dy] = { up: [0, 40], down: [0, -40], left: [40, 0], right: [-40, 0] }[direction] as [number, number];
-      canvas.viewport.pan(dx, dy);
-    } else if (direction) {
-      const next = walk(canvas.scene.items, target.along(), item, direction);
-      if (next) act.focus(next.key);
-    } else if (key === "Home" || key === "End") {
-      const nodes = canvas.scene.items.filter(isFocusable).sort((a, b) => a.y - b.y || a.x - b.x);
-      const end = key === "Home" ? nodes[0] : nodes[nodes.length - 1];
-      if (end) act.focus(end.key);
-    } else if (key === "Enter" && (item.role === "group" || item.role === "open")) act.open(item.key);
+    if (!item || !drawing) return false;
+    const arrow = ARROWS[key];
+    const opens = item.role === "group" || item.role === "open";
+    let next: Item | undefined;
+    if (arrow && shift) canvas.viewport.pan(-40 * arrow[0], -40 * arrow[1]);
+    else if (arrow) next = walk(drawing, item, ...arrow);
+    else if (key === "Home" || key === "End") next = outermost(drawing.space.scene.items, key === "Home");
+    else if (key === "Enter" && opens) act.open(item.key);
     else if (key === "Enter" || key === " ") {
-      if (item.role === "root") target.highlight(context.state.highlight === item.root ? null : rootPosition(item));
+      if (item.role === "root") {
+        const roots = (state.now?.roots ?? []).filter((each) => each.alive);
+        highlight(state.highlight === item.root ? null : roots.findIndex((each) => each.id === item.root));
+      }
       act.select(item.key);
     } else return false;
+    if (next) act.focus(next.key);
     return true;
   };
-  const rootPosition = (item: Item) =>
-    (context.state.now?.roots ?? []).filter((r) => r.alive).findIndex((r) => r.id === item.root);
 
-  const anywhere = (key: string): boolean => {
-    switch (key) {
-      case "f":
-        target.failing();
-        break;
-      case "r":
-        awaitsRoot = true;
-        break;
-      case "[":
-        act.step(-1);
-        break;
-      case "]":
-        act.step(1);
-        break;
-      case "{":
-        target.cell(-1);
-        break;
-      case "}":
-        target.cell(1);
-        break;
-      case "n":
-        if (context.state.search?.hits.length) act.nextHit(1);
-        else act.travel(null);
-        break;
-      case "N":
-        act.nextHit(-1);
-        break;
-      case "/":
-        act.search(context.state.search?.text ?? "");
-        break;
-      case "t":
-        context.set({ table: !context.state.table });
-        break;
-      case "l":
-        act.legend();
-        break;
-      case "?":
-        act.help();
-        break;
-      case "+":
-      case "=":
-        canvas.viewport.zoom(1.25);
-        break;
-      case "-":
-        canvas.viewport.zoom(0.8);
-        break;
-      case "0":
-        act.fit();
-        break;
-      default:
-        return false;
+  const zoom = (by: number) => () => canvas.viewport.zoom(by);
+  const anywhere: Record<string, () => void> = {
+    f: target.failing,
+    r: () => (awaitsRoot = true),
+    "[": () => act.step(-1),
+    "]": () => act.step(1),
+    "{": () => target.cell(-1),
+    "}": () => target.cell(1),
+    n: () => (state.search?.hits.length ? act.nextHit(1) : act.travel(null)),
+    N: () => act.nextHit(-1),
+    "/": () => act.search(state.search?.text ?? ""),
+    t: () => set({ table: !state.table }),
+    l: act.legend,
+    "?": act.help,
+    "+": zoom(1.25),
+    "=": zoom(1.25),
+    "-": zoom(0.8),
+    "0": act.fit,
+    Escape: target.escape,
+  };
+
+  root.addEventListener("keydown", (event) => {
+    const { key, shiftKey, defaultPrevented, ctrlKey, metaKey, altKey } = event;
+    const from = event.target as Element;
+    if (defaultPrevented || ctrlKey || metaKey || altKey) return;
+    if (from.closest("[type=search], select, dialog, [role=menu]")) return;
+    const wanted = awaitsRoot && /^\d$/.test(key);
+    awaitsRoot = false;
+    if (wanted) highlight(key === "0" ? null : Number(key) - 1);
+    else if (!from.closest(".gw-tree") || !inTree(key, shiftKey)) {
+      if (!Object.hasOwn(anywhere, key)) return;
+      anywhere[key]!();
     }
-    return true;
-  };
-
-  root.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      const from = event.target as Element;
-      if (from.closest("input:not([type=checkbox]), select, textarea, [role=dialog], [role=menu]")) return;
-      let done = false;
-      if (awaitsRoot && /^[0-9]$/.test(event.key)) {
-        target.highlight(event.key === "0" ? null : Number(event.key) - 1);
-        done = true;
-      }
-      awaitsRoot = false;
-      if (!done && from.closest(".gw-tree")) done = inTree(event.key, event.shiftKey);
-      if (!done && event.key === "Escape") done = target.escape();
-      if (!done) done = anywhere(event.key);
-      if (!done) return;
-      event.preventDefault();
-      event.stopPropagation();
-    },
-    { signal },
-  );
+    done(event);
+  });
 }

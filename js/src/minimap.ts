@@ -1,91 +1,96 @@
 /** A small map in the corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does. */
-import { h } from "./dom.ts";
-import type { Scene } from "./picture/scene.ts";
-import type { Box, Viewport } from "./viewport.ts";
+import { drag, h } from "./dom.ts";
+import { drive } from "./drive.ts";
+import type { Slices } from "./picture/slices.ts";
+import type { Space } from "./space.ts";
+import type { Viewport } from "./viewport.ts";
 
 const WIDE = 120;
 const HIGH = 84;
+const canvas = (props = {}) =>
+  h("canvas.gw-mini", { "aria-hidden": "true", width: WIDE * 2, height: HIGH * 2, ...props });
 
 export class Minimap {
-  readonly el = h("canvas", {
-    class: "gw-mini",
-    "aria-hidden": "true",
-    width: WIDE * 2,
-    height: HIGH * 2,
-    hidden: true,
-  });
-  private readonly viewport: Viewport;
-  private scene: Scene | null = null;
-  private content: Box = { x: 0, y: 0, w: 1, h: 1 };
-  private map: ImageData | null = null;
+  readonly el = canvas({ hidden: true });
+  readonly #viewport: Viewport;
+  #space: Space | null = null;
+  /** The cards, drawn once a scene. */
+  #map: HTMLCanvasElement | null = null;
 
-  constructor(viewport: Viewport, signal: AbortSignal) {
-    this.viewport = viewport;
-    let down = false;
+  constructor(viewport: Viewport) {
+    this.#viewport = viewport;
     const go = (event: PointerEvent) => {
-      const box = this.el.getBoundingClientRect();
-      const [k, dx, dy] = this.fit();
-      const x = (event.clientX - box.left - dx) / k + this.content.x;
-      const y = (event.clientY - box.top - dy) / k + this.content.y;
-      const [sx, sy] = viewport.toScreen(x, y);
-      viewport.pan(viewport.width / 2 - sx, viewport.height / 2 - sy);
+      const { left, top } = this.el.getBoundingClientRect();
+      const [k, dx, dy] = this.#fit();
+      const [x, y] = viewport.toScreen((event.clientX - left - dx) / k, (event.clientY - top - dy) / k);
+      viewport.pan(viewport.width / 2 - x, viewport.height / 2 - y);
     };
-    this.el.addEventListener(
-      "pointerdown",
+    drag(
+      this.el,
+      (_, __, event) => go(event),
       (event) => {
-        down = true;
-        this.el.setPointerCapture?.(event.pointerId);
         event.stopPropagation();
         go(event);
+        return true;
       },
-      { signal },
     );
-    this.el.addEventListener("pointermove", (event) => down && go(event), { signal });
-    for (const end of ["pointerup", "pointercancel"]) this.el.addEventListener(end, () => (down = false), { signal });
   }
 
-  load(scene: Scene, content: Box): void {
-    this.scene = scene;
-    this.content = content;
-    this.map = null;
+  /** Draws the cards of a scene, in slices; null: those of the last one, in other colours. */
+  load(space: Space | null): void {
+    this.#map = null;
+    const now = (this.#space = space ?? this.#space);
+    if (!now) return;
+    const map = canvas();
+    void drive(this.#draw(now, map), () => this.#space === now && !this.#map).then((drawn) => {
+      if (!drawn) return;
+      this.#map = map;
+      this.paint();
+    });
   }
 
-  forget(): void {
-    this.map = null;
+  /** From the picture to the map: scale, then offset. */
+  #fit(): [number, number, number] {
+    const { x, y, w, h } = this.#space!.content;
+    const k = Math.min(WIDE / w, HIGH / h);
+    return [k, (WIDE - w * k) / 2 - x * k, (HIGH - h * k) / 2 - y * k];
   }
 
-  private fit(): [number, number, number] {
-    const k = Math.min(WIDE / this.content.w, HIGH / this.content.h);
-    return [k, (WIDE - this.content.w * k) / 2, (HIGH - this.content.h * k) / 2];
+  #context(of: HTMLCanvasElement): CanvasRenderingContext2D | null {
+    const context = of.getContext("2d");
+    context?.setTransform(2, 0, 0, 2, 0, 0);
+    context?.clearRect(0, 0, WIDE, HIGH);
+    return context;
+  }
+
+  #colour(token: string): string {
+    return getComputedStyle(this.el).getPropertyValue(`--g-${token}`);
+  }
+
+  *#draw({ scene }: Space, map: HTMLCanvasElement): Slices<boolean> {
+    const context = this.#context(map);
+    if (!context) return false;
+    const [k, dx, dy] = this.#fit();
+    context.fillStyle = this.#colour("nodeb");
+    for (const [i, { role, x, y, w, h }] of scene.items.entries()) {
+      if (i % 64 === 63) yield;
+      if (role === "node" || role === "group" || role === "root")
+        context.fillRect(x * k + dx, y * k + dy, Math.max(0.7, w * k), Math.max(0.7, h * k));
+    }
+    return true;
   }
 
   paint(): void {
-    const seen = this.viewport.seen();
-    const { x, y, w, h } = this.content;
-    const fits = seen.x <= x + 1 && seen.y <= y + 1 && seen.x + seen.w >= x + w - 1 && seen.y + seen.h >= y + h - 1;
-    this.el.hidden = fits || !this.scene?.items.length;
-    const context = this.el.hidden ? null : this.el.getContext("2d", { willReadFrequently: true });
-    if (!context || !this.scene) return;
-    const style = getComputedStyle(this.el);
-    const [k, dx, dy] = this.fit();
-    context.setTransform(2, 0, 0, 2, 0, 0);
-    if (this.map) context.putImageData(this.map, 0, 0);
-    else {
-      context.clearRect(0, 0, WIDE, HIGH);
-      context.fillStyle = style.getPropertyValue("--g-nodeb");
-      for (const item of this.scene.items) {
-        if (item.role !== "node" && item.role !== "group" && item.role !== "root") continue;
-        context.fillRect(
-          (item.x - x) * k + dx,
-          (item.y - y) * k + dy,
-          Math.max(0.7, item.w * k),
-          Math.max(0.7, item.h * k),
-        );
-      }
-      this.map = context.getImageData(0, 0, WIDE * 2, HIGH * 2);
-    }
-    context.strokeStyle = style.getPropertyValue("--g-acc");
+    if (!this.#space || !this.#map) return;
+    const seen = this.#viewport.seen();
+    const { x, y, w, h } = this.#space.content;
+    this.el.hidden = seen.x <= x + 1 && seen.y <= y + 1 && seen.x + seen.w >= x + w - 1 && seen.y + seen.h >= y + h - 1;
+    const context = this.el.hidden ? null : this.#context(this.el);
+    if (!context) return;
+    const [k, dx, dy] = this.#fit();
+    context.drawImage(this.#map, 0, 0, WIDE, HIGH);
+    context.strokeStyle = this.#colour("acc");
     context.lineWidth = 1.5;
-    context.strokeRect((seen.x - x) * k + dx, (seen.y - y) * k + dy, seen.w * k, seen.h * k);
+    context.strokeRect(seen.x * k + dx, seen.y * k + dy, seen.w * k, seen.h * k);
   }
 }

@@ -1,87 +1,132 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
 import { type Call, type Graph, type Place, type Root, SLOT, type TimelineEvent } from "./picture/model.ts";
-import { bytesText as bytes, callNumber } from "./picture/words.ts";
+import { bytesText as bytes, callNumber, placeText as cellLine } from "./picture/words.ts";
 
-export { bytesText as bytes } from "./picture/words.ts";
+export { bytesText as bytes, callNumber, placeText as cellLine, STATE_WORDS } from "./picture/words.ts";
 
 /** 1, "saved tensor" -> "1 saved tensor". */
 export function count(n: number, noun: string, plural = `${noun}s`): string {
   return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 }
 
-export function cellLine(cell: number | null, line: number | null): string {
-  if (cell === null) return line === null ? "place unknown" : `line ${line}`;
-  return line === null ? `In[${cell}]` : `In[${cell}]:${line}`;
+/** What there is of some parts, in one line. */
+export function join(parts: unknown[], separator = " "): string {
+  return parts.filter(Boolean).join(separator);
 }
 
 /** "In[2]:3 · iteration 0". */
-export function placeText(place: Place | null): string {
+export function placeText(place: Place | undefined): string {
   if (!place) return "unknown: built before tracking, or outside a cell";
-  const parts = [cellLine(place.cell, place.line)];
-  if (place.iteration !== null) parts.push(`iteration ${place.iteration}`);
-  if (place.outerCell !== null && (place.outerCell !== place.cell || place.outerLine !== place.line)) {
-    parts.push(`called from ${cellLine(place.outerCell, place.outerLine)}`);
-  }
-  return parts.join(" · ");
+  const { outerCell, outerLine, iteration } = place;
+  const called = outerCell !== null && (outerCell !== place.cell || outerLine !== place.line);
+  return join(
+    [
+      cellLine(place) || "place unknown",
+      iteration !== null && `iteration ${iteration}`,
+      called && `called from ${cellLine({ cell: outerCell, line: outerLine })}`,
+    ],
+    " · ",
+  );
+}
+
+/** "In[1], In[2]". */
+export function cellList(cells: readonly number[] | null): string {
+  return cells?.map((cell) => `In[${cell}]`).join(", ") ?? "";
 }
 
 /** What was called, as Python: "loss.backward(retain_graph=True)". */
 export function callText(call: Call): string {
-  const name = call.roots.length === 1 ? (call.roots[0] ?? "(unnamed)") : `${call.roots.length} tensors`;
-  if (call.api === "autograd.grad") return `torch.autograd.grad(${name}, …)`;
-  return call.retain ? `${name}.backward(retain_graph=True)` : `${name}.backward()`;
+  const path = call.roots.length === 1 ? (call.roots[0] ?? "(unnamed)") : `${call.roots.length} tensors`;
+  return call.api === "autograd.grad" ? `torch.autograd.grad(${path}, …)` : backwardName({ path }, call.retain);
 }
 
-export function callResult(call: Call): string {
-  if (call.result === "raised") return "raised";
-  return call.result === "running" ? "is running" : `freed ${count(call.freedSlots, "saved tensor")}`;
+export function backwardName(root: Pick<Root, "path">, retain: boolean): string {
+  return `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
 }
 
-export { callNumber };
-
-export function eventTitle(event: TimelineEvent): string {
-  if (event.label) return event.label;
-  if (event.call !== null) return `after call ${callNumber(event.call)}`;
-  return event.cell === null ? "after a step" : `after In[${event.cell}]`;
+export function eventTitle({ label, call, cell }: TimelineEvent): string {
+  return (
+    label || (call !== null ? `after call ${callNumber(call)}` : cell === null ? "after a step" : `after In[${cell}]`)
+  );
 }
 
 /** The slider's words: "In[2], iteration 1, after call 2, 0 B held". */
-export function eventText(event: TimelineEvent): string {
-  const parts = [event.cell === null ? "from the view" : `In[${event.cell}]`];
-  if (event.iteration !== null) parts.push(`iteration ${event.iteration}`);
-  if (event.call !== null) parts.push(`after call ${callNumber(event.call)}${event.ok ? "" : ", which raised"}`);
-  else if (!event.ok) parts.push("which raised");
-  parts.push(`${bytes(event.held)} held`);
-  return parts.join(", ");
+export function eventText({ cell, iteration, call, ok, held }: TimelineEvent): string {
+  return join(
+    [
+      cell === null ? "from the view" : `In[${cell}]`,
+      iteration !== null && `iteration ${iteration}`,
+      call !== null && `after call ${callNumber(call)}`,
+      !ok && "which raised",
+      `${bytes(held)} held`,
+    ],
+    ", ",
+  );
 }
 
-/** What is held now, of all that was once saved, as far as the freed part is known. */
-function heldText(graph: Graph): string {
-  let freed = 0;
-  for (let i = 0; i < graph.n; i++) {
-    if (graph.ghost[i]) continue;
-    for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++) {
-      if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
-    }
-  }
-  return freed > 0 ? `${bytes(graph.held)} held, ${bytes(freed)} freed` : `${bytes(graph.held)} held`;
+/** The op's name of a node, as torch has it. */
+export function nameOf(graph: Graph, node: number): string {
+  return graph.names[graph.name[node]!]!;
 }
 
-/** The header's line of facts. */
+/** The same as in code: "Mul" for MulBackward0. */
+export function opOf(graph: Graph, node: number): string {
+  return nameOf(graph, node).replace(/Backward\d*$/, "");
+}
+
+export function placeOf(graph: Graph, node: number): Place | undefined {
+  return graph.places[graph.place[node]!];
+}
+
+export interface Slot {
+  slot: number;
+  name: string;
+  /** "float32[3,4]", "" where it is not known. */
+  type: string;
+  /** A `SLOT` value. */
+  state: number;
+  bytes: number;
+  /** The call that freed it, -1: none. */
+  by: number;
+}
+
+/** The saved tensors of a node. */
+export function slotsOf(graph: Graph, node: number): Slot[] {
+  const out: Slot[] = [];
+  for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) out.push(slotAt(graph, slot));
+  return out;
+}
+
+export function slotAt(graph: Graph, slot: number): Slot {
+  return {
+    slot,
+    name: graph.names[graph.slotName[slot]!] ?? "?",
+    type: graph.names[graph.slotType[slot]!] ?? "",
+    state: graph.slotState[slot]!,
+    bytes: graph.slotBytes[slot]!,
+    by: graph.slotFreedBy[slot]!,
+  };
+}
+
+/** The header's line of facts: what is there; what is held of all that was once saved, as far as the freed part is known. */
 export function facts(graph: Graph, boxes: number): string {
   const leaves = graph.leaves.size;
-  let ghosts = 0;
-  for (let i = 0; i < graph.n; i++) ghosts += graph.ghost[i]!;
-  const nodes = graph.n - leaves - ghosts;
-  const parts = [
-    boxes > 0 && boxes < nodes ? `${count(nodes, "node")} as ${boxes}` : count(nodes, "node"),
-    count(leaves, "leaf", "leaves"),
-  ];
-  const losses = graph.roots.filter((root) => root.alive).length;
-  if (losses > 1) parts[1] += ` · ${losses} roots`;
-  return `${parts.join(", ")} · ${heldText(graph)}`;
-}
-
-export function backwardName(root: Root, retain: boolean): string {
-  return `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
+  let nodes = graph.n - leaves;
+  let freed = 0;
+  for (let i = 0; i < graph.n; i++) {
+    if (graph.ghost[i]) nodes--;
+    else
+      for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++)
+        if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
+  }
+  const roots = graph.roots.filter((root) => root.alive).length;
+  const held = `${bytes(graph.held)} held`;
+  return join(
+    [
+      `${count(nodes, "node")}${boxes > 0 && boxes < nodes ? ` as ${boxes}` : ""}, ${count(leaves, "leaf", "leaves")}`,
+      roots > 1 && `${roots} roots`,
+      freed > 0 ? `${held}, ${bytes(freed)} freed` : held,
+    ],
+    " · ",
+  );
 }

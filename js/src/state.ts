@@ -91,8 +91,10 @@ export interface State {
   search: Search | null;
   keepGrad: boolean;
   table: boolean;
-  kept: Map<number, Kept | "asked" | "unknown">;
+  kept: Map<number, KeptOrNot>;
 }
+
+export type KeptOrNot = Kept | "asked" | "unknown";
 
 export interface Actions {
   select(key: string | null): void;
@@ -101,7 +103,8 @@ export interface Actions {
   reveal(uids: number[]): void;
   preview(root: Root | null, mode?: Mode): void;
   backward(root: Root, retain: boolean): void;
-  rebuild(root: Root, confirmed: boolean): void;
+  /** Asks first. */
+  rebuild(root: Root): void;
   cancel(): void;
   travel(event: number | null): void;
   step(by: number): void;
@@ -128,12 +131,20 @@ export interface Context {
 /** A part of the view: built once, told when something changed. */
 export interface Part {
   el: HTMLElement;
-  update(): void;
+  /** `graph`: the picture that is on screen. */
+  update(graph: Graph | null): void;
 }
 
 /** The picture that is on screen: a stored one, or now. */
 export function shown(state: State): Graph | null {
   return state.past ?? state.now;
+}
+
+/** Where in the list of events the picture on screen stands. */
+export function position({ now, pastEvent }: State): number {
+  const events = now?.events ?? [];
+  const at = events.findIndex((event) => event.id === (pastEvent ?? now?.event));
+  return at < 0 ? events.length - 1 : at;
 }
 
 export function firstState(): State {

@@ -1,12 +1,12 @@
 /**
  * The live view: one root element, one state, parts that are told when it changed.
  *
- * A change of the kernel's picture goes: traits -> decode -> fold, layout (in slices) -> scene -> canvas.
- * Changes are coalesced to one drawing a frame, and an older picture never replaces a newer one.
+ * A change of the kernel's picture goes: traits -> decode -> fold, layout -> scene -> canvas, in slices. Changes are
+ * coalesced to one drawing a frame, one drawing is made at a time, and an older picture never replaces a newer one.
  */
-import { kernelActions, problem } from "./actions.ts";
+import { kernelActions, problem, told } from "./actions.ts";
 import { Canvas, MOST_CARDS } from "./canvas.ts";
-import { attr, h } from "./dom.ts";
+import { attr, attrs, focused, h } from "./dom.ts";
 import { emptyPart } from "./empty.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
@@ -14,11 +14,11 @@ import { forecastPart } from "./forecast.ts";
 import { grip } from "./grip.ts";
 import { headerPart, tool } from "./header.ts";
 import { inspectorPart, type Subject } from "./inspector.ts";
-import { Kernel, type Model } from "./kernel.ts";
-import { listenToKeys, type Neighbours, neighbours } from "./keyboard.ts";
+import { follow, Kernel, type Model } from "./kernel.ts";
+import { listenToKeys } from "./keyboard.ts";
 import { makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
-import { type FoldState, search as searchNodes } from "./picture/fold/index.ts";
+import { type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
 import { type Measure, measureByFont, measureByTable } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { unite } from "./picture/scene/rects.ts";
@@ -26,8 +26,9 @@ import { type Item, importantUids, type SceneOptions } from "./picture/scene.ts"
 import { applyDelta, decode } from "./picture/wire.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
 import { RootBars } from "./rootbar.ts";
+import { count } from "./say.ts";
 import { searchPart } from "./search.ts";
-import { type Context, firstState, type Part, type Show, type State, shown } from "./state.ts";
+import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "./state.ts";
 import { tablePart } from "./table.ts";
 import { followTheme, markRules, prefersCalm } from "./theme.ts";
 import { timelinePart } from "./timeline.ts";
@@ -39,282 +40,301 @@ const ROOMY = 0.8;
 const SLOT_MS = 60;
 const MOST_MS = 900;
 
-type Need = "parts" | "look" | "graph";
+/** What a change asks for, the least first: the parts, the same boxes drawn anew, another picture. */
+const NEEDS = ["parts", "look", "graph"] as const;
+const LOOK = ["preview", "highlight", "search"] as const;
+const STRUCTURE = ["opened", "closed", "show", "spot"] as const;
 
 export class View {
-  private readonly model: Model;
-  private readonly root: HTMLElement;
-  private readonly signal: AbortSignal;
-  private readonly context: Context;
-  private readonly canvas: Canvas;
-  private readonly bars: RootBars;
-  private readonly pipeline = new Pipeline();
-  private readonly parts: Part[];
-  private readonly dialogs;
-  private readonly kernelSide;
-  private drawing: Drawing | null = null;
-  private along: Neighbours | null = null;
-  private base: { wire: string; graph: Graph } | null = null;
-  private measure: Measure = measureByTable;
-  private level = 3;
+  readonly #model: Model;
+  readonly #root = h("div.graphwidget", { "data-lm-suppress-shortcuts": "true", "data-theme": "light" });
+  readonly #signal: AbortSignal;
+  readonly #state = firstState();
+  readonly #context: Context;
+  readonly #canvas: Canvas;
+  readonly #bars: RootBars;
+  readonly #pipeline = new Pipeline();
+  readonly #parts: Part[];
+  readonly #kernelSide;
+  #drawing: Drawing | null = null;
+  #base: { wire: string; graph: Graph } | null = null;
+  #measure: Measure = measureByTable;
+  /** How much of a card is written out at this distance: 3 is everything. */
+  #level = 3;
   /** One-line cards, because cards of two lines would not fit. */
-  private dense = false;
-  private need: Need | null = null;
-  private frame = 0;
-  private announced: number | null = null;
+  #dense = false;
+  /** Positions in `NEEDS`: what the next frame is to do; what is to be drawn after what is being drawn. */
+  #need = -1;
+  #next = 0;
+  #draws = false;
+  #announced: number | null = null;
   /** Keys to bring into view after the next drawing; the first one gets the focus if `takeFocus`. */
-  private wanted: string[] = [];
-  private takeFocus = false;
+  #wanted: string[] = [];
+  #takeFocus = false;
 
   constructor(model: Model, el: HTMLElement, signal: AbortSignal) {
-    this.model = model;
-    this.signal = signal;
-    this.root = h("div", { class: "graphwidget", "data-lm-suppress-shortcuts": "true", "data-theme": "light" });
-    const state = firstState();
-    const kernel = new Kernel(model, signal, (link) => this.set({ link }));
-    this.context = {
-      root: this.root,
-      signal,
-      kernel,
-      state,
-      set: (patch) => this.set(patch),
-      act: null as unknown as Context["act"],
-    };
-    this.dialogs = makeDialogs(signal);
-    this.kernelSide = kernelActions(this.context, {
-      ask: (content) => this.dialogs.open("ask", content),
-      closeDialog: () => this.dialogs.close(),
+    this.#model = model;
+    this.#signal = signal;
+    const root = this.#root;
+    const set = (patch: Partial<State>) => this.#set(patch);
+    const kernel = new Kernel(model, signal, (link) => set({ link }));
+    const dialogs = makeDialogs();
+    const context = { root, signal, kernel, state: this.#state, set, act: {} as Actions };
+    this.#context = context;
+    this.#kernelSide = kernelActions(context, {
+      ask: dialogs.ask,
+      closeDialog: dialogs.close,
       failed: (uid) => {
-        this.wanted = [`n${uid}`];
+        this.#wanted = [`n${uid}`];
       },
     });
-    Object.assign(this.context, { act: this.actions() });
-    this.canvas = new Canvas(this.root, signal, {
-      press: (item, again) => this.press(item, again),
-      open: (item) => this.open(item.key),
-      background: () => this.set({ selected: null, spot: null }),
-      focused: () => {},
-      moved: () => this.moved(),
+    Object.assign(context.act, this.#actions(), { legend: dialogs.legend, help: dialogs.help });
+    const canvas = new Canvas(root, signal, {
+      press: (item, again) => this.#press(item, again),
+      open: (key) => this.#open(key),
+      background: () => set({ selected: null, spot: null }),
+      moved: () => this.#moved(),
     });
-    this.bars = new RootBars(this.context, this.canvas);
-    const search = searchPart(this.context);
+    this.#canvas = canvas;
+    this.#bars = new RootBars(context, canvas);
+    const search = searchPart(context);
     const panel = [
-      messagesPart(this.context),
-      forecastPart(this.context),
-      findingsPart(this.context),
-      inspectorPart(this.context, () => this.subject()),
+      messagesPart(context),
+      forecastPart(context),
+      findingsPart(context),
+      inspectorPart(context, () => this.#subject()),
     ];
-    const header = headerPart(this.context, () => this.drawing?.folded.boxes.length ?? 0, search.el);
-    const empty = emptyPart(this.context);
-    const table = tablePart(this.context);
-    const timeline = timelinePart(this.context);
-    this.parts = [search, header, ...panel, empty, table, timeline];
-    const aside = h(
-      "aside",
-      { class: "gw-panel", "aria-label": "Details" },
-      panel.map((part) => part.el),
-      keepGradBox(this.context),
-    );
-    const zoom = (by: number) => () => this.canvas.viewport.zoom(by);
-    const lens = h(
-      "div",
-      { class: "gw-lens" },
-      tool("plus", "Zoom in", zoom(1.25), "+"),
-      tool("minus", "Zoom out", zoom(0.8), "-"),
-    );
-    const stage = h("div", { class: "gw-stage" }, this.canvas.el, lens, empty.el, table.el);
-    this.root.append(
-      h("style", {}, markRules()),
+    const header = headerPart(context, () => this.#drawing?.folded.boxes.length ?? 0, search.el);
+    const over = [emptyPart(context), tablePart(context)];
+    const timeline = timelinePart(context);
+    this.#parts = [search, header, ...panel, ...over, timeline];
+    const elements = (parts: Part[]) => parts.map((part) => part.el);
+    const zoom = (by: number) => () => canvas.viewport.zoom(by);
+    const lens = h("div.gw-lens", tool("plus", "Zoom in", zoom(1.25), "+"), tool("minus", "Zoom out", zoom(0.8), "-"));
+    root.append(
+      h("style", markRules()),
       header.el,
-      h("div", { class: "gw-body" }, stage, aside),
+      h(
+        "div.gw-body",
+        h("div.gw-stage", canvas.el, lens, elements(over)),
+        h("aside.gw-panel", { "aria-label": "Details" }, elements(panel), keepGradBox(context)),
+      ),
       timeline.el,
-      grip(this.root, model, signal),
-      this.dialogs.el,
+      grip(root, model, signal),
+      dialogs.el,
     );
-    el.append(this.root);
-    this.connect();
+    el.append(root);
+    this.#connect();
     void kernel.ping();
   }
 
-  private connect(): void {
-    const { model, signal } = this;
-    const receive = () => this.receive();
-    const busy = () => this.set({ busy: String(model.get("busy") ?? "") });
-    const listeners: [string, () => void][] = [
-      ["change:wire", receive],
-      ["change:delta", receive],
-      ["change:busy", busy],
-    ];
-    for (const [name, callback] of listeners) model.on(name, callback);
-    listenToKeys(this.context, {
-      canvas: this.canvas,
-      along: () => this.neighbours(),
-      failing: () => this.failing(),
-      highlight: (position) => this.highlight(position),
-      cell: (by) => this.kernelSide.cell(by),
-      escape: () => this.escape(),
+  #connect(): void {
+    const signal = this.#signal;
+    const root = this.#root;
+    const receive = () => this.#receive();
+    const busy = () => this.#set({ busy: String(this.#model.get("busy") ?? "") });
+    follow(this.#model, signal, { "change:wire": receive, "change:delta": receive, "change:busy": busy });
+    listenToKeys(this.#context, {
+      canvas: this.#canvas,
+      drawing: () => this.#drawing,
+      failing: () => this.#failing(),
+      highlight: (position) => this.#highlight(position),
+      cell: this.#kernelSide.cell,
+      escape: () => this.#escape(),
     });
-    followTheme(this.root, signal, () => this.canvas.repaint());
-    const resize = new ResizeObserver(() => this.resized());
-    resize.observe(this.root);
+    followTheme(root, signal, () => this.#canvas.repaint());
+    const resize = new ResizeObserver(() => this.#resized());
+    resize.observe(root);
     signal.addEventListener("abort", () => {
-      for (const [name, callback] of listeners) model.off(name, callback);
       resize.disconnect();
-      cancelAnimationFrame(this.frame);
-      this.root.remove();
+      root.remove();
     });
     busy();
-    this.receive();
+    receive();
   }
 
   // ---- State -> drawing ---------------------------------------------------------------------------------------
 
-  private set(patch: Partial<State>): void {
-    const { state } = this.context;
+  #set(patch: Partial<State>): void {
+    const state = this.#state;
     const before = shown(state);
     const changes = (name: keyof State) => name in patch && patch[name] !== state[name];
-    const structure = (["opened", "closed", "show", "spot"] as const).some(changes);
-    const look = (["preview", "highlight", "search"] as const).some(changes);
+    const structure = STRUCTURE.some(changes);
+    const look = LOOK.some(changes);
     Object.assign(state, patch);
-    if (shown(state) !== before && state.now === patch.now) state.kept = new Map();
-    this.schedule(structure || shown(state) !== before ? "graph" : look ? "look" : "parts");
+    const other = shown(state) !== before;
+    if (other && state.now === patch.now) state.kept = new Map();
+    this.#schedule(structure || other ? "graph" : look ? "look" : "parts");
   }
 
-  private schedule(need: Need): void {
-    const rank = { parts: 0, look: 1, graph: 2 };
-    if (this.need === null || rank[need] > rank[this.need]) this.need = need;
-    if (this.frame || this.signal.aborted) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = 0;
-      const what = this.need ?? "parts";
-      this.need = null;
-      void this.update(what).catch((error) => this.failed(error));
-    });
+  /** Coalesces what changes to one answer a frame. */
+  #schedule(need: (typeof NEEDS)[number]): void {
+    const idle = this.#need < 0;
+    this.#need = Math.max(this.#need, NEEDS.indexOf(need));
+    if (idle) requestAnimationFrame(() => this.#answer());
   }
 
-  private failed(error: unknown): void {
-    console.error("graphwidget:", error);
-    this.context.state.answer = problem(error);
-    for (const part of this.parts) part.update();
+  #answer(): void {
+    if (this.#signal.aborted) return;
+    this.#next = Math.max(this.#next, this.#need);
+    if (this.#need === 0) this.#tell();
+    this.#need = -1;
+    void this.#drawAll();
   }
 
-  private async update(what: Need): Promise<void> {
-    const graph = shown(this.context.state);
-    if (graph && what === "graph") {
-      const before = this.drawing;
-      const run = () =>
-        this.pipeline.run(
-          graph,
-          this.foldState(graph),
-          (boxes) => this.options(boxes > MOST_CARDS),
-          () => this.set({ drawing: graph.n }),
-        );
-      let drawing = await run();
-      if (drawing && this.wantsDense(drawing)) {
-        this.dense = true;
-        this.pipeline.forget();
-        drawing = await run();
+  /** Draws until nothing has changed meanwhile. */
+  async #drawAll(): Promise<void> {
+    if (this.#draws) return;
+    this.#draws = true;
+    while (this.#next) {
+      const what = NEEDS[this.#next]!;
+      this.#next = 0;
+      try {
+        if (await (what === "graph" ? this.#drawGraph() : this.#drawLook())) this.#tell();
+      } catch (error) {
+        this.#failed(error);
       }
-      if (!drawing || this.signal.aborted) return; // a newer picture is on its way
-      this.context.state.drawing = null;
-      this.drawing = drawing;
-      this.show(this.delays(before?.graph ?? null, graph));
-      if (this.canvas.big && this.level < 3 && drawing.folded.boxes.length <= MOST_CARDS) {
-        this.drawing = this.pipeline.again(drawing, this.options());
-        this.show(null);
-      }
-    } else if (this.drawing && what === "look" && this.canvas.big) {
-      this.canvas.ringHits(this.hits().map((uid) => this.keyOf(uid)));
-      this.bring();
-    } else if (this.drawing && what === "look") {
-      this.drawing = this.pipeline.again(this.drawing, this.options());
-      this.show(null);
     }
-    this.dress();
-    for (const part of this.parts) part.update();
-    this.bars.update();
+    this.#draws = false;
   }
 
-  private wantsDense({ folded, scene }: Drawing): boolean {
-    const { viewport } = this.canvas;
-    return !this.dense && !viewport.taken && folded.boxes.length <= MOST_CARDS && this.canvas.scaleFor(scene) < ROOMY;
+  /** Whether what is being drawn is still the newest picture. */
+  readonly #isWanted = () => !this.#signal.aborted && NEEDS[this.#next] !== "graph";
+
+  #failed(error: unknown): void {
+    console.error("graphwidget:", error);
+    Object.assign(this.#state, { answer: problem(error), drawing: null });
+    this.#tell();
   }
 
-  private show(delays: Map<number, number> | null): void {
-    const { scene, graph } = this.drawing!;
-    this.along = null;
-    this.canvas.draw(scene, graph, delays, prefersCalm());
-    const { state } = this.context;
-    if (state.selected !== null && !this.canvas.byKey.has(state.selected)) state.selected = null;
-    this.canvas.select(state.selected);
-    this.askKept();
-    this.bring();
+  /** Tells the parts that something has changed. */
+  #tell(): void {
+    const graph = shown(this.#state);
+    this.#dress(graph);
+    for (const part of this.#parts) part.update(graph);
+    this.#bars.update();
+  }
+
+  async #drawGraph(): Promise<boolean> {
+    const graph = shown(this.#state);
+    if (!graph) return true;
+    const run = () =>
+      this.#pipeline.run(
+        graph,
+        this.#foldState(graph),
+        (boxes) => this.#options(boxes > MOST_CARDS),
+        this.#isWanted,
+        () => this.#set({ drawing: graph.n }),
+      );
+    let drawing = await run();
+    if (drawing && this.#wantsDense(drawing)) {
+      this.#dense = true;
+      this.#pipeline.forget();
+      drawing = await run();
+    }
+    if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
+    this.#state.drawing = null;
+    const small = this.#level < 3 && drawing.folded.boxes.length <= MOST_CARDS;
+    return small && this.#canvas.big ? this.#redo(drawing) : true;
+  }
+
+  async #drawLook(): Promise<boolean> {
+    if (!this.#drawing) return true;
+    if (!this.#canvas.big) return this.#redo(this.#drawing);
+    this.#canvas.ringHits(this.#hits().map((uid) => this.#keyOf(uid)));
+    this.#bring();
+    return true;
+  }
+
+  /** Draws the same boxes with other options. */
+  async #redo(drawing: Drawing): Promise<boolean> {
+    const again = await this.#pipeline.again(drawing, this.#options(), this.#isWanted);
+    return again !== null && this.#show(again);
+  }
+
+  #wantsDense({ folded, space }: Drawing): boolean {
+    const { viewport } = this.#canvas;
+    const fits = folded.boxes.length > MOST_CARDS || this.#canvas.scaleFor(space) >= ROOMY;
+    return !this.#dense && !viewport.taken && !fits;
+  }
+
+  async #show(drawing: Drawing, delays?: Map<number, number> | null): Promise<boolean> {
+    const options = { delays: delays ?? null, calm: prefersCalm(), wanted: this.#isWanted };
+    if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
+    this.#drawing = drawing;
+    const state = this.#state;
+    if (!this.#canvas.byKey.has(state.selected ?? "")) state.selected = null;
+    this.#canvas.select(state.selected);
+    this.#askKept();
+    this.#bring();
+    return true;
   }
 
   /** Brings what was asked for into view. */
-  private bring(): void {
-    const wanted = this.wanted.flatMap((key) => this.itemsOf(key));
-    this.wanted = [];
-    if (wanted.length && this.takeFocus) this.canvas.focus(wanted[0]!.key);
-    this.takeFocus = false;
-    if (wanted.length) this.canvas.viewport.show(unite(wanted));
+  #bring(): void {
+    const wanted = this.#wanted.flatMap((key) => this.#itemsOf(key));
+    this.#wanted = [];
+    if (wanted[0]) {
+      if (this.#takeFocus) this.#canvas.focus(wanted[0].key);
+      this.#canvas.viewport.show(unite(wanted));
+    }
+    this.#takeFocus = false;
   }
 
   /** The item of a key; of an open group, those inside. */
-  private itemsOf(key: string): Item[] {
-    const { byKey } = this.canvas;
-    const inside = () =>
-      this.drawing!.folded.boxes.filter((box) => box.parent === key).flatMap((box) => byKey.get(box.key) ?? []);
+  #itemsOf(key: string): Item[] {
+    const { byKey } = this.#canvas;
     const item = byKey.get(key);
-    return item ? [item] : inside();
+    const inside = () => this.#drawing!.folded.boxes.filter((box) => box.parent === key);
+    return item ? [item] : inside().flatMap((box) => byKey.get(box.key) ?? []);
   }
 
   /** The key of what stands for a node: its card, or the group that it is in. */
-  private keyOf(uid: number): string {
-    const { graph, folded } = this.drawing!;
+  #keyOf(uid: number): string {
+    const { graph, folded } = this.#drawing!;
     return folded.boxes[folded.boxOf[graph.indexOf.get(uid) ?? -1] ?? -1]?.key ?? `n${uid}`;
   }
 
   /** Attributes of the root and the tree that tests and screen readers wait for. */
-  private dress(): void {
-    const { state } = this.context;
-    const graph = shown(state);
-    attr(this.root, "data-serial", state.now?.serial);
-    attr(this.root, "data-event", state.pastEvent ?? graph?.event);
-    attr(this.root, "data-link", state.link);
-    attr(this.root, "data-past", state.pastEvent === null ? null : "true");
-    attr(this.root, "data-running", state.running ? state.running.what : null);
+  #dress(graph: Graph | null): void {
+    const { now, past, pastEvent, link, running, selected } = this.#state;
+    attrs(this.#root, {
+      "data-serial": now?.serial,
+      "data-event": pastEvent ?? graph?.event,
+      "data-link": link,
+      "data-past": (past || pastEvent !== null) && "true",
+      "data-running": running?.what,
+    });
+    this.#canvas.select(selected);
     if (!graph) return;
-    const findings = graph.findings.length;
     const nodes = graph.n - graph.leaves.size;
-    this.canvas.label(`Autograd graph, ${nodes} nodes, ${findings} finding${findings === 1 ? "" : "s"}`);
+    this.#canvas.label(`Autograd graph, ${nodes} nodes, ${count(graph.findings.length, "finding")}`);
   }
 
-  private foldState(graph: Graph): FoldState {
-    const { opened, closed, show, spot } = this.context.state;
-    const visible = [...(spot ?? []), ...importantUids(graph)];
-    const from = show.from;
-    const state: FoldState = { opened, closed, visible };
-    if (show.what === "all") state.expandAll = true;
-    else if (show.what === "freed") state.focus = { kind: "freed" };
-    else if (show.what === "around" && from !== null) state.focus = { kind: "around", uid: from, levels: 2 };
-    else if (show.what === "root" && from !== null) state.focus = { kind: "root", uid: from };
-    else if (show.what === "cell" && from !== null) state.focus = { kind: "cell", cell: from };
+  #foldState(graph: Graph): FoldState {
+    const { opened, closed, show, spot } = this.#state;
+    const { what, from } = show;
+    const state: FoldState = { opened, closed, visible: [...(spot ?? []), ...importantUids(graph)] };
+    if (what === "all") state.expandAll = true;
+    else if (what === "freed") state.focus = { kind: "freed" };
+    else if (from === null) return state;
+    else if (what === "around") state.focus = { kind: "around", uid: from, levels: 2 };
+    else if (what === "root") state.focus = { kind: "root", uid: from };
+    else if (what === "cell") state.focus = { kind: "cell", cell: from };
     return state;
   }
 
   /** `big`: drawn as a bitmap, which has everything and picks its own level of detail. */
-  private options(big = this.canvas.big): SceneOptions {
-    const { preview, highlight, search, past } = this.context.state;
-    const width = this.canvas.viewport.width;
+  #options(big = this.#canvas.big): SceneOptions {
+    const { preview, highlight, search, past } = this.#state;
     const forecast = preview?.forecasts?.[preview.mode];
-    const hits = this.hits();
+    const hits = this.#hits();
     return {
-      measure: this.measure,
-      scale: big ? 1 : [0.2, 0.4, 0.6, 1][this.level],
-      compact: this.dense || this.root.dataset.width === "compact",
-      buttons: past === null,
-      rail: width >= 420 ? undefined : false,
+      measure: this.#measure,
+      scale: big ? 1 : [0.2, 0.4, 0.6, 1][this.#level],
+      compact: this.#dense || this.#root.dataset.width === "compact",
+      buttons: !past,
+      rail: this.#canvas.viewport.width >= 420 ? undefined : false,
       forecast: forecast
         ? {
             executes: forecast.executes,
@@ -330,266 +350,252 @@ export class View {
   }
 
   /** What stands out: the hits of a search, else the nodes that a finding asked for. */
-  private hits(): readonly number[] {
-    const { search, spot } = this.context.state;
+  #hits(): readonly number[] {
+    const { search, spot } = this.#state;
     if (search?.hits.length) return search.hits;
     return spot && spot.length > 1 ? spot : [];
   }
 
-  /** Slots empty in the engine's order: uid -> milliseconds, for calls that the last picture did not know. */
-  private delays(before: Graph | null, graph: Graph): Map<number, number> | null {
-    const call = graph.calls[graph.calls.length - 1];
-    if (
-      !before ||
-      !call?.executed?.length ||
-      before.calls.some((known) => known.n === call.n && known.result === call.result)
-    )
-      return null;
+  /** Slots empty in the engine's order: uid -> milliseconds, for a call that the last picture did not know. */
+  #delays(graph: Graph): Map<number, number> | null {
+    const before = this.#drawing?.graph;
+    const call = graph.calls.at(-1);
+    const known = before?.calls.some(({ n, result }) => n === call?.n && result === call.result);
+    if (!before || known || !call?.executed?.length) return null;
     const pace = Math.min(SLOT_MS, MOST_MS / call.executed.length);
     return new Map(call.executed.map((uid, i) => [uid, i * pace]));
   }
 
   // ---- Kernel -> state ----------------------------------------------------------------------------------------
 
-  private receive(): void {
-    const wire = String(this.model.get("wire") ?? "");
-    const delta = String(this.model.get("delta") ?? "");
+  #receive(): void {
+    const wire = String(this.#model.get("wire") ?? "");
+    const delta = String(this.#model.get("delta") ?? "");
+    const { now } = this.#state;
     if (!wire) {
-      this.schedule("parts");
+      this.#schedule("parts");
       return;
     }
     try {
-      if (this.base?.wire !== wire) this.base = { wire, graph: decode(wire) };
-      const graph = delta ? applyDelta(this.base.graph, delta) : this.base.graph;
-      const { now } = this.context.state;
+      if (this.#base?.wire !== wire) this.#base = { wire, graph: decode(wire) };
+      const graph = delta ? applyDelta(this.#base.graph, delta) : this.#base.graph;
       if (now && (graph === now || graph.serial < now.serial)) return; // an older picture never replaces a newer one
-      this.set({ now: graph });
-      this.announce(graph);
+      this.#set({ now: graph });
+      this.#announce(graph);
     } catch (error) {
       // Traits of one change may arrive one by one: a delta then waits for its picture.
-      if (delta && this.context.state.now) return;
-      this.failed(error);
+      if (!delta || !now) this.#failed(error);
     }
   }
 
   /** A new failure is brought into view once. */
-  private announce(graph: Graph): void {
-    const last = graph.calls[graph.calls.length - 1];
-    if (last?.failedUid == null || last.n === this.announced) return;
-    this.announced = last.n;
-    this.wanted = [`n${last.failedUid}`];
+  #announce(graph: Graph): void {
+    const { failedUid, n } = graph.calls.at(-1) ?? {};
+    if (failedUid == null || n === this.#announced) return;
+    this.#announced = n!;
+    this.#wanted = [`n${failedUid}`];
   }
 
-  private resized(): void {
-    const width = this.root.clientWidth;
+  #resized(): void {
+    const width = this.#root.clientWidth;
     if (width <= 0) return;
     const kind = width < COMPACT ? "compact" : width < NARROW ? "narrow" : "wide";
-    const changed = this.root.dataset.width !== kind;
-    this.root.dataset.width = kind;
-    if (this.measure === measureByTable && this.fonts()) this.schedule("graph");
-    else if (changed) this.schedule("graph");
+    const changed = this.#root.dataset.width !== kind;
+    attr(this.#root, "data-width", kind);
+    if (this.#measureFonts() || changed) this.#schedule("graph");
   }
 
-  /** Widths by a canvas, once the style sheet says which fonts there are. */
-  private fonts(): boolean {
+  /** Widths by a canvas, once the style sheet says which fonts there are. True if that is new. */
+  #measureFonts(): boolean {
     const context = document.createElement("canvas").getContext?.("2d");
-    const style = getComputedStyle(this.root);
-    const mono = h("code", { class: "gw-probe" });
-    this.root.append(mono);
-    const fonts = { ui: style.fontFamily || "sans-serif", mono: getComputedStyle(mono).fontFamily || "monospace" };
-    mono.remove();
-    if (!context) return false;
-    this.measure = measureByFont((words, font) => {
+    if (!context || this.#measure !== measureByTable) return false;
+    const code = h("code");
+    this.#root.append(code);
+    const [ui, mono] = [this.#root, code].map((el) => getComputedStyle(el).fontFamily);
+    code.remove();
+    const width = (words: string, font: string) => {
       context.font = font;
       return context.measureText(words).width;
-    }, fonts);
+    };
+    this.#measure = measureByFont(width, { ui: ui || "sans-serif", mono: mono || "monospace" });
     return true;
   }
 
-  private moved(): void {
-    this.bars.place();
-    const scale = this.canvas.viewport.scale;
-    const level = scale >= 0.79 ? 3 : scale >= 0.55 ? 2 : scale >= 0.3 ? 1 : 0;
-    if (level === this.level) return;
-    this.level = level;
+  #moved(): void {
+    this.#bars.place();
+    const { scale } = this.#canvas.viewport;
+    const level = [0.3, 0.55, 0.79].filter((least) => scale >= least).length;
+    if (level === this.#level) return;
+    this.#level = level;
     // A bitmap picks its own level of detail: making a large scene anew would take seconds.
-    if (!this.canvas.big) this.schedule("look");
+    if (!this.#canvas.big) this.#schedule("look");
   }
 
   // ---- What the user does -------------------------------------------------------------------------------------
 
-  private subject(): Subject | null {
-    const { selected } = this.context.state;
-    const item = selected === null ? undefined : this.canvas.byKey.get(selected);
-    if (!item || !this.drawing) return null;
-    const { graph, folded } = this.drawing;
-    const { key } = item;
-    if (item.role === "root") {
-      const node = graph.roots.find((each) => each.id === item.root)?.node ?? -1;
-      return node >= 0 ? { key, node, inside: null } : null;
+  #subject(): Subject | null {
+    const { key, role, root, index } = this.#canvas.byKey.get(this.#state.selected ?? "") ?? {};
+    if (!key || !this.#drawing) return null;
+    const { graph, folded } = this.#drawing;
+    if (role === "root") {
+      const node = graph.roots.find((each) => each.id === root)?.node ?? -1;
+      return node < 0 ? null : { key, node };
     }
     const box = folded.boxes.find((each) => each.key === key);
-    const inside = folded.open.find((group) => group.key === box?.parent) ?? null;
     const open = folded.open.find((group) => group.key === key);
-    if (open) {
-      const nodes = folded.boxes.filter((each) => each.parent === key).flatMap((each) => [...each.nodes]);
-      return { key, inside: open, group: { title: open.title, nodes } };
-    }
-    if (box && box.kind !== "node") {
-      const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
-      return { key, inside, group: { title, nodes: box.nodes } };
-    }
-    return item.index === undefined ? null : { key, inside, node: item.index };
+    const inside = open ?? folded.open.find((group) => group.key === box?.parent);
+    if (open) return { key, inside, group: { title: open.title, nodes: nodesIn(folded, key) } };
+    if (!box || box.kind === "node") return index === undefined ? null : { key, inside, node: index };
+    const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
+    return { key, inside, group: { title, nodes: box.nodes } };
   }
 
-  private press(item: Item, again: boolean): void {
-    if (item.role === "root") {
-      const { highlight } = this.context.state;
-      this.set({ highlight: highlight === item.root ? null : (item.root ?? null) });
+  #press({ key, role, root }: Item, again: boolean): void {
+    if (role === "root") this.#set({ highlight: this.#state.highlight === root ? null : root! });
+    if (again && role === "group") this.#open(key);
+    else {
+      this.#canvas.focus(key);
+      this.#select(key);
     }
-    if (again && item.role === "group") {
-      this.open(item.key);
-      return;
-    }
-    this.canvas.focus(item.key);
-    this.select(item.key);
   }
 
-  private select(key: string | null): void {
-    this.set({ selected: key });
-    this.askKept();
+  #select(key: string | null): void {
+    this.#set({ selected: key });
+    this.#askKept();
   }
 
   /** Asks once a picture what keeps the selected node alive. */
-  private askKept(): void {
-    const node = this.subject()?.node;
-    const graph = this.drawing?.graph;
-    if (graph && node !== undefined && !graph.ghost[node] && !this.context.state.past)
-      this.kernelSide.inspect(graph.uid[node]!);
+  #askKept(): void {
+    const node = this.#subject()?.node;
+    const graph = this.#drawing?.graph;
+    if (graph && node !== undefined && !graph.ghost[node] && !this.#state.past)
+      this.#kernelSide.inspect(graph.uid[node]!);
   }
 
   /** Opens a closed group, closes an open one. */
-  private open(key: string): void {
-    const { state } = this.context;
+  #open(key: string): void {
+    const { boxes, open } = this.#drawing?.folded ?? { boxes: [], open: [] };
+    const { selected, ...state } = this.#state;
     const opened = new Set(state.opened);
     const closed = new Set(state.closed);
-    const isOpen = this.drawing?.folded.open.some((group) => group.key === key) ?? false;
-    if (!isOpen && !this.drawing?.folded.boxes.some((box) => box.key === key && box.kind !== "node")) return;
+    const isOpen = open.some((group) => group.key === key);
+    if (!isOpen && !boxes.some((box) => box.key === key && box.kind !== "node")) return;
     const [into, from] = isOpen ? [closed, opened] : [opened, closed];
     into.add(key);
     from.delete(key);
-    this.wanted = [key];
-    this.takeFocus = true;
-    this.set({ opened, closed, selected: state.selected === key ? null : state.selected });
-  }
-
-  private neighbours(): Neighbours {
-    const { graph, folded, scene } = this.drawing!;
-    this.along ??= neighbours(graph, folded, scene.items);
-    return this.along;
+    this.#wanted = [key];
+    this.#takeFocus = true;
+    this.#set({ opened, closed, selected: selected === key ? null : selected });
   }
 
   /** Brings nodes into view, out of closed groups too; several are marked like search hits. */
-  private reveal(uids: readonly number[]): void {
+  #reveal(uids: readonly number[]): void {
     if (!uids.length) return;
-    this.wanted = uids.map((uid) => `n${uid}`);
-    this.takeFocus = uids.length === 1;
-    this.set({ spot: uids });
+    this.#wanted = uids.map((uid) => `n${uid}`);
+    this.#takeFocus = uids.length === 1;
+    this.#set({ spot: uids });
   }
 
-  private failing(): void {
-    const graph = shown(this.context.state);
-    if (!graph) return;
-    const { finding } = this.context.state;
-    const uids = graph.findings.map((each) => each.uid ?? each.uids[0]).filter((uid) => uid != null) as number[];
+  /** The failing node, or that of the next finding. */
+  #failing(): void {
+    const findings = shown(this.#state)?.findings ?? [];
+    const uids = findings.flatMap(({ uid, uids }) => uid ?? uids[0] ?? []);
     if (!uids.length) return;
+    const { finding } = this.#state;
     const next = finding === null ? 0 : (finding + 1) % uids.length;
-    this.set({ finding: next, selected: null });
-    this.reveal([uids[next]!]);
+    this.#set({ finding: next, selected: null });
+    this.#reveal([uids[next]!]);
   }
 
-  private highlight(position: number | null): void {
-    const roots = shown(this.context.state)?.roots.filter((root) => root.alive) ?? [];
-    this.set({ highlight: position === null ? null : (roots[position]?.id ?? null) });
+  #highlight(position: number | null): void {
+    const roots = shown(this.#state)?.roots.filter((root) => root.alive);
+    this.#set({ highlight: roots?.[position ?? -1]?.id ?? null });
   }
 
-  private escape(): boolean {
-    const { state } = this.context;
-    if (state.search) this.set({ search: null });
-    else if (state.preview) this.set({ preview: null });
-    else if (state.selected !== null || state.spot !== null || state.highlight !== null)
-      this.set({ selected: null, spot: null, highlight: null });
-    else if (state.table) this.set({ table: false });
-    else if (state.past) this.context.act.travel(null);
-    else {
-      // Leave the graph: the host's own keys work again.
-      ((this.root.getRootNode() as Document).activeElement as HTMLElement | null)?.blur();
-    }
-    return true;
+  #escape(): void {
+    const { search, preview, selected, spot, highlight, table, past } = this.#state;
+    if (search) this.#set({ search: null });
+    else if (preview) this.#set({ preview: null });
+    else if (selected !== null || spot || highlight !== null)
+      this.#set({ selected: null, spot: null, highlight: null });
+    else if (table) this.#set({ table: false });
+    else if (past) this.#context.act.travel(null);
+    else focused(this.#root)?.blur(); // leave the graph: the host's own keys work again
   }
 
-  private search(words: string | null): void {
-    const graph = shown(this.context.state);
-    if (words === null || !graph) {
-      this.set({ search: null });
-      if (this.canvas.focusKey) this.canvas.focus(this.canvas.focusKey);
+  #search(text: string | null): void {
+    const graph = shown(this.#state);
+    if (text === null || !graph) {
+      this.#set({ search: null });
+      this.#canvas.focus(this.#canvas.focusKey ?? "");
       return;
     }
-    const hits = [...searchNodes(graph, words)].map((node) => graph.uid[node]!);
-    if (hits.length && this.drawing) this.wanted = [this.keyOf(hits[0]!)];
-    this.set({ search: { text: words, hits, at: 0 } });
+    const hits = Array.from(searchNodes(graph, text), (node) => graph.uid[node]!);
+    if (hits.length && this.#drawing) this.#wanted = [this.#keyOf(hits[0]!)];
+    this.#set({ search: { text, hits, at: 0 } });
   }
 
-  private nextHit(by: number): void {
-    const { search } = this.context.state;
+  #nextHit(by: number): void {
+    const { search } = this.#state;
     if (!search?.hits.length) return;
-    const at = (search.at + by + search.hits.length) % search.hits.length;
-    this.wanted = [`n${search.hits[at]}`];
-    const hidden = !this.canvas.byKey.has(`n${search.hits[at]}`);
-    this.set({ search: { ...search, at }, ...(hidden ? { spot: [search.hits[at]!] } : {}) });
+    const n = search.hits.length;
+    const at = (search.at + by + n) % n;
+    const uid = search.hits[at]!;
+    this.#wanted = [`n${uid}`];
+    const hidden = !this.#canvas.byKey.has(`n${uid}`);
+    this.#set({ search: { ...search, at }, ...(hidden && { spot: [uid] }) });
   }
 
-  private showOnly(what: Show["what"]): void {
-    const { selected, now } = this.context.state;
-    const item = this.canvas.byKey.get(selected ?? this.canvas.focusKey ?? "");
+  #showOnly(what: Show["what"]): void {
+    const { selected, now } = this.#state;
+    const item = this.#canvas.byKey.get(selected ?? this.#canvas.focusKey ?? "");
     const root = now?.roots.find((each) => each.id === item?.root) ?? now?.roots.find((each) => each.alive);
-    let from = item?.uid ?? null;
-    if (what === "root") from = (root && now?.uid[root.node]) ?? null;
-    if (what === "cell") {
-      const place = now?.places[now.place[item?.index ?? -1] ?? -1];
-      from = place ? (place.outerCell ?? place.cell) : (now?.status.cell ?? null);
-    }
-    this.pipeline.forget();
-    this.dense = false;
-    this.canvas.viewport.taken = false;
-    this.set({ show: { what, from } });
+    const place = now?.places[now.place[item?.index ?? -1] ?? -1];
+    const starts: Partial<Record<Show["what"], number | null | undefined>> = {
+      around: item?.uid,
+      root: now?.uid[root?.node ?? -1],
+      cell: place ? (place.outerCell ?? place.cell) : now?.status.cell,
+    };
+    this.#afresh();
+    this.#set({ show: { what, from: starts[what] ?? null } });
   }
 
-  private actions(): Context["act"] {
+  /** The next picture is laid out without regard to this one. */
+  #afresh(): void {
+    this.#pipeline.forget();
+    this.#dense = false;
+    this.#canvas.viewport.taken = false;
+  }
+
+  #export(what: "svg" | "text"): void {
+    if (!this.#drawing) return;
+    const { graph, space } = this.#drawing;
+    const say = (words: string) => this.#set({ answer: told(words) });
+    if (what === "svg") say(saveSvg(space.scene, this.#root.dataset.theme));
+    else void copyText(graph).then(say);
+  }
+
+  #actions(): Omit<Actions, "legend" | "help"> {
     return {
-      ...this.kernelSide,
-      select: (key) => this.select(key),
-      focus: (key) => this.canvas.focus(key),
-      open: (key) => this.open(key),
-      reveal: (uids) => this.reveal(uids),
-      show: (what) => this.showOnly(what),
-      fit: () => this.canvas.fit(),
+      ...this.#kernelSide,
+      select: (key) => this.#select(key),
+      focus: (key) => this.#canvas.focus(key),
+      open: (key) => this.#open(key),
+      reveal: (uids) => this.#reveal(uids),
+      show: (what) => this.#showOnly(what),
+      fit: () => this.#canvas.fit(),
       tidy: () => {
-        this.pipeline.forget();
-        this.dense = false;
-        this.canvas.viewport.taken = false;
-        this.schedule("graph");
+        this.#afresh();
+        this.#schedule("graph");
       },
-      export: (what) => {
-        if (!this.drawing) return;
-        const say = (words: string) => this.set({ answer: { kind: "status", text: words, next: "" } });
-        if (what === "svg") say(saveSvg(this.drawing.scene, this.root.dataset.theme ?? "light"));
-        else void copyText(this.drawing.graph).then(say);
-      },
-      search: (words) => this.search(words),
-      nextHit: (by) => this.nextHit(by),
-      legend: () => this.dialogs.open("legend"),
-      help: () => this.dialogs.open("help"),
+      export: (what) => this.#export(what),
+      search: (words) => this.#search(words),
+      nextHit: (by) => this.#nextHit(by),
     };
   }
+}
+
+/** Nodes of what is shown inside an open group. */
+function nodesIn({ boxes }: Folded, key: string): number[] {
+  return boxes.filter((box) => box.parent === key).flatMap((box) => [...box.nodes]);
 }

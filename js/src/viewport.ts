@@ -1,4 +1,5 @@
 /** The camera over the picture: pan by drag, zoom with ctrl + wheel, never the page's plain scroll. */
+import { drag } from "./dom.ts";
 
 export interface Box {
   x: number;
@@ -7,16 +8,23 @@ export interface Box {
   h: number;
 }
 
-export const SMALLEST = 0.04;
-export const LARGEST = 3;
+/** On screen is what is in the picture times `scale`, moved by x, y. */
+export interface Camera {
+  scale: number;
+  x: number;
+  y: number;
+}
+
+const SMALLEST = 0.04;
+const LARGEST = 3;
 /** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
-export const READABLE = 0.551;
+const READABLE = 0.551;
 /** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
-export const FULL = 0.8;
-export const NEARLY = 0.7;
+const FULL = 0.8;
+const NEARLY = 0.7;
 const MARGIN = 12;
 
-export class Viewport {
+export class Viewport implements Camera {
   scale = 1;
   x = 0;
   y = 0;
@@ -24,65 +32,59 @@ export class Viewport {
   height = 400;
   /** Whether the user has taken the camera; until then it follows the picture. */
   taken = false;
-  private readonly moved: () => void;
+  readonly #moved: () => void;
 
   constructor(moved: () => void) {
-    this.moved = moved;
+    this.#moved = moved;
   }
 
-  /** Everything on screen, at most at natural size. `smallest` limits how far away that may be. */
-  fit(content: Box, smallest = SMALLEST, anchor: Box | null = null): void {
-    this.scale = Math.min(1, Math.max(smallest, this.whole(content)));
-    this.x = this.centred(content.x, content.w, this.width, anchor?.x, anchor?.w);
-    this.y = this.centred(content.y, content.h, this.height, anchor?.y, anchor?.h);
-    this.moved();
+  go(camera: Camera): void {
+    ({ scale: this.scale, x: this.x, y: this.y } = camera);
+    this.#moved();
+  }
+
+  /** Where the camera has everything on screen, at most at natural size. `smallest` limits how far away that may be. */
+  aim(content: Box, smallest = SMALLEST, anchor?: Box): Camera {
+    const scale = Math.min(1, Math.max(smallest, this.whole(content)));
+    const along = (start: number, length: number, room: number, from?: number, size = 0) =>
+      centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
+    return {
+      scale,
+      x: along(content.x, content.w, this.width, anchor?.x, anchor?.w),
+      y: along(content.y, content.h, this.height, anchor?.y, anchor?.h),
+    };
+  }
+
+  /** For the first look: everything if that is readable, else the part with the anchor. */
+  first(content: Box, anchor: Box | undefined): Camera {
+    // A little cut off is better than all names of leaves and lines gone.
+    return this.aim(content, this.whole(content) >= NEARLY ? FULL : READABLE, anchor);
   }
 
   /** The scale at which a box just fits. */
-  whole(content: Box): number {
-    const wide = (this.width - 2 * MARGIN) / Math.max(1, content.w);
-    return Math.min(wide, (this.height - 2 * MARGIN) / Math.max(1, content.h));
-  }
-
-  /** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
-  private centred(start: number, length: number, room: number, anchor?: number, anchorLength = 0): number {
-    const size = length * this.scale;
-    if (size <= room - 2 * MARGIN) return (room - size) / 2 - start * this.scale;
-    const first = MARGIN - start * this.scale;
-    const last = room - MARGIN - size - start * this.scale;
-    if (anchor === undefined) return first;
-    const wanted = room / 2 - (anchor + anchorLength / 2) * this.scale;
-    return Math.min(first, Math.max(last, wanted));
+  whole({ w, h }: Box): number {
+    return Math.min((this.width - 2 * MARGIN) / Math.max(1, w), (this.height - 2 * MARGIN) / Math.max(1, h));
   }
 
   /** Moves as little as possible so that `box` is inside. True if it had to. */
   show(box: Box, margin = 16): boolean {
-    const [x0, y0] = this.toScreen(box.x, box.y);
-    const [x1, y1] = this.toScreen(box.x + box.w, box.y + box.h);
-    const dx = nudge(x0, x1, this.width, margin);
-    const dy = nudge(y0, y1, this.height, margin);
-    if (!dx && !dy) return false;
-    this.x += dx;
-    this.y += dy;
-    this.moved();
-    return true;
+    const { scale, x, y } = this;
+    const dx = nudge(box.x * scale + x, box.w * scale, this.width, margin);
+    const dy = nudge(box.y * scale + y, box.h * scale, this.height, margin);
+    if (dx || dy) this.go({ scale, x: x + dx, y: y + dy });
+    return Boolean(dx || dy);
   }
 
   zoom(factor: number, atX = this.width / 2, atY = this.height / 2): void {
     const scale = Math.min(LARGEST, Math.max(SMALLEST, this.scale * factor));
     const real = scale / this.scale;
-    this.x = atX - (atX - this.x) * real;
-    this.y = atY - (atY - this.y) * real;
-    this.scale = scale;
     this.taken = true;
-    this.moved();
+    this.go({ scale, x: atX - (atX - this.x) * real, y: atY - (atY - this.y) * real });
   }
 
   pan(dx: number, dy: number): void {
-    this.x += dx;
-    this.y += dy;
     this.taken = true;
-    this.moved();
+    this.go({ scale: this.scale, x: this.x + dx, y: this.y + dy });
   }
 
   toScreen(x: number, y: number): [number, number] {
@@ -100,65 +102,41 @@ export class Viewport {
   }
 }
 
-function nudge(start: number, end: number, room: number, margin: number): number {
-  if (end - start > room - 2 * margin) return margin - start;
-  if (start < margin) return margin - start;
-  return end > room - margin ? room - margin - end : 0;
+/** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
+function centred(start: number, size: number, room: number, anchor: number | undefined): number {
+  if (size <= room - 2 * MARGIN) return (room - size) / 2 - start;
+  const first = MARGIN - start;
+  return anchor === undefined ? first : Math.min(first, Math.max(room - MARGIN - size - start, room / 2 - anchor));
+}
+
+function nudge(start: number, size: number, room: number, margin: number): number {
+  if (start < margin || size > room - 2 * margin) return margin - start;
+  return Math.min(0, room - margin - start - size);
 }
 
 /** Connects pointer and wheel. A press that moves less than 4 px is a click and is left alone. */
-export function gestures(el: HTMLElement, viewport: Viewport, signal: AbortSignal): { dragged(): boolean } {
-  let from: { x: number; y: number; id: number } | null = null;
+export function gestures(el: HTMLElement, viewport: Viewport): { dragged(): boolean } {
   let dragged = false;
-  const options = { signal };
-  el.addEventListener(
-    "pointerdown",
-    (event) => {
-      dragged = false;
-      if (event.button === 0 && !(event.target as Element).closest("button, input, label, .gw-mini")) {
-        from = { x: event.clientX, y: event.clientY, id: event.pointerId };
-      }
-    },
-    options,
-  );
-  el.addEventListener(
-    "pointermove",
-    (event) => {
-      if (!from || event.pointerId !== from.id) return;
-      const dx = event.clientX - from.x;
-      const dy = event.clientY - from.y;
-      if (!dragged && Math.abs(dx) + Math.abs(dy) < 4) return;
-      if (!dragged) el.setPointerCapture?.(event.pointerId);
-      dragged = true;
-      el.classList.add("gw-drag");
-      viewport.pan(dx, dy);
-      from = { x: event.clientX, y: event.clientY, id: event.pointerId };
-    },
-    options,
-  );
-  for (const end of ["pointerup", "pointercancel"]) {
-    el.addEventListener(
-      end,
-      () => {
-        from = null;
-        el.classList.remove("gw-drag");
-      },
-      options,
-    );
-  }
+  const press = (event: PointerEvent) => {
+    dragged = false;
+    return !(event.target as Element).closest("button, input, label, .gw-mini");
+  };
+  const pan = (dx: number, dy: number) => {
+    dragged = true;
+    el.classList.add("gw-drag");
+    viewport.pan(dx, dy);
+  };
+  drag(el, pan, press, () => el.classList.remove("gw-drag"), 4);
   el.addEventListener(
     "wheel",
     (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // plain wheel belongs to the page
       event.preventDefault();
-      const box = el.getBoundingClientRect();
-      viewport.zoom(
-        Math.exp(-event.deltaY / (event.deltaMode === 1 ? 10 : 300)),
-        event.clientX - box.left,
-        event.clientY - box.top,
-      );
+      const { left, top } = el.getBoundingClientRect();
+      const by = -event.deltaY / (event.deltaMode === 1 ? 10 : 300);
+      viewport.zoom(Math.exp(by), event.clientX - left, event.clientY - top);
     },
-    { signal, passive: false },
+    { passive: false },
   );
   return { dragged: () => dragged };
 }

@@ -1,0 +1,86 @@
+/** Where everything of a scene is: by key, and by place in a grid. Made in slices: scenes of 100,000 items exist. */
+import type { Item, Role, Scene } from "./picture/scene.ts";
+import type { Slices } from "./picture/slices.ts";
+import type { Box } from "./viewport.ts";
+
+const CELL = 512;
+const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root", "open"];
+
+/** Nodes, leaves, roots, and what stands for several of them. */
+export function isFocusable(item: Item): boolean {
+  return FOCUSABLE.includes(item.role);
+}
+
+/** The same without the frames around open groups. */
+export function isCard(item: Item): boolean {
+  return item.role !== "open" && isFocusable(item);
+}
+
+export class Space {
+  readonly scene: Scene;
+  readonly byKey = new Map<string, Item>();
+  /** The extent of what is drawn. */
+  content: Box = { x: 0, y: 0, w: 1, h: 1 };
+  /** How many items can have the focus. */
+  cards = 0;
+  readonly #grid = new Map<number, number[]>();
+
+  constructor(scene: Scene) {
+    this.scene = scene;
+  }
+
+  *fill(): Slices<Space> {
+    const { items } = this.scene;
+    let [left, top, right, bottom] = [1e9, 1e9, -1e9, -1e9];
+    for (const [i, item] of items.entries()) {
+      const { x, y, w, h } = item;
+      this.byKey.set(item.key, item);
+      if (isFocusable(item)) this.cards++;
+      left = Math.min(left, x);
+      top = Math.min(top, y);
+      right = Math.max(right, x + w);
+      bottom = Math.max(bottom, y + h);
+      for (const button of item.buttons ?? []) {
+        left = Math.min(left, x + button.x);
+        right = Math.max(right, x + button.x + button.w);
+        bottom = Math.max(bottom, y + button.y + button.h);
+      }
+      for (const cell of this.#cells(item)) {
+        const list = this.#grid.get(cell);
+        if (list) list.push(i);
+        else this.#grid.set(cell, [i]);
+      }
+      if (i % 256 === 255) yield;
+    }
+    if (items.length) this.content = { x: left, y: top, w: right - left, h: bottom - top };
+    return this;
+  }
+
+  *#cells({ x, y, w, h }: Box): Generator<number> {
+    const columns = Math.ceil(this.scene.width / CELL) + 2;
+    for (let row = Math.floor(y / CELL); row <= Math.floor((y + h) / CELL); row++)
+      for (let column = Math.floor(x / CELL); column <= Math.floor((x + w) / CELL); column++)
+        yield row * columns + column;
+  }
+
+  /** Items that touch a part of the picture, in drawing order. */
+  *within(box: Box): Slices<Item[]> {
+    const { items } = this.scene;
+    const touched = new Uint8Array(items.length);
+    for (const cell of this.#cells(box)) {
+      for (const i of this.#grid.get(cell) ?? []) touched[i] = 1;
+      yield;
+    }
+    return items.filter((_, i) => touched[i]);
+  }
+
+  /** The card at a point. */
+  at(x: number, y: number): Item | undefined {
+    const [cell] = this.#cells({ x, y, w: 0, h: 0 });
+    const under = this.#grid.get(cell!)?.findLast((i) => {
+      const item = this.scene.items[i]!;
+      return isCard(item) && x >= item.x && x <= item.x + item.w && y >= item.y && y <= item.y + item.h;
+    });
+    return this.scene.items[under ?? -1];
+  }
+}
