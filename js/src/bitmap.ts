@@ -10,7 +10,7 @@ import type { Graph } from "./picture/model.ts";
 import type { Item, Mark } from "./picture/scene.ts";
 import type { Slices } from "./picture/slices.ts";
 import { type Style, styleOf, type Token } from "./picture/tokens.ts";
-import { nodeState, slotCounts } from "./picture/words.ts";
+import { nodeState, slotSummary } from "./picture/words.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Camera, Viewport } from "./viewport.ts";
 
@@ -246,5 +246,5 @@ export class Bitmap {
 /** The state of a card without making its marks: a scene makes them only when they are looked at. */
 function stateOf(item: Item, graph: Graph): string {
   if (item.role === "group") return item.data?.state ?? "none";
-  return item.role === "node" && item.index !== undefined ? nodeState(slotCounts(graph, [item.index])) : "none";
+  return item.role === "node" && item.index !== undefined ? nodeState(slotSummary(graph, [item.index]).counts) : "none";
 }

@@ -6,6 +6,7 @@ import {
   rootDot as dotMark,
   octagon,
   octagonOpen,
+  rootLook,
   SLOT_LOOKS,
   type SlotLook,
   slot,
@@ -16,12 +17,6 @@ import {
 import { measureByTable } from "./picture/measure.ts";
 import type { Mark } from "./picture/scene.ts";
 import { callNumber } from "./picture/words.ts";
-
-/** Hue class and stroke style of a root's order, as the picture gives them. */
-function rootLook(order: number): { hue: string; style: number } {
-  if (order >= 8) return { hue: "r0", style: 1 };
-  return { hue: `r${(order % 4) + 1}`, style: ((order + (order >> 2)) % 4) + 1 };
-}
 
 /** `state`: a `SLOT` value, or a look that no slot has ("will": a forecast would free it). */
 export function slotGlyph(state: number | SlotLook): SVGSVGElement {

@@ -2,7 +2,7 @@
 import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 import { type Graph, SLOT } from "./picture/model.ts";
-import { slotCounts } from "./picture/words.ts";
+import { slotSummary } from "./picture/words.ts";
 import { bytes, count, join, nameOf, opOf, placeOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
 import type { Context, Kept, KeptOrNot, Part } from "./state.ts";
 
@@ -107,7 +107,7 @@ function groupSection(graph: Graph, title: string, nodes: ArrayLike<number>): Ch
     .sort(([, a], [, b]) => b.size - a.size || b.of.length - a.of.length)
     .slice(0, 8)
     .map(([name, { of, size }]) => {
-      const counts = slotCounts(graph, of);
+      const { counts } = slotSummary(graph, of);
       return row(name, `${of.length}`, counts[SLOT.held] ? bytes(size) : "0", `${counts[SLOT.freed]}`);
     });
   return [

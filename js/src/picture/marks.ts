@@ -28,7 +28,9 @@ export function shape(d: string, c: string): Mark {
   return { t: "path", d, c };
 }
 
-export function text(x: number, y: number, s: string, c: string, anchor: "start" | "middle" | "end" = "start"): Mark {
+type TextMark = Extract<Mark, { t: "text" }>;
+
+export function text(x: number, y: number, s: string, c: string, anchor: TextMark["anchor"] = "start"): TextMark {
   return { t: "text", x: round(x), y: round(y), s, c, anchor };
 }
 
@@ -164,6 +166,12 @@ export function leaf(x: number, y: number, name: string, width: number, hasGrad:
     bowl(x + 6, y + 8, hasGrad),
     text(x + 21, y + 12.8, name, gone ? "leafname gonename" : "leafname"),
   ];
+}
+
+/** Hue class and stroke style, 1 to 4, of a root's order; the ninth and later ones look alike. */
+export function rootLook(order: number): { hue: string; style: number } {
+  if (order >= 8) return { hue: "r0", style: 1 };
+  return { hue: `r${(order % 4) + 1}`, style: ((order + (order >> 2)) % 4) + 1 };
 }
 
 /** The sign of a root style: disc, ring, square, diamond. */

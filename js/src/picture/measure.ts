@@ -8,14 +8,8 @@ export type MeasureFont = (text: string, font: string) => number;
 /** Width in px of `text` drawn with the text classes `classes`. */
 export type Measure = (text: string, classes: string) => number;
 
-/** Arial's advance widths in 1/1000 em for the characters from space (32) to tilde (126). */
-const ARIAL = [
-  278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,
-  556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833,
-  722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556,
-  556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
-  260, 334, 584,
-];
+/** Arial's advance widths in 18ths of an em, as digits of base 36, for the characters from space (32) to tilde (126). */
+const ARIAL = "557aagc4667b5655aaaaaaaaaa55bbbajccddcbed59cafdecedcbdchccb5559a6aa9aa5aa4494faaaa695a9d999656b";
 /** Other fonts that a viewer may have are up to this much wider than Arial. */
 const SLACK = 1.08;
 const BOLD = 1.07;
@@ -36,7 +30,7 @@ export function measureByTable(text: string, classes: string): number {
     const code = character.codePointAt(0)!;
     if (isWide(code)) em += WIDE;
     else if (mono) em += MONO;
-    else em += ((ARIAL[code - 32] ?? 600) / 1000) * ((style.weight ?? 400) > 400 ? BOLD : 1) * SLACK;
+    else em += (Number.parseInt(ARIAL[code - 32] ?? "b", 36) / 18) * ((style.weight ?? 400) > 400 ? BOLD : 1) * SLACK;
   }
   return em * (style.size ?? 12);
 }

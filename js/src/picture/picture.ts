@@ -1,14 +1,47 @@
-/** The whole way from a wire message to a static picture; also bundled alone, for engines without a page. */
+/** The whole way from a graph, or a wire message, to a picture; also bundled alone, for engines without a page. */
 
-import type { FoldState } from "./fold/index.ts";
-import { fold } from "./fold/index.ts";
-import { layout } from "./layout/index.ts";
+import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
+import { type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
-import { buildScene, importantUids, layoutInput, planScene, type Scene, type SceneOptions } from "./scene.ts";
+import { type Earlier, layoutInput, type Plan, planSlices } from "./scene/plan.ts";
+import { settle } from "./scene/settle.ts";
+import { importantUids, type Scene, type SceneOptions, sceneSlices } from "./scene.ts";
+import { runSlices, type Slices } from "./slices.ts";
 import { withStory } from "./story.ts";
 import { renderSvg, type SvgOptions } from "./svg.ts";
 import { decode } from "./wire.ts";
+
+export interface Picture {
+  graph: Graph;
+  folded: Folded;
+  /** How large is every box. */
+  plan: Plan;
+  /** Where does it stand. */
+  placed: LayoutOutput;
+  /** What is drawn. */
+  scene: Scene;
+}
+
+/** `options`: how to draw so many boxes. `earlier`: what was drawn before, so that nothing jumps. */
+export function* drawSlices(
+  graph: Graph,
+  state: FoldState,
+  options: (boxes: number) => SceneOptions,
+  earlier?: Earlier,
+): Slices<Picture> {
+  const folded = yield* foldSlices(graph, state);
+  const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
+  const placed = yield* layoutSlices(layoutInput(plan, earlier));
+  if (!earlier) settle(plan.edges, placed);
+  return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
+}
+
+/** The same boxes at the same places, with other options (a forecast, a search, another scale). */
+export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<Picture> {
+  const plan = yield* planSlices(picture.graph, picture.folded, options);
+  return { ...picture, plan, scene: yield* sceneSlices(plan, picture.placed) };
+}
 
 export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
@@ -18,9 +51,8 @@ export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
 
 /** The scene of a graph at rest: folded, laid out afresh. */
 export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
-  const folded = fold(graph, { visible: importantUids(graph), ...options.fold });
-  const plan = planScene(graph, folded, { measure: measureByTable, ...options });
-  return buildScene(plan, layout(layoutInput(plan)));
+  const state = { visible: importantUids(graph), ...options.fold };
+  return runSlices(drawSlices(graph, state, () => ({ measure: measureByTable, ...options }))).scene;
 }
 
 /** A wire message as SVG text. */

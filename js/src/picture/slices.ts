@@ -10,14 +10,17 @@ export function runSlices<T>(slices: Slices<T>): T {
   }
 }
 
-const SLICE = 256;
+/** `work(i)` for i from 0 to n - 1, yielding after every `size`; ends early where `work` returns false. */
+export function* eachSlice(n: number, work: (i: number) => unknown, size = 256): Slices<void> {
+  for (let i = 0; i < n; ) {
+    for (const end = Math.min(n, i + size); i < end; i++) if (work(i) === false) return;
+    yield;
+  }
+}
 
 /** `items.map(make)`, yielding now and then. */
 export function* mapSlices<A, B>(items: readonly A[], make: (item: A, i: number) => B): Slices<B[]> {
   const made: B[] = [];
-  for (let i = 0; i < items.length; i++) {
-    made.push(make(items[i]!, i));
-    if (i % SLICE === SLICE - 1) yield;
-  }
+  yield* eachSlice(items.length, (i) => made.push(make(items[i]!, i)));
   return made;
 }

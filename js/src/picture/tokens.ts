@@ -26,7 +26,6 @@ export const TOKENS = {
   st: ["#7d5a00", "#f0c24e"],
   stbg: ["#fdf3d9", "#2e2712"],
   ok: ["#1b7a45", "#5fd190"],
-  okbg: ["#e9f6ee", "#16291e"],
   acc: ["#1a6fc4", "#6db3f7"],
   accbg: ["#e8f1fb", "#17283a"],
   hull: ["#eef1f5", "#1b2027"],

@@ -53,6 +53,13 @@ export function placeAloud(place: Pick<Place, "cell" | "line"> | null | undefine
   return [cell === null ? "" : `In[${cell}]`, line === null ? "" : `line ${line}`].filter(Boolean).join(" ");
 }
 
+/** `iteration 3`, else `In[2]`; "" where neither is known. */
+export function whenText(place: Place | undefined): string {
+  if (!place) return "";
+  if (place.iteration !== null) return `iteration ${place.iteration}`;
+  return place.cell === null ? "" : `In[${place.cell}]`;
+}
+
 /** `a`, `a and b`, `a, b and c`. */
 export function listText(parts: readonly string[], most = 4): string {
   if (parts.length <= 1) return parts[0] ?? "";
@@ -61,18 +68,33 @@ export function listText(parts: readonly string[], most = 4): string {
   return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
 }
 
+/** Parts in a row, without those that do not apply. */
+export const sentence = (...parts: readonly unknown[]) => parts.filter(Boolean).join(", ");
+
 /** Words of slot states as they are shown; indices are `SLOT` values. */
 export const STATE_WORDS = ["held", "freed", "stale", "packed", "none needed", "unknown"] as const;
 
-/** How many slots are in each state; indices are `SLOT` values. */
-export function slotCounts(graph: Graph, nodes: ArrayLike<number>): number[] {
+/** The slots of one or several nodes. */
+export interface SlotSummary {
+  /** How many are in each state; indices are `SLOT` values. */
+  counts: number[];
+  /** n of the calls that freed some, ascending. */
+  freedBy: number[];
+}
+
+export function slotSummary(graph: Graph, nodes: ArrayLike<number>): SlotSummary {
+  const { slotStart, slotState, slotFreedBy } = graph;
   const counts = [0, 0, 0, 0, 0, 0];
+  const calls = new Set<number>();
+  let last = -1;
   for (let i = 0; i < nodes.length; i++) {
-    const node = nodes[i]!;
-    for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++)
-      counts[graph.slotState[slot]!]!++;
+    for (let slot = slotStart[nodes[i]!]!; slot < slotStart[nodes[i]! + 1]!; slot++) {
+      counts[slotState[slot]!]!++;
+      const call = slotState[slot] === SLOT.freed ? slotFreedBy[slot]! : -1;
+      if (call >= 0 && call !== last) calls.add((last = call));
+    }
   }
-  return counts;
+  return { counts, freedBy: [...calls].sort((a, b) => a - b) };
 }
 
 export type NodeState = "held" | "freed" | "mixed" | "stale" | "packed" | "none";
@@ -91,30 +113,17 @@ export function nodeState(counts: readonly number[]): NodeState {
 
 /** `2 saved tensors freed by call 1`, `1 saved tensor held` ... for one or several nodes. */
 export function slotSentences(graph: Graph, nodes: ArrayLike<number>): string[] {
-  const counts = slotCounts(graph, nodes);
+  const { counts, freedBy } = slotSummary(graph, nodes);
   const out: string[] = [];
   for (const state of [SLOT.held, SLOT.stale, SLOT.packed, SLOT.unknown]) {
     if (counts[state]) out.push(`${countText(counts[state]!, "saved tensor")} ${STATE_WORDS[state]}`);
   }
   if (counts[SLOT.freed]) {
-    const by = freedBy(graph, nodes).map((n) => `call ${callNumber(n)}`);
+    const by = freedBy.map((n) => `call ${callNumber(n)}`);
     const who = by.length ? ` by ${listText(by)}` : ", by which call is unknown";
     out.push(`${countText(counts[SLOT.freed]!, "saved tensor")} freed${who}`);
   }
-  if (out.length === 0) out.push("no saved tensor needed");
-  return out;
-}
-
-/** n of the calls that freed slots of these nodes, ascending. */
-export function freedBy(graph: Graph, nodes: ArrayLike<number>): number[] {
-  const calls = new Set<number>();
-  for (let i = 0; i < nodes.length; i++) {
-    const node = nodes[i]!;
-    for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) {
-      if (graph.slotState[slot] === SLOT.freed && graph.slotFreedBy[slot]! >= 0) calls.add(graph.slotFreedBy[slot]!);
-    }
-  }
-  return [...calls].sort((a, b) => a - b);
+  return out.length ? out : ["no saved tensor needed"];
 }
 
 /** Under a root's flag: what the call did. The call's number is drawn in front. */
@@ -139,20 +148,20 @@ export interface NodeSayings {
 
 /** Accessible name of a node: op, label, cell and line, sharing, saved tensors, errors. */
 export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string {
-  const of = say.names.length ? ` of ${listText(say.names, 3)}` : "";
-  const parts = [`${graph.names[graph.name[node]!]}${of}`];
   const place = graph.places[graph.place[node]!];
-  parts.push(placeAloud(place) || "cell and line unknown");
-  if (place && place.iteration !== null) parts.push(`iteration ${place.iteration}`);
-  const module = graph.modules[graph.module[node]!];
-  if (module?.path) parts.push(`module ${module.path}`);
-  if (graph.ghost[node]) parts.push("gone");
-  if (say.roots.length > 1) parts.push(`shared by ${listText(say.roots)}`);
-  parts.push(...slotSentences(graph, [node]));
-  if (graph.kind[node] === KIND.copySlices) parts.push("in-place write into a view");
-  if (say.raised) parts.push("raised here");
-  if (say.wouldRaise) parts.push("would raise here");
-  return parts.join(", ");
+  const module = graph.modules[graph.module[node]!]?.path;
+  return sentence(
+    graph.names[graph.name[node]!] + (say.names.length ? ` of ${listText(say.names, 3)}` : ""),
+    placeAloud(place) || "cell and line unknown",
+    place && place.iteration !== null && `iteration ${place.iteration}`,
+    module && `module ${module}`,
+    graph.ghost[node] && "gone",
+    say.roots.length > 1 && `shared by ${listText(say.roots)}`,
+    ...slotSentences(graph, [node]),
+    graph.kind[node] === KIND.copySlices && "in-place write into a view",
+    say.raised && "raised here",
+    say.wouldRaise && "would raise here",
+  );
 }
 
 export interface LeafSayings {
@@ -167,9 +176,8 @@ export interface LeafSayings {
 
 /** Accessible name of a leaf: `AccumulateGrad of weight, leaf, float32[3,4], .grad is set, no saved tensor needed`. */
 export function leafLabel({ names, type, hasGrad, gone, roots, place }: LeafSayings): string {
-  const name = names.length ? listText(names, 6) : "a tensor without a name";
-  return [
-    `AccumulateGrad of ${name}`,
+  return sentence(
+    `AccumulateGrad of ${names.length ? listText(names, 6) : "a tensor without a name"}`,
     names.length > 1 ? "leaves" : "leaf",
     type,
     placeAloud(place),
@@ -177,7 +185,5 @@ export function leafLabel({ names, type, hasGrad, gone, roots, place }: LeafSayi
     roots.length > 1 && `shared by ${listText(roots)}`,
     `.grad is ${hasGrad ? "set" : "None"}`,
     "no saved tensor needed",
-  ]
-    .filter(Boolean)
-    .join(", ");
+  );
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { fold } from "../../src/picture/fold/index.ts";
-import { layout } from "../../src/picture/layout/index.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
-import { buildScene, layoutInput, planScene, positions } from "../../src/picture/scene.ts";
+import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
+import { runSlices } from "../../src/picture/slices.ts";
 import { decode } from "../../src/picture/wire.ts";
 import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
 
@@ -84,7 +83,6 @@ describe("y = t @ a, reused in a loop, at the error", () => {
     expect(classes(node).filter((c) => c === "freed")).toHaveLength(2);
     expect(classes(node).filter((c) => c === "slash")).toHaveLength(2);
     expect(texts(node)).toEqual(expect.arrayContaining(["self", "vec", "freed", "1"]));
-    expect(node.slots).toHaveLength(2);
   });
 
   it("it carries the stripes of both losses, the second one hollow", () => {
@@ -227,8 +225,9 @@ describe("states of saved tensors", () => {
   });
 
   it("more slots than fit become glyphs without names", () => {
-    expect(byKey(sceneOfFixture("hooks"), "n4").slots).toHaveLength(4);
-    expect(texts(byKey(sceneOfFixture("hooks"), "n4"))).not.toContain("stride");
+    const node = byKey(sceneOfFixture("hooks"), "n4");
+    expect(classes(node).filter((c) => c === "held" || c === "freed" || c === "packed")).toHaveLength(4);
+    expect(texts(node)).not.toContain("stride");
   });
 
   it("a warning draws a dashed octagon and says so under the flag", () => {
@@ -295,14 +294,11 @@ it("from far away a box is a bar: filled when held, hollow when freed", () => {
 
 describe("when a picture follows another", () => {
   it("old cards keep their places", () => {
-    const graph = graphOf("two_losses");
-    const folded = fold(graph, {});
-    const options = { measure: measureByTable };
-    const first = planScene(graph, folded, options);
-    const placed = layout(layoutInput(first));
-    const before = buildScene(first, placed);
-    const second = planScene(graph, folded, options);
-    const after = buildScene(second, layout(layoutInput(second, positions(first, placed))));
+    const draw = (earlier?: Picture) =>
+      runSlices(drawSlices(graphOf("two_losses"), {}, () => ({ measure: measureByTable }), earlier));
+    const first = draw();
+    const before = first.scene;
+    const after = draw(first).scene;
     for (const item of before.items.filter(({ role }) => role === "node")) {
       const moved = byKey(after, item.key);
       expect(Math.hypot(moved.x - item.x, moved.y - item.y), item.key).toBeLessThan(1);
@@ -315,9 +311,7 @@ describe("the code rail", () => {
     const message = JSON.parse(wireText("second_backward"));
     message.place = message.place.map((_at: number, i: number) => (i === 0 ? 0 : -1));
     const graph = decode(message);
-    const options = { measure: measureByTable };
-    const plan = planScene(graph, fold(graph, {}), options);
-    const scene = buildScene(plan, layout(layoutInput(plan)));
+    const scene = sceneOf(graph);
     expect(scene.items.filter((item) => item.role === "rail")).toEqual([]);
     expect(texts(byKey(scene, "n11"))).toContain("In[1]:6");
   });

@@ -4,10 +4,11 @@ import type { OpenGroup } from "../fold/index.ts";
 import { path, rect, shape, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import type { Item, Mark } from "../scene.ts";
-import { countText, listText, nodeState, slotCounts, slotSentences } from "../words.ts";
-import type { Context } from "./context.ts";
-import { rootsOf } from "./context.ts";
-import { type Free, overlaps, type Rect, unite } from "./rects.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { countText, listText, slotSentences, slotSummary, whenText } from "../words.ts";
+import { type Context, rootsOf, rowOf } from "./context.ts";
+import { facts } from "./items.ts";
+import { Free, middleOf, type Rect, unite } from "./rects.ts";
 
 const PAD = 13;
 
@@ -15,75 +16,66 @@ const PAD = 13;
 
 export const HULL_TOP = 20;
 
-/** Boxes that two or more roots reach; empty where that is everything. */
-export function sharedBoxes(context: Context): number[] {
-  const shared: number[] = [];
-  context.shared.forEach((is, b) => {
-    if (is) shared.push(b);
-  });
-  return shared.length < context.reach.length ? shared : [];
-}
+/** Whether there is a hull: where two or more roots reach some boxes, but not all. */
+export const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
 
-/** One hull for each connected shared part. `areas`: what each box takes, its leaves included. */
-export function hullItems(context: Context, areas: readonly Rect[]): Item[] {
-  const shared = new Set(sharedBoxes(context));
+/** One hull for each connected shared part. `area`: what a box takes, its leaves included. */
+export function* hullItems(context: Context, area: (b: number) => Rect): Slices<Item[]> {
+  const { shared } = context;
   const items: Item[] = [];
-  for (const part of components(context, shared)) {
-    const whole = unite(part.map((b) => areas[b]!));
-    const tight = areas.some((area, b) => !shared.has(b) && overlaps(area, whole));
-    const groups = tight ? part.map((b) => [b]) : [part];
-    groups.forEach((group, i) => {
-      items.push(hull(context, group, areas, i === 0 ? sharedWords(context, part) : "", tight));
-    });
-  }
+  if (!hasHull(context)) return items;
+  const others = new Free();
+  yield* eachSlice(shared.length, (b) => shared[b] || others.add(area(b)));
+  const seen = new Uint8Array(shared.length);
+  yield* eachSlice(shared.length, (start) => {
+    if (!shared[start] || seen[start]) return;
+    const part = reachable([start], (b) => [...rowOf(context.above, b), ...rowOf(context.below, b)], seen, shared);
+    const whole = unite(part.map(area));
+    const words = sharedWords(context, part);
+    // Where something else stands in between, each box gets a hull of its own.
+    if (others.has(whole)) items.push(hull(context, start, whole, words, PAD));
+    else for (const b of part) items.push(hull(context, b, area(b), b === start ? words : "", 6));
+  });
   return items;
 }
 
-function components(context: Context, shared: ReadonlySet<number>): number[][] {
-  const seen = new Set<number>();
-  const parts: number[][] = [];
-  for (const start of shared) {
-    if (seen.has(start)) continue;
-    const part: number[] = [];
-    const stack = [start];
-    seen.add(start);
-    while (stack.length) {
-      const b = stack.pop()!;
-      part.push(b);
-      for (const next of [...context.above[b]!, ...context.below[b]!]) {
-        if (!shared.has(next) || seen.has(next)) continue;
-        seen.add(next);
-        stack.push(next);
-      }
-    }
-    parts.push(part);
+/** All boxes from `starts` on, over those that `within` allows; they are marked in `seen`. */
+function reachable(
+  starts: readonly number[],
+  next: (b: number) => Iterable<number>,
+  seen: Uint8Array,
+  within?: Uint8Array,
+): number[] {
+  const found: number[] = [];
+  const stack = [...starts];
+  while (stack.length) {
+    const b = stack.pop()!;
+    if (seen[b] || (within && !within[b])) continue;
+    seen[b] = 1;
+    found.push(b);
+    for (const other of next(b)) stack.push(other);
   }
-  return parts;
+  return found;
 }
 
 /** `shared by loss1 and loss2`; `shared by 2 graphs` where the roots have one name. */
 function sharedWords(context: Context, part: readonly number[]): string {
-  let mask = 0;
-  for (const b of part) mask |= context.reach[b]!;
+  const mask = part.reduce((all, b) => all | context.reach[b]!, 0);
   const names = rootsOf(context, mask).map((view) => view.root.path);
   const different = new Set(names);
   if (different.size < names.length || different.has("")) return `shared by ${names.length} graphs`;
   return `shared by ${listText(names, 3)}`;
 }
 
-function hull(context: Context, group: readonly number[], areas: readonly Rect[], words: string, tight: boolean): Item {
-  const area = unite(group.map((b) => areas[b]!));
+function hull({ folded, level, measure }: Context, b: number, area: Rect, words: string, pad: number): Item {
   const top = words ? HULL_TOP : PAD - 4;
-  const pad = tight ? 6 : PAD;
-  const near = context.level === 3;
-  const width = near ? context.options.measure(words, "hullname") + 20 : 0;
-  const w = Math.max(area.w + 2 * pad, words ? width : 0);
-  const x = area.x + area.w / 2 - w / 2;
+  const near = words && level === 3;
+  const w = Math.max(area.w + 2 * pad, near ? measure(words, "hullname") + 20 : 0);
   const h = area.h + top + PAD - 2;
-  const marks: Mark[] = [rect(0, 0, w, h, "hull", 10)];
-  if (words && near) marks.push(text(10, 14, words, "hullname"));
-  const key = `hull${context.folded.boxes[group[0]!]!.key}`;
-  return { key, role: "hull", x, y: area.y - top, w, h, marks, label: words };
+  const marks = [rect(0, 0, w, h, "hull", 10)];
+  if (near) marks.push(text(10, 14, words, "hullname"));
+  const key = `hull${folded.boxes[b]!.key}`;
+  return { key, role: "hull", x: middleOf(area) - w / 2, y: area.y - top, w, h, marks, label: words };
 }
 
 // ---- Groups that were opened by hand --------------------------------------------------------------------------------
@@ -91,9 +83,15 @@ function hull(context: Context, group: readonly number[], areas: readonly Rect[]
 const OPEN_PAD = 8;
 const OPEN_TOP = 20;
 
-/** Boxes inside each group that the user opened, outer groups first. */
-export function openMembers({ folded }: Context): { group: OpenGroup; boxes: number[] }[] {
-  const found = folded.open.filter((group) => group.byHand).map((group) => ({ group, boxes: [] as number[] }));
+/** A group that the user opened, with the boxes inside. */
+export interface OpenMembers {
+  group: OpenGroup;
+  boxes: number[];
+}
+
+/** Outer groups first. */
+export function openMembers({ folded }: Context): OpenMembers[] {
+  const found = folded.open.filter((group) => group.byHand).map((group): OpenMembers => ({ group, boxes: [] }));
   if (!found.length) return [];
   const parents = new Map(folded.open.map((group) => [group.key, group.parent]));
   const byKey = new Map(found.map((each) => [each.group.key, each.boxes]));
@@ -107,43 +105,37 @@ export function openMembers({ folded }: Context): { group: OpenGroup; boxes: num
   return found.filter(({ boxes }) => boxes.length > 0);
 }
 
-/** A frame around the boxes of each such group, with its name and a sign that closes it. */
-export function openHulls(context: Context, areas: readonly Rect[]): Item[] {
-  const { graph, folded, options, level } = context;
-  return openMembers(context).map(({ group, boxes }) => {
-    const area = unite(boxes.map((b) => areas[b]!));
-    const at = {
-      x: area.x - OPEN_PAD,
-      y: area.y - OPEN_TOP,
-      w: area.w + 2 * OPEN_PAD,
-      h: area.h + OPEN_TOP + OPEN_PAD,
-    };
-    const nodes = boxes.flatMap((b) => [...folded.boxes[b]!.nodes]);
-    const marks: Mark[] = [rect(0, 0, at.w, at.h, "openhull", 8)];
-    if (level >= 2) {
-      const look = level === 3 ? "hullname" : "hullfar";
-      marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
-      const name = shorten(group.title, at.w - 30, look, options.measure);
-      marks.push(rect(21, 1.5, options.measure(name, look) + 6, OPEN_TOP - 3, "ghostbg", 2));
-      marks.push(text(24, level === 3 ? 14 : 16, name, look));
-    }
-    const state = nodeState(slotCounts(graph, nodes));
-    const index = nodes[0]!;
-    const uid = graph.uid[index]!;
-    const count = countText(nodes.length, "node");
-    const shared = String(boxes.some((b) => context.shared[b]));
-    const ghost = String(boxes.every((b) => context.ghost[b]));
-    return {
-      key: group.key,
-      role: "open",
-      uid,
-      index,
-      ...at,
-      marks,
-      label: `${group.title}, open group of ${count}, ${slotSentences(graph, nodes).join(", ")}`,
-      data: { node: group.title, uid: String(uid), state, shared, ghost },
-    };
-  });
+/** A frame around the boxes of such a group, with its name and a sign that closes it. */
+export function openHull(context: Context, { group, boxes }: OpenMembers, area: (b: number) => Rect): Item {
+  const { graph, folded, measure, level } = context;
+  const inside = unite(boxes.map(area));
+  const at = {
+    x: inside.x - OPEN_PAD,
+    y: inside.y - OPEN_TOP,
+    w: inside.w + 2 * OPEN_PAD,
+    h: inside.h + OPEN_TOP + OPEN_PAD,
+  };
+  const nodes = boxes.flatMap((b) => [...folded.boxes[b]!.nodes]);
+  const marks: Mark[] = [rect(0, 0, at.w, at.h, "openhull", 8)];
+  if (level >= 2) {
+    const look = level === 3 ? "hullname" : "hullfar";
+    marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
+    const name = shorten(group.title, at.w - 30, look, measure);
+    marks.push(rect(21, 1.5, measure(name, look) + 6, OPEN_TOP - 3, "ghostbg", 2));
+    marks.push(text(24, level === 3 ? 14 : 16, name, look));
+  }
+  const index = nodes[0]!;
+  const count = countText(nodes.length, "node");
+  return {
+    key: group.key,
+    role: "open",
+    uid: graph.uid[index]!,
+    index,
+    ...at,
+    marks,
+    label: `${group.title}, open group of ${count}, ${slotSentences(graph, nodes).join(", ")}`,
+    data: facts(context, group.title, index, slotSummary(graph, nodes).counts, boxes),
+  };
 }
 
 // ---- Border between old and new ---------------------------------------------------------------------------------------
@@ -161,56 +153,29 @@ export interface Border {
 /** The old part that the failing call ran into, and the new part that it came through. */
 export function findBorder(context: Context): Border | null {
   const { graph, folded } = context;
-  const meets = graph.boundary
-    .map(({ oldUid, newUid }) => [graph.indexOf.get(oldUid), graph.indexOf.get(newUid)] as const)
-    .filter((pair): pair is readonly [number, number] => pair[0] !== undefined && pair[1] !== undefined);
-  if (meets.length === 0) return null;
-  const old = new Set(
-    closure(
-      context.above,
-      meets.map(([node]) => folded.boxOf[node]!),
-    ),
-  );
-  const entry = [...new Set(meets.map(([, node]) => folded.boxOf[node]!))].filter((b) => b >= 0 && !old.has(b));
-  let mask = 0;
-  for (const b of entry) mask |= context.reach[b]!;
+  const meets = graph.boundary.flatMap(({ oldUid, newUid }) => {
+    const pair = [graph.indexOf.get(oldUid) ?? -1, graph.indexOf.get(newUid) ?? -1] as const;
+    return pair.includes(-1) ? [] : [pair];
+  });
+  const [first] = meets;
+  if (!first) return null;
+  const isOld = new Uint8Array(folded.boxes.length);
+  const inBox = (side: 0 | 1) => [...new Set(meets.map((pair) => folded.boxOf[pair[side]]!))].filter((b) => b >= 0);
+  const old = reachable(inBox(0), (b) => rowOf(context.above, b), isOld);
+  const entry = inBox(1).filter((b) => !isOld[b]);
+  const mask = entry.reduce((all, b) => all | context.reach[b]!, 0);
   const fresh: number[] = [];
   context.reach.forEach((reach, b) => {
-    if (reach & mask && !old.has(b) && !context.ghost[b]) fresh.push(b);
+    if (reach & mask && !isOld[b] && !context.ghost[b]) fresh.push(b);
   });
-  if (old.size === 0 || entry.length === 0) return null;
-  const [before, after] = meets[0]!;
-  return { old: [...old], fresh, entry, ...borderWords(context, before, after) };
+  if (!old.length || !fresh.length) return null;
+  return { old, fresh, entry, ...borderWords(context, ...first) };
 }
 
-function closure(next: readonly number[][], starts: readonly number[]): number[] {
-  const seen = new Set<number>();
-  const stack = starts.filter((b) => b >= 0);
-  while (stack.length) {
-    const b = stack.pop()!;
-    if (seen.has(b)) continue;
-    seen.add(b);
-    stack.push(...next[b]!);
-  }
-  return [...seen];
-}
-
-function borderWords(context: Context, before: number, after: number): { oldWords: string; newWords: string } {
-  const { graph } = context;
-  const old = graph.places[graph.place[before]!];
-  const fresh = graph.places[graph.place[after]!];
-  const when = (place: typeof old) =>
-    !place
-      ? ""
-      : place.iteration !== null
-        ? `iteration ${place.iteration}`
-        : place.cell !== null
-          ? `In[${place.cell}]`
-          : "";
-  return {
-    oldWords: when(old) ? `kept since ${when(old)}` : "kept from before",
-    newWords: when(fresh) ? `new in ${when(fresh)}` : "new",
-  };
+function borderWords({ graph }: Context, before: number, after: number): { oldWords: string; newWords: string } {
+  const when = (node: number) => whenText(graph.places[graph.place[node]!]);
+  const [old, fresh] = [when(before), when(after)];
+  return { oldWords: old ? `kept since ${old}` : "kept from before", newWords: fresh ? `new in ${fresh}` : "new" };
 }
 
 export interface DrawnBorder {
@@ -224,62 +189,49 @@ export interface DrawnBorder {
 const HALF = 20;
 
 /** A dashed line across the picture, up and down where old and new stand side by side, or under the old part alone. */
-export function drawBorder(border: Border, cards: readonly Rect[], whole: Rect): DrawnBorder | null {
-  const old = unite(border.old.map((b) => cards[b]!));
-  const fresh = unite(border.fresh.map((b) => cards[b]!));
-  const of = (area: Rect, d: string): Item => ({
-    key: "boundary",
-    role: "boundary",
-    ...area,
-    marks: [shape(d, "boundary")],
-    label: `${border.oldWords}, ${border.newWords}`,
-  });
-  if (old.y + old.h < fresh.y) {
-    const at = Math.round((old.y + old.h + 12 + fresh.y) / 2);
-    const area = { x: whole.x, y: at - HALF, w: whole.w, h: 2 * HALF };
-    return { item: of(area, path`M0 ${HALF}H${whole.w}`), horizontal: true, at, border };
-  }
+export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rect): DrawnBorder | null {
+  const around = (boxes: readonly number[]) => unite(boxes.map(card));
+  const [old, fresh, entry] = [around(border.old), around(border.fresh), around(border.entry)];
+  const draw = (horizontal: boolean, at: number, area: Rect): DrawnBorder => {
+    const marks = [shape(horizontal ? path`M0 ${HALF}H${area.w}` : path`M${HALF} 0V${area.h}`, "boundary")];
+    const label = `${border.oldWords}, ${border.newWords}`;
+    return { item: { key: "boundary", role: "boundary", ...area, marks, label }, horizontal, at, border };
+  };
+  const under = (next: Rect, { x, w }: Rect) => {
+    const at = Math.round((old.y + old.h + 12 + next.y) / 2);
+    return draw(true, at, { x, y: at - HALF, w, h: 2 * HALF });
+  };
+  if (old.y + old.h < fresh.y) return under(fresh, whole);
   if (old.x + old.w < fresh.x) {
     const at = Math.round((old.x + old.w + fresh.x) / 2);
-    const area = { x: at - HALF, y: whole.y, w: 2 * HALF, h: whole.h + 22 };
-    return { item: of(area, path`M${HALF} 0V${area.h}`), horizontal: false, at, border };
+    return draw(false, at, { x: at - HALF, y: whole.y, w: 2 * HALF, h: whole.h + 22 });
   }
-  const entry = unite(border.entry.map((b) => cards[b]!));
   if (old.y + old.h >= entry.y) return null;
-  const at = Math.round((old.y + old.h + 12 + entry.y) / 2);
-  const area = { x: old.x - PAD, y: at - HALF, w: old.w + 2 * PAD, h: 2 * HALF };
-  return { item: of(area, path`M0 ${HALF}H${area.w}`), horizontal: true, at, border };
+  return under(entry, { ...old, x: old.x - PAD, w: old.w + 2 * PAD });
 }
 
 /** Names both sides, at the end of the line where there is room. */
-export function writeBorder(
-  context: Context,
-  { item, horizontal, at, border }: DrawnBorder,
-  whole: Rect,
-  free: Free,
-): void {
-  if (context.level < 3) return;
-  const width = (words: string) => context.options.measure(words, "carry");
+export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, whole: Rect, free: Free): void {
+  const { item, horizontal, at, border } = drawn;
+  if (level < 3) return;
+  const both = [border.oldWords, border.newWords];
   if (!horizontal) {
-    const short = (words: string) => words.replace(/^(kept since|new in) /, "");
-    item.marks.push(text(HALF - 8, item.h - 4, short(border.oldWords), "carry", "end"));
-    item.marks.push(text(HALF + 8, item.h - 4, short(border.newWords), "carry"));
+    both.forEach((words, i) => {
+      const short = words.replace(/^(kept since|new in) /, "");
+      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 4, short, "carry", i ? "start" : "end"));
+    });
     return;
   }
-  const places = (words: string, y: number): Rect[] => {
-    const w = width(words);
-    const end = item.x + item.w;
-    const inside = (area: Rect) => area.x >= whole.x && area.x + w <= whole.x + whole.w;
-    return [end - w, item.x, end + 8, item.x - w - 8].map((x) => ({ x, y, w, h: 13 })).filter(inside);
-  };
-  const both = [
-    [border.oldWords, at - 16],
-    [border.newWords, at + 4],
-  ] as const;
-  const found = both.map(([words, y]) => places(words, y).find((area) => free.has(area)));
-  if (!found[0] || !found[1]) return;
-  both.forEach(([words, y], i) => {
-    free.add(found[i]!);
-    item.marks.push(text(found[i]!.x - item.x, y - item.y + 10.5, words, "carry"));
+  const end = item.x + item.w;
+  const found = both.map((words, i) => {
+    const w = measure(words, "carry");
+    return [end - w, item.x, end + 8, item.x - w - 8]
+      .map((x) => ({ x, y: at + (i ? 4 : -16), w, h: 13 }))
+      .find((area) => area.x >= whole.x && area.x + w <= whole.x + whole.w && free.has(area));
+  });
+  if (!found[0] || !found[1]) return; // one side alone would say nothing
+  found.forEach((area, i) => {
+    free.add(area!);
+    item.marks.push(text(area!.x - item.x, area!.y - item.y + 10.5, both[i]!, "carry"));
   });
 }

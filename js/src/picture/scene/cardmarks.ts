@@ -1,102 +1,72 @@
 /** The marks of a card at every level of detail. */
 
-import {
-  callNumberMark,
-  rect,
-  SLOT_H,
-  SLOT_LOOKS,
-  SLOT_W,
-  type SlotLook,
-  slot as slotMark,
-  stripe,
-  text,
-} from "../marks.ts";
+import { callNumberMark, rect, SLOT_LOOKS, SLOT_W, type SlotLook, slot as slotMark, stripe, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import { SLOT } from "../model.ts";
-import type { Mark, SlotBox } from "../scene.ts";
+import type { Mark } from "../scene.ts";
 import { callNumber, shortBytes } from "../words.ts";
 import { BOWL, type Card, GAP, glyphRoom, hasNoSlots, slotClass, slotLabel, textInset } from "./cards.ts";
-import { type Context, hueOfCall } from "./context.ts";
-
-export interface CardMarks {
-  marks: Mark[];
-  slots: SlotBox[];
-}
+import { type Context, hueOfCall, isIn } from "./context.ts";
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
-export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): CardMarks {
-  const marks = [...outline(context, card, b)];
-  const slots: SlotBox[] = [];
-  if (context.level <= 1) return { marks: marks.concat(stateBar(context, card)), slots };
+export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
+  const { level } = context;
   const ghost = context.ghost[b] === 1;
-  card.stripes.forEach((view, i) => {
+  const marks = outline(context, card, b, ghost);
+  if (level <= 1) return marks.concat(stateBar(context, card));
+  for (const [i, view] of card.stripes.entries())
     marks.push(...stripe(5 + 5 * i, 6, card.h - 6, view.style, view.hue, ghost));
-  });
-  if (context.level === 2) marks.push(...farText(context, card, ghost, isDim(context, card)));
-  else marks.push(...nearText(context, card, ghost, isDim(context, card), bowl));
-  const line = secondLine(context, card, ghost);
-  return { marks: marks.concat(line.marks), slots: line.slots };
+  const quiet = ghost || isDim(context, b) ? " gonename" : "";
+  marks.push(...(level === 3 ? nearText(context, card, quiet, bowl) : farText(context, card, quiet)));
+  return marks.concat(secondLine(context, card, ghost));
 }
 
 /** Not found by the search that is going on. */
-function isDim(context: Context, card: Card): boolean {
-  const hits = context.options.hits;
-  if (!hits) return false;
-  for (const node of card.box.nodes) if (hits.has(context.graph.uid[node]!)) return false;
-  return true;
-}
+const isDim = ({ hit }: Context, b: number) => hit !== null && !hit[b];
 
-function outline(context: Context, card: Card, b: number): Mark[] {
-  const { graph, options, level } = context;
+function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[] {
+  const { options, level, hit } = context;
   const { w, h, box } = card;
-  const uids = Array.from(box.nodes, (node) => graph.uid[node]!);
-  const has = (set: { has(uid: number): boolean } | undefined) => set !== undefined && uids.some((uid) => set.has(uid));
   const marks: Mark[] = [];
-  const key = box.key;
-  if (options.focus === key) marks.push(rect(-4, -4, w + 8, h + 8, "focus", 9));
-  if (options.hit !== null && options.hit !== undefined && uids.includes(options.hit)) {
-    marks.push(rect(-4, -4, w + 8, h + 8, "hitring", 9));
-  }
-  const ghost = context.ghost[b] === 1;
-  const shift = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
-  const looks = ["node"];
-  if (ghost) looks.push("ghost");
-  if (card.counts[SLOT.stale]) looks.push("stalecard");
-  if (has(context.raised)) looks.push("failcard");
-  if (isDim(context, card)) looks.push("dimcard");
-  else if (options.hits) looks.push("hitcard");
-  if (options.selected === key) looks.push("selected");
-  if (options.running !== null && options.running !== undefined && uids.includes(options.running))
-    looks.push("running");
+  const around = (c: string) => marks.push(rect(-4, -4, w + 8, h + 8, c, 9));
+  if (options.focus === box.key) around("focus");
+  if (isIn(context, b, options.hit)) around("hitring");
   if (level === 0) return marks;
-  for (const step of shift) marks.push(rect(step, step, w, h, ghost ? "stack ghost ghostbg" : "stack", 6));
+  const looks = [
+    "node",
+    ghost && "ghost",
+    card.counts[SLOT.stale] && "stalecard",
+    [...context.raised].some((uid) => isIn(context, b, uid)) && "failcard",
+    hit && (hit[b] ? "hitcard" : "dimcard"),
+    options.selected === box.key && "selected",
+    isIn(context, b, options.running) && "running",
+  ];
+  const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
+  for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "stack ghost ghostbg" : "stack", 6));
   if (ghost) marks.push(rect(0, 0, w, h, "ghostbg", 6));
-  marks.push(rect(0, 0, w, h, looks.join(" "), 6));
+  marks.push(rect(0, 0, w, h, looks.filter(Boolean).join(" "), 6));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
 }
 
-function timesBadge(context: Context, w: number, times: number): Mark[] {
+function timesBadge({ level, measure }: Context, w: number, times: number): Mark[] {
   const label = `×${times}`;
-  const look = context.level === 3 ? "times" : "timesfar";
-  const width = Math.max(24, context.options.measure(label, look) + 12);
-  const x = w + 10 - width / 2;
-  return [rect(x - width / 2, -10, width, 20, "badge", 10), text(x, look === "times" ? 4 : 6, label, look, "middle")];
+  const [look, y] = level === 3 ? (["times", 4] as const) : (["timesfar", 6] as const);
+  const width = Math.max(24, measure(label, look) + 12);
+  const x = w + 10 - width;
+  return [rect(x, -10, width, 20, "badge", 10), text(x + width / 2, y, label, look, "middle")];
 }
 
 /** Below 0.55 a box is a bar: filled, hollow, or amber with a sign. */
-function stateBar(context: Context, card: Card): Mark[] {
-  const { counts, w, h } = card;
-  const bar = context.level === 1 ? { x: w * 0.14, y: h / 2 - 7, w: w * 0.72, h: 14 } : { x: 0, y: 0, w, h };
-  const of = (c: string) => rect(bar.x, bar.y, bar.w, bar.h, c, 4);
-  if (counts[SLOT.stale]) return [of("stale")];
+function stateBar({ level }: Context, { counts, w, h }: Card): Mark[] {
+  const [x, y, wide, high] = level === 1 ? [w * 0.14, h / 2 - 7, w * 0.72, 14] : [0, 0, w, h];
+  const bar = (c: string, share = 1) => rect(x!, y!, wide! * share, high!, c, 4);
   const held = counts[SLOT.held]! + counts[SLOT.packed]!;
   const gone = counts[SLOT.freed]!;
-  if (held && gone) return [of("freed"), rect(bar.x, bar.y, (bar.w * held) / (held + gone), bar.h, "held", 4)];
-  if (held) return [of("held")];
-  if (gone) return [of("freed")];
-  if (counts[SLOT.unknown]) return [of("unknown")];
-  return context.level === 1 ? [] : [of("barbg")];
+  if (counts[SLOT.stale]) return [bar("stale")];
+  if (held && gone) return [bar("freed"), bar("held", held / (held + gone))];
+  const state = held ? "held" : gone ? "freed" : counts[SLOT.unknown] ? "unknown" : level === 0 && "barbg";
+  return state ? [bar(state)] : [];
 }
 
 interface FirstLine {
@@ -111,8 +81,7 @@ interface FirstLine {
 }
 
 /** What fits on line 1: the name, then the note, then the name's suffix. */
-function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
-  const { measure } = context.options;
+function firstLine({ measure }: Context, card: Card, bowl: boolean): FirstLine {
   const x = textInset(card);
   const right = card.w - 8 - glyphRoom(card);
   const spare = bowl ? BOWL + 5 : 0;
@@ -136,13 +105,12 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
 
 /** The end of a module path matters most: `…stage1.conv1`. */
 function tail(note: string, room: number, measure: Measure): string {
-  if (!note.includes(".")) return shorten(note, room, "note", measure);
   const parts = note.split(".");
   for (let from = 1; from < parts.length; from++) {
     const rest = `…${parts.slice(from).join(".")}`;
     if (measure(rest, "note") <= room) return rest;
   }
-  return shorten(parts[parts.length - 1]!, room, "note", measure);
+  return shorten(parts.at(-1)!, room, "note", measure);
 }
 
 /** Where a leaf's bowl stands when there is no room beside the card: on line 1, left of the note. */
@@ -151,175 +119,149 @@ export function bowlPlace(context: Context, card: Card): { x: number; y: number 
   return { x: line.end - (line.note ? 5 : 0) - BOWL, y: line.y - 6 };
 }
 
-function nearText(context: Context, card: Card, ghost: boolean, dim: boolean, bowl: boolean): Mark[] {
-  const line = firstLine(context, card, bowl);
-  const quiet = ghost || dim ? " gonename" : "";
+function nearText(context: Context, card: Card, quiet: string, bowl: boolean): Mark[] {
+  const { x, y, right, title, suffix, note } = firstLine(context, card, bowl);
   const marks: Mark[] = [];
-  if (line.note) marks.push(text(line.right, line.y, line.note, `note${quiet && " goneword"}`, "end"));
-  const name = text(line.x, line.y, line.title + line.suffix, `op${quiet}`) as Mark & { t: "text" };
-  if (line.suffix) {
-    name.runs = [
-      { s: line.title, c: "" },
-      { s: line.suffix, c: `suffix${quiet}` },
-    ];
-  }
-  marks.push(name);
+  if (note) marks.push(text(right, y, note, `note${quiet && " goneword"}`, "end"));
+  const name = text(x, y, title + suffix, `op${quiet}`);
+  const runs = [
+    { s: title, c: "" },
+    { s: suffix, c: `suffix${quiet}` },
+  ];
+  marks.push(suffix ? { ...name, runs } : name);
   return marks;
 }
 
-/** How large a group is, in words of different lengths. */
-function groupSizes({ box }: Card): string[] {
-  const bytes = box.bytes > 0 ? shortBytes(box.bytes) : "";
-  return [...(bytes ? [`${box.count} · ${bytes}`, bytes] : []), String(box.count)];
-}
-
-/** From afar only the name, large enough to stay above 9 px. */
-function farText(context: Context, card: Card, ghost: boolean, dim: boolean): Mark[] {
+/** From afar only the name, large enough to stay above 9 px, and how large a group is. */
+function farText({ measure }: Context, card: Card, quiet: string): Mark[] {
+  const { box } = card;
   const x = textInset(card);
   const room = card.w - x - 8 - glyphRoom(card);
-  const { measure } = context.options;
   const name = shorten(card.title, room, "opfar", measure);
   const y = card.oneLine ? card.h / 2 + 6 : 18;
-  const marks = [text(x, y, name, `opfar${ghost || dim ? " gonename" : ""}`)];
+  const marks = [text(x, y, name, `opfar${quiet}`)];
+  if (box.kind === "node") return marks;
+  const bytes = shortBytes(box.bytes);
+  const sizes = [...(box.bytes > 0 ? [`${box.count} · ${bytes}`, bytes] : []), String(box.count)];
   const left = room - measure(name, "opfar") - 8;
-  const size =
-    card.box.kind === "node" ? undefined : groupSizes(card).find((words) => measure(words, "notefar") <= left);
+  const size = sizes.find((words) => measure(words, "notefar") <= left);
   if (size) marks.push(text(card.w - 8, y, size, "notefar", "end"));
   return marks;
 }
 
-function secondLine(context: Context, card: Card, ghost: boolean): CardMarks {
-  if (card.box.kind !== "node") return { marks: groupLine(context, card), slots: [] };
-  if (hasNoSlots(card)) {
-    const free = card.oneLine && (!card.note || context.level === 2);
-    return { marks: free ? slotMark(card.w - 22, card.h / 2 - 5.5, "none") : [], slots: [] };
-  }
-  return card.oneLine ? glyphsOnly(context, card) : slotLine(context, card, ghost);
+// ---- Saved tensors --------------------------------------------------------------------------------------------------
+
+function secondLine(context: Context, card: Card, ghost: boolean): Mark[] {
+  if (card.box.kind !== "node") return card.oneLine ? [] : groupLine(context, card);
+  if (!hasNoSlots(card)) return card.oneLine ? glyphsOnly(context, card) : slotLine(context, card, ghost);
+  const free = card.oneLine && (!card.note || context.level === 2);
+  return free ? slotMark(card.w - 22, card.h / 2 - 5.5, "none") : [];
 }
 
 /** A saved tensor's glyph; its letter only where letters are large enough. */
-function glyph(context: Context, x: number, y: number, look: SlotLook): Mark[] {
-  const marks = slotMark(x, y, look);
-  return context.level === 3 ? marks : marks.filter((mark) => mark.t !== "text");
+function glyph({ level }: Context, x: number, y: number, look: SlotLook): Mark[] {
+  return slotMark(x, y, look).filter((mark) => level === 3 || mark.t !== "text");
 }
 
 /** Glyphs and call number at the right end of a one-line card. */
-function glyphsOnly(context: Context, card: Card): CardMarks {
-  const marks: Mark[] = [];
-  const slots: SlotBox[] = [];
+function glyphsOnly(context: Context, card: Card): Mark[] {
   const y = card.h / 2 - 5.5;
-  let x = card.w - 8 - glyphRoom(card) + 3;
-  for (const { slot, look } of card.slots) {
-    marks.push(...glyph(context, x, y, look));
-    slots.push({ slot, x: x - 5, y: y - 4, w: 24, h: 18 });
-    x += 17;
-  }
-  if (card.freedBy >= 0) marks.push(...freedMark(context, card.freedBy, card.w - 13, y + 5.5));
-  return { marks, slots };
+  const x = card.w - 5 - glyphRoom(card);
+  const marks = card.slots.flatMap(({ look }, i) => glyph(context, x + 17 * i, y, look));
+  return marks.concat(freedMark(context, card.freedBy, card.w - 13, y + 5.5));
 }
 
+/** Number n of the call that freed; nothing for -1. */
 function freedMark(context: Context, n: number, x: number, y: number): Mark[] {
-  if (context.level < 3) return [];
+  if (context.level < 3 || n < 0) return [];
   return callNumberMark(x, y, callNumber(n), hueOfCall(context, n), false, 6.5);
 }
 
-function slotLine(context: Context, card: Card, ghost: boolean): CardMarks {
-  const { measure } = context.options;
+function slotLine(context: Context, card: Card, ghost: boolean): Mark[] {
+  const { measure } = context;
   const marks: Mark[] = [];
-  const slots: SlotBox[] = [];
   const near = context.level === 3;
   const y = card.h - 18;
-  const x0 = textInset(card);
+  let x = textInset(card);
   const freedWidth = card.freedBy >= 0 && near ? measure("freed", "slotname") + 26 : 0;
-  const room = card.w - x0 - 8 - freedWidth;
-  const labels = near ? labelsThatFit(context, card, room) : card.slots.map(() => "");
-  if (labels.length < card.slots.length) return slotTotals(context, card, x0, y);
-  let x = x0;
-  card.slots.forEach(({ slot, look, freedBy: n }, i) => {
-    marks.push(...glyph(context, x, y, look));
+  const labels = near ? labelsThatFit(context, card, card.w - x - 8 - freedWidth) : card.slots.map(() => "");
+  if (!labels) return slotTotals(context, card);
+  card.slots.forEach(({ look, freedBy }, i) => {
     const label = labels[i]!;
-    const width = SLOT_W + (label ? 3 + measure(label, slotClass(look)) : 0);
-    const tone = ghost ? "slotname goneword" : slotClass(look);
-    if (label) marks.push(text(x + SLOT_W + 3, y + 9.2, label, tone));
-    slots.push({ slot, x: x - 3, y: y - 3.5, w: Math.max(24, width + 6), h: SLOT_H + 7 });
-    x += width + (label ? GAP : 3);
-    if (n >= 0 && card.freedBy < 0 && near) {
-      marks.push(...freedMark(context, n, x + 4, y + 5.5));
+    marks.push(...glyph(context, x, y, look));
+    x += SLOT_W + 3;
+    if (label) {
+      marks.push(text(x, y + 9.2, label, ghost ? "slotname goneword" : slotClass(look)));
+      x += measure(label, slotClass(look)) + GAP;
+    }
+    if (freedBy >= 0 && card.freedBy < 0 && near) {
+      marks.push(...freedMark(context, freedBy, x + 4, y + 5.5));
       x += 18;
     }
   });
-  if (freedWidth) {
-    marks.push(...freedMark(context, card.freedBy, card.w - 14, y + 5.5));
-    marks.push(text(card.w - 24, y + 9.2, "freed", "slotname goneword", "end"));
-  }
-  return { marks, slots };
+  marks.push(...freedMark(context, card.freedBy, card.w - 14, y + 5.5));
+  if (freedWidth) marks.push(text(card.w - 24, y + 9.2, "freed", "slotname goneword", "end"));
+  return marks;
 }
 
 /** Labels lose their bytes, then their names; nothing at all when even the glyphs do not fit. */
-function labelsThatFit(context: Context, card: Card, room: number): string[] {
-  const { measure } = context.options;
-  const inline = card.freedBy < 0 ? card.slots.filter((slot) => slot.freedBy >= 0).length * 18 : 0;
-  const full = card.slots.map(({ name, bytes }) => slotLabel(name, bytes));
-  const names = card.slots.map(({ name }) => name);
-  const none = card.slots.map(() => "");
-  for (const labels of [full, names, none]) {
-    let width = inline - GAP;
-    labels.forEach((label, i) => {
-      width += SLOT_W + (label ? 3 + measure(label, slotClass(card.slots[i]!.look)) + GAP : 3);
-    });
-    if (width <= room) return labels;
-  }
-  return [];
+function labelsThatFit({ measure }: Context, { slots, freedBy }: Card, room: number): string[] | undefined {
+  const inline = freedBy < 0 ? slots.filter((slot) => slot.freedBy >= 0).length * 18 : 0;
+  const widthOf = (labels: readonly string[]) =>
+    labels.reduce(
+      (sum, label, i) => sum + SLOT_W + 3 + (label ? measure(label, slotClass(slots[i]!.look)) + GAP : 0),
+      inline - GAP,
+    );
+  return [
+    slots.map(({ name, bytes }) => slotLabel(name, bytes)),
+    slots.map(({ name }) => name),
+    slots.map(() => ""),
+  ].find((labels) => widthOf(labels) <= room);
 }
 
 /** `4 held`, `2 freed`: one glyph per state, for groups and for more slots than fit. */
-function slotTotals(context: Context, card: Card, x0: number, y: number): CardMarks {
-  const { measure } = context.options;
+function slotTotals(context: Context, card: Card): Mark[] {
+  const { measure, level } = context;
   const marks: Mark[] = [];
-  let x = x0;
+  const y = card.h - 18;
+  let x = textInset(card);
   for (const state of [SLOT.held, SLOT.stale, SLOT.freed, SLOT.packed, SLOT.unknown]) {
     const count = card.counts[state]!;
     if (!count) continue;
-    const forecast = state === SLOT.held && card.box.nodes.length > 0 && allWouldBeFreed(context, card);
-    marks.push(...glyph(context, x, y, forecast ? "will" : SLOT_LOOKS[state]!));
+    const look = SLOT_LOOKS[state]!;
+    marks.push(...glyph(context, x, y, state === SLOT.held && allWouldBeFreed(context, card) ? "will" : look));
     x += SLOT_W + 3;
-    if (context.level < 3) continue;
-    const label = `${count} ${SLOT_LOOKS[state]}`;
-    const tone = state === SLOT.stale ? " staleword" : state === SLOT.freed ? " goneword" : "";
-    if (x + measure(label, `slotname${tone}`) > card.w - 30) break;
-    marks.push(text(x, y + 9.2, label, `slotname${tone}`));
-    x += measure(label, `slotname${tone}`) + GAP;
+    if (level < 3) continue;
+    const label = `${count} ${look}`;
+    const width = measure(label, slotClass(look));
+    if (x + width > card.w - 30) break;
+    marks.push(text(x, y + 9.2, label, slotClass(look)));
+    x += width + GAP;
   }
-  if (card.freedBy >= 0 && card.counts[SLOT.freed])
-    marks.push(...freedMark(context, card.freedBy, card.w - 14, y + 5.5));
-  return { marks, slots: [] };
+  return marks.concat(freedMark(context, card.freedBy, card.w - 14, y + 5.5));
 }
 
-function allWouldBeFreed(context: Context, card: Card): boolean {
-  const { graph } = context;
-  if (context.wouldFree.size === 0) return false;
+function allWouldBeFreed({ graph, wouldFree }: Context, card: Card): boolean {
+  if (wouldFree.size === 0) return false;
   for (const node of card.box.nodes) {
     for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) {
-      if (graph.slotState[slot] === SLOT.held && !context.wouldFree.has(slot)) return false;
+      if (graph.slotState[slot] === SLOT.held && !wouldFree.has(slot)) return false;
     }
   }
   return true;
 }
 
 function groupLine(context: Context, card: Card): Mark[] {
-  if (card.oneLine) return [];
-  const marks = slotTotals(context, card, textInset(card), card.h - 18).marks;
-  const bytes = card.box.bytes;
-  if (bytes > 0 && card.freedBy < 0 && context.level === 3) {
-    const label = shortBytes(bytes);
-    const used = marks.reduce((most, mark) => Math.max(most, textEnd(context, mark)), 0);
-    if (used + context.options.measure(label, "note") + 12 < card.w - 8) {
+  const { measure, level } = context;
+  const marks = slotTotals(context, card);
+  if (card.box.bytes > 0 && card.freedBy < 0 && level === 3) {
+    const label = shortBytes(card.box.bytes);
+    const ends = marks.map((mark) =>
+      mark.t === "text" && mark.anchor === "start" ? mark.x + measure(mark.s, mark.c) : 0,
+    );
+    if (Math.max(0, ...ends) + measure(label, "note") + 12 < card.w - 8) {
       marks.push(text(card.w - 8, card.h - 8.8, label, "note", "end"));
     }
   }
   return marks;
-}
-
-function textEnd(context: Context, mark: Mark): number {
-  return mark.t === "text" && mark.anchor === "start" ? mark.x + context.options.measure(mark.s, mark.c) : 0;
 }

@@ -3,8 +3,8 @@
 import type { Box } from "../fold/index.ts";
 import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
 import { shorten } from "../measure.ts";
-import { SLOT } from "../model.ts";
-import { countText, freedBy, placeText, shortBytes, slotCounts } from "../words.ts";
+import { type Graph, SLOT } from "../model.ts";
+import { countText, placeText, shortBytes, slotSummary } from "../words.ts";
 import { type Context, type RootView, rootsOf } from "./context.ts";
 
 const WIDTH = 178;
@@ -23,11 +23,9 @@ export const BOWL = 12;
 
 export interface LeafPart {
   nodes: number[];
-  names: string[];
   text: string;
-  hasGrad: boolean;
   w: number;
-  /** Relative to the card. */
+  /** Relative to the card; set once there is a place for it. */
   x: number;
   y: number;
 }
@@ -53,11 +51,10 @@ export interface Card {
   slots: SlotText[];
   /** Call that freed all freed slots; -1: none, or several. */
   freedBy: number;
-  /** A group's saved tensors by state. */
+  /** Saved tensors by state. */
   counts: number[];
   oneLine: boolean;
   leaves: LeafPart[];
-  /** Nothing else stands above this card. */
   leavesAbove: boolean;
 }
 
@@ -67,34 +64,43 @@ export function splitName(name: string): [string, string] {
   return at > 0 ? [name.slice(0, at), name.slice(at)] : [name, ""];
 }
 
-export function makeCard(context: Context, b: number, noteFromPlace: boolean): Card {
+export function cardOf(context: Context, b: number): Card {
+  let card = context.cards.get(b);
+  if (!card) {
+    card = makeCard(context, b);
+    if (card.box.kind !== "node") context.cards.set(b, card);
+  }
+  return card;
+}
+
+function makeCard(context: Context, b: number): Card {
   const { graph, folded, options } = context;
   const box = folded.boxes[b]!;
   const node = context.main[b]!;
   const single = box.kind === "node";
   const [title, suffix] = single ? splitName(graph.names[graph.name[node]!]!) : [`${box.title} ▸`, ""];
   const slots = single ? slotTexts(context, box) : [];
-  const counts = slotCounts(graph, box.nodes);
-  const calls = freedBy(graph, box.nodes);
+  const { counts, freedBy } = slotSummary(graph, box.nodes);
+  const note = single ? nodeNote(context, node, slots) : groupNote(box);
+  const oneLine = options.compact === true || (single ? slots.length === 0 : counts.every((count) => !count));
+  const above = leavesAbove(context, b);
+  context.leaves[b] ??= box.leaves.length ? leafParts(context, box, note, above) : NONE;
   const card: Card = {
     box,
     w: 0,
-    h: 0,
+    h: options.compact ? COMPACT_LINE : oneLine ? ONE_LINE : TWO_LINES,
     stripes: rootsOf(context, context.reach[b]!).slice(0, MAX_STRIPES),
     title,
     suffix,
-    note: single ? nodeNote(context, node, slots, noteFromPlace) : groupNote(box),
+    note,
     slots,
-    freedBy: calls.length === 1 ? calls[0]! : -1,
+    freedBy: freedBy.length === 1 ? freedBy[0]! : -1,
     counts,
-    oneLine: options.compact === true || (single ? slots.length === 0 : counts.every((count) => !count)),
-    leaves: [],
-    leavesAbove: context.above[b]!.length === 0 && !options.compact,
+    oneLine,
+    leaves: context.leaves[b],
+    leavesAbove: above,
   };
-  card.leaves = leafParts(context, box, card.note);
-  card.h = options.compact ? COMPACT_LINE : card.oneLine ? ONE_LINE : TWO_LINES;
   card.w = cardWidth(context, card);
-  if (card.leavesAbove) placeLeavesAbove(card);
   return card;
 }
 
@@ -105,13 +111,13 @@ function slotTexts(context: Context, box: Box): SlotText[] {
     for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) {
       const state = graph.slotState[slot]!;
       if (state === SLOT.unsaved) continue;
-      const present = state !== SLOT.freed && graph.slotBytes[slot]! > 0;
+      const freed = state === SLOT.freed;
       texts.push({
         slot,
-        look: context.wouldFree.has(slot) && state !== SLOT.freed ? "will" : SLOT_LOOKS[state]!,
+        look: !freed && context.wouldFree.has(slot) ? "will" : SLOT_LOOKS[state]!,
         name: shortSlotName(graph.names[graph.slotName[slot]!] ?? ""),
-        bytes: present ? shortBytes(graph.slotBytes[slot]!) : "",
-        freedBy: state === SLOT.freed ? graph.slotFreedBy[slot]! : -1,
+        bytes: !freed && graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
+        freedBy: freed ? graph.slotFreedBy[slot]! : -1,
       });
     }
   }
@@ -124,36 +130,26 @@ function shortSlotName(name: string): string {
 }
 
 /** Right end of line 1: the source line where there is no rail, else the module, else the bytes. */
-function nodeNote(context: Context, node: number, slots: readonly SlotText[], fromPlace: boolean): string {
-  const { graph } = context;
-  if (fromPlace) {
-    const where = placeText(graph.places[graph.place[node]!]);
-    if (where) return where;
-  }
-  const module = graph.modules[graph.module[node]!];
-  if (module?.path) return module.path;
-  if (context.options.compact) return "";
+function nodeNote({ graph, rail, options }: Context, node: number, slots: readonly SlotText[]): string {
+  const note = (!rail && placeText(graph.places[graph.place[node]!])) || graph.modules[graph.module[node]!]?.path;
+  if (note || options.compact) return note || "";
   let held = 0;
   let total = 0;
   for (const { slot } of slots) {
     total += graph.slotBytes[slot]!;
     if (graph.slotState[slot] !== SLOT.freed) held += graph.slotBytes[slot]!;
   }
-  if (total === 0 || held === total) return "";
+  if (held === total) return "";
+  const whole = shortBytes(total);
   const [amount, unit] = shortBytes(held).split(" ");
-  const [whole, wholeUnit] = shortBytes(total).split(" ");
-  return unit === wholeUnit || held === 0
-    ? `${amount}/${whole} ${wholeUnit}`
-    : `${amount} ${unit}/${whole} ${wholeUnit}`;
+  return `${held && !whole.endsWith(` ${unit}`) ? `${amount} ${unit}` : amount}/${whole}`;
 }
 
 function groupNote(box: Box): string {
-  if (box.title.includes("node")) return box.subtitle;
-  return box.subtitle || countText(box.count, "node");
+  return box.subtitle || (box.title.includes("node") ? "" : countText(box.count, "node"));
 }
 
-function cardWidth(context: Context, card: Card): number {
-  const { measure } = context.options;
+function cardWidth({ measure, folded, options }: Context, card: Card): number {
   const first =
     measure(card.title, "op") + measure(card.suffix, "op suffix") + (card.note ? 10 + measure(card.note, "note") : 0);
   let second = 0;
@@ -163,8 +159,7 @@ function cardWidth(context: Context, card: Card): number {
   if (card.freedBy >= 0) second += measure("freed", "slotname") + 26;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const need = textInset(card) + 8 + Math.max(first + bowl + glyphRoom(card), card.oneLine ? 0 : second);
-  const roomy = context.folded.boxes.length <= ROOMY;
-  const normal = !roomy ? MIN_WIDTH : context.options.compact ? COMPACT_WIDTH : WIDTH;
+  const normal = folded.boxes.length > ROOMY ? MIN_WIDTH : options.compact ? COMPACT_WIDTH : WIDTH;
   return Math.ceil(Math.min(MAX_WIDTH, Math.max(normal, need)));
 }
 
@@ -188,65 +183,58 @@ export const slotLabel = (name: string, bytes: string) => (bytes ? `${name} ${by
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 
-/** Parameters of one module share a badge: `weight, bias`. */
-function leafParts(context: Context, box: Box, note: string): LeafPart[] {
-  const { graph, options } = context;
-  const byModule = new Map<string, LeafPart>();
-  for (const node of new Set(box.leaves)) {
-    const known = graph.leaves.get(node);
-    const name = known?.paths[0] ?? "";
-    const dot = name.lastIndexOf(".");
-    const key = dot > 0 ? name.slice(0, dot) : `${node}`;
-    let part = byModule.get(key);
-    if (!part) byModule.set(key, (part = { nodes: [], names: [], text: "", hasGrad: true, w: 0, x: 0, y: 0 }));
-    part.nodes.push(node);
-    if (name) part.names.push(name);
-    part.hasGrad &&= known?.hasGrad ?? false;
-  }
-  let parts = [...byModule.values()];
-  const many = parts.length > 3 || parts.some((part) => part.nodes.length > 3);
-  if (many) {
-    const nodes = parts.flatMap((part) => part.nodes);
-    const names = parts.flatMap((part) => part.names);
-    parts = [{ nodes, names, text: "", hasGrad: parts.every((part) => part.hasGrad), w: 0, x: 0, y: 0 }];
-  }
-  for (const part of parts) {
-    const [full, list] = many ? [`${part.nodes.length} leaves`, ""] : leafText(part, context.graph, note);
-    const text = list && options.measure(full, "leafname") > LEAF_ROOM ? list : full;
-    part.text = shorten(text, LEAF_ROOM, "leafname", options.measure);
-    part.w = leafWidth(options.measure(part.text, "leafname"));
-  }
-  return parts;
-}
-
-/** What a badge says, with the module unless the card's note names it, and without. */
-function leafText(part: LeafPart, graph: Context["graph"], note: string): [string, string] {
-  const [first] = part.names;
-  if (first === undefined) return [graph.leaves.get(part.nodes[0]!)?.type || "leaf", ""];
-  const short = part.names.map((name) => name.slice(name.lastIndexOf(".") + 1));
-  const list = short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
-  const module = first.slice(0, Math.max(0, first.lastIndexOf(".")));
-  if (!module || module.endsWith(note || " ") || note.endsWith(module)) return [list, ""];
-  return [short.length === 1 ? first : `${module}: ${list}`, list];
-}
-
+const NONE: LeafPart[] = [];
 const LEAF_GAP = 8;
 const LEAF_ROOM = 120;
 const LEAF_RISE = 16;
 
-/** In a row above the card. Leaves of other cards find their place once everything else stands. */
-function placeLeavesAbove(card: Card): void {
-  let x = 0;
-  for (const part of card.leaves) {
-    part.x = x;
-    part.y = -LEAF_H - LEAF_RISE;
-    x += part.w + LEAF_GAP;
+/** Whether a card's leaves stand above it: nothing else does. */
+export const leavesAbove = ({ above, options }: Context, b: number) =>
+  above.start[b] === above.start[b + 1] && !options.compact;
+
+/** What leaves are called, as far as they have names. */
+export const leafNames = (graph: Graph, nodes: readonly number[]) =>
+  nodes.map((node) => graph.leaves.get(node)?.paths[0] ?? "").filter(Boolean);
+
+const moduleOf = (name: string) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
+
+/** Parameters of one module share a badge: `weight, bias`. Above the card in a row; others find their place later. */
+function leafParts({ graph, measure }: Context, box: Box, note: string, above: boolean): LeafPart[] {
+  const byModule = new Map<string | number, number[]>();
+  for (const node of box.leaves) {
+    const key = moduleOf(graph.leaves.get(node)?.paths[0] ?? "") || node;
+    const list = byModule.get(key);
+    if (list) list.push(node);
+    else byModule.set(key, [node]);
   }
+  const parts = [...byModule.values()];
+  const many = parts.length > 3 || parts.some((part) => part.length > 3);
+  let x = 0;
+  return (many ? [parts.flat()] : parts).map((nodes) => {
+    const [full, list] = many ? [`${nodes.length} leaves`, ""] : leafText(graph, nodes, note);
+    const words = list && measure(full, "leafname") > LEAF_ROOM ? list : full;
+    const text = shorten(words, LEAF_ROOM, "leafname", measure);
+    const part = { nodes, text, w: leafWidth(measure(text, "leafname")), x, y: -LEAF_H - LEAF_RISE };
+    if (above) x += part.w + LEAF_GAP;
+    return part;
+  });
+}
+
+/** What a badge says, with the module unless the card's note names it, and without. */
+function leafText(graph: Graph, nodes: readonly number[], note: string): [string, string] {
+  const names = leafNames(graph, nodes);
+  const [first] = names;
+  if (first === undefined) return [graph.leaves.get(nodes[0]!)?.type || "leaf", ""];
+  const short = names.map((name) => name.slice(name.lastIndexOf(".") + 1));
+  const list = short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
+  const module = moduleOf(first);
+  if (!module || module.endsWith(note || " ") || note.endsWith(module)) return [list, ""];
+  return [short.length === 1 ? first : `${module}: ${list}`, list];
 }
 
 /** Room that leaves take above the card, and on either side of it. */
 export function leafRoom(card: Card): { top: number; side: number } {
-  if (card.leaves.length === 0 || !card.leavesAbove) return { top: 0, side: 0 };
-  const last = card.leaves[card.leaves.length - 1]!;
+  const last = card.leaves.at(-1);
+  if (!last || !card.leavesAbove) return { top: 0, side: 0 };
   return { top: LEAF_H + LEAF_RISE, side: Math.max(0, last.x + last.w - card.w) };
 }

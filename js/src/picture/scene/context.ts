@@ -1,8 +1,14 @@
 /** What every part of the scene needs to know, worked out once: who reaches what, who is gone, which names are shown. */
 
-import type { Box, Folded } from "../fold/index.ts";
+import type { Folded } from "../fold/index.ts";
+import { collect, type Rows } from "../layout/types.ts";
+import { rootLook } from "../marks.ts";
+import type { Measure } from "../measure.ts";
 import type { Call, Graph, Root } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { whenText } from "../words.ts";
+import type { Card, LeafPart } from "./cards.ts";
 
 /** How a root is drawn wherever it appears. */
 export interface RootView {
@@ -25,6 +31,7 @@ export interface Context {
   graph: Graph;
   folded: Folded;
   options: SceneOptions;
+  measure: Measure;
   level: Level;
   roots: RootView[];
   /** By node: the roots that reach it, as a mask. */
@@ -38,8 +45,8 @@ export interface Context {
   /** Per box: the node it stands for, the first one of a group. */
   main: Int32Array;
   /** Per box: boxes above (towards the inputs) and below. */
-  above: number[][];
-  below: number[][];
+  above: Rows;
+  below: Rows;
   /** Node -> names that its tags show. */
   names: Map<number, string[]>;
   /** Node (an old one, at the border) -> the path that carried it over. */
@@ -51,6 +58,16 @@ export interface Context {
   wouldRaise: ReadonlyMap<number, string>;
   /** Slots that the forecast call would free. */
   wouldFree: ReadonlySet<number>;
+  /** Per box: whether the search that is going on found something in it; null: none is. */
+  hit: Uint8Array | null;
+  /** Whether the code stands beside the drawing. */
+  rail: boolean;
+  /** Cards of groups, whose contents take long to count; those of single nodes are made again when they are looked at. */
+  cards: Map<number, Card>;
+  /** Per box: the badges of its leaves. */
+  leaves: LeafPart[][];
+  /** How many boxes make up a slice of work: fewer where each holds many nodes. */
+  pace: number;
 }
 
 const MAX_ROOTS = 31;
@@ -64,61 +81,103 @@ export function levelOf(scale: number): Level {
   return scale >= 0.3 ? 1 : 0;
 }
 
-export function makeContext(graph: Graph, folded: Folded, options: SceneOptions): Context {
+export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
+  const { boxes, boxOf } = folded;
+  const n = boxes.length;
   const roots = rootViews(graph);
-  const nodes = reachOfNodes(graph, roots);
-  const boxes = folded.boxes;
-  const reach = new Uint32Array(boxes.length);
-  const shared = new Uint8Array(boxes.length);
-  const ghost = new Uint8Array(boxes.length);
-  const main = new Int32Array(boxes.length);
-  boxes.forEach((box, b) => {
-    let gone = 1;
-    for (const node of box.nodes) {
-      const mask = nodes[node]!;
-      reach[b]! |= mask;
-      if (mask & (mask - 1)) shared[b] = 1;
-      if (!graph.ghost[node]) gone = 0;
-    }
-    ghost[b] = box.nodes.length ? gone : 0;
-    main[b] = mainNode(graph, box);
-  });
-  const above: number[][] = boxes.map(() => []);
-  const below: number[][] = boxes.map(() => []);
-  for (let e = 0; e + 1 < folded.edges.length; e += 2) {
-    const from = folded.edges[e]!;
-    const to = folded.edges[e + 1]!;
-    above[from]!.push(to);
-    below[to]!.push(from);
-  }
+  const nodeReach = yield* reachOfNodes(graph, roots);
+  const reach = new Uint32Array(n);
+  const shared = new Uint8Array(n);
+  const ghost = new Uint8Array(n);
+  const main = new Int32Array(n);
+  const pace = Math.ceil((256 * n) / (graph.n + 1));
+  yield* eachSlice(
+    n,
+    (b) => {
+      const { nodes } = boxes[b]!;
+      ghost[b] = nodes.length && 1;
+      for (const node of nodes) {
+        const mask = nodeReach[node]!;
+        reach[b]! |= mask;
+        if (mask & (mask - 1)) shared[b] = 1;
+        if (!graph.ghost[node]) ghost[b] = 0;
+      }
+      main[b] = nodes[0] ?? -1;
+    },
+    pace,
+  );
+  const [from, to] = sides(folded.edges);
   const last = shownFailure(graph);
+  const carriers = carriersByNode(graph);
+  yield;
+  const names = tagNames(graph, carriers);
+  yield;
+  const { hits } = options;
+  const hit = hits ? new Uint8Array(n) : null;
+  for (const uid of hits ?? []) hit![boxOf[graph.indexOf.get(uid) ?? -1] ?? -1] = 1;
   return {
     graph,
     folded,
     options,
+    measure: options.measure,
     level: levelOf(options.scale ?? 1),
     roots,
-    nodeReach: nodes,
+    nodeReach,
     reach,
     shared,
     ghost,
     main,
-    above,
-    below,
-    names: tagNames(graph),
-    carriers: carriersByNode(graph),
+    above: collect(n, from, to),
+    below: collect(n, to, from),
+    names,
+    carriers,
     engineOrder: engineOrder(last),
     raised: raisedUids(graph, last),
     wouldRaise: wouldRaise(graph, options),
     wouldFree: wouldFree(graph, options),
+    hit,
+    rail: false,
+    cards: new Map(),
+    leaves: [],
+    pace,
   };
 }
 
-function mainNode(graph: Graph, box: Box): number {
-  if (box.kind === "node") {
-    for (const node of box.nodes) if (box.key === `n${graph.uid[node]}`) return node;
+/** Pairs in a row as two columns. */
+export function sides(edges: Int32Array): [Int32Array, Int32Array] {
+  const from = new Int32Array(edges.length >> 1);
+  const to = from.slice();
+  for (let e = 0; e < from.length; e++) {
+    from[e] = edges[2 * e]!;
+    to[e] = edges[2 * e + 1]!;
   }
-  return box.nodes[0] ?? -1;
+  return [from, to];
+}
+
+export const rowOf = ({ start, item }: Rows, i: number) => item.subarray(start[i], start[i + 1]);
+
+/** Visits every edge of an acyclic graph, those into an item before those out of it. */
+export function* descend({ start, item }: Rows, visit: (from: number, to: number) => void): Slices<void> {
+  const n = start.length - 1;
+  const missing = new Int32Array(n);
+  yield* eachSlice(item.length, (e) => missing[item[e]!]!++, 4096);
+  const ready = new Int32Array(n);
+  let filled = 0;
+  yield* eachSlice(n, (i) => missing[i] || (ready[filled++] = i), 4096);
+  yield* eachSlice(
+    n,
+    (k) => {
+      if (k >= filled) return false; // what is left lies on a cycle, or behind one
+      const from = ready[k]!;
+      for (let e = start[from]!; e < start[from + 1]!; e++) {
+        const to = item[e]!;
+        visit(from, to);
+        if (--missing[to]! === 0) ready[filled++] = to;
+      }
+      return true;
+    },
+    1024,
+  );
 }
 
 function rootViews(graph: Graph): RootView[] {
@@ -126,46 +185,29 @@ function rootViews(graph: Graph): RootView[] {
     .filter((root) => root.node >= 0)
     .sort((a, b) => a.order - b.order || a.id - b.id)
     .slice(0, MAX_ROOTS);
-  return shown.map((root, position) => {
-    const order = root.order;
-    return {
-      root,
-      bit: 1 << position,
-      hue: order < 8 ? `r${(order % 4) + 1}` : "r0",
-      style: order < 8 ? ((order + (order >> 2)) % 4) + 1 : 1,
-      gone: !root.alive,
-      sub: shown.some((other) => other !== root && other.path === root.path) ? generation(graph, root) : "",
-    };
-  });
+  return shown.map((root, position) => ({
+    root,
+    bit: 1 << position,
+    ...rootLook(root.order),
+    gone: !root.alive,
+    // What tells roots of one name apart.
+    sub: shown.some((other) => other !== root && other.path === root.path)
+      ? whenText(graph.places[graph.place[root.node]!])
+      : "",
+  }));
 }
 
-/** What tells roots of one name apart: the iteration, else the cell. */
-function generation(graph: Graph, root: Root): string {
-  const place = graph.places[graph.place[root.node]!];
-  if (!place) return "";
-  if (place.iteration !== null) return `iteration ${place.iteration}`;
-  return place.cell === null ? "" : `In[${place.cell}]`;
-}
-
-function reachOfNodes(graph: Graph, roots: readonly RootView[]): Uint32Array {
+function* reachOfNodes(graph: Graph, roots: readonly RootView[]): Slices<Uint32Array> {
   const reach = new Uint32Array(graph.n);
-  const stack: number[] = [];
-  for (const { root, bit } of roots) {
-    stack.push(root.node);
-    while (stack.length) {
-      const node = stack.pop()!;
-      if (reach[node]! & bit) continue;
-      reach[node]! |= bit;
-      for (let e = graph.edgeStart[node]!; e < graph.edgeStart[node + 1]!; e++) stack.push(graph.edgeTo[e]!);
-    }
-  }
+  for (const { root, bit } of roots) reach[root.node]! |= bit;
+  yield* descend({ start: graph.edgeStart, item: graph.edgeTo }, (from, to) => (reach[to]! |= reach[from]!));
   return reach;
 }
 
 /** Holders that nobody chose a name for are shown only where there is no other. */
 const UNCHOSEN = new Set(["out", "traceback", "frame", "other", "hook", "grad"]);
 
-function tagNames(graph: Graph): Map<number, string[]> {
+function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<number, string[]> {
   const found = new Map<number, { chosen: string[]; others: string[] }>();
   const flagged = new Set(graph.roots.filter((root) => root.alive).map((root) => `${root.node} ${root.path}`));
   for (const owner of graph.owners) {
@@ -177,7 +219,7 @@ function tagNames(graph: Graph): Map<number, string[]> {
   }
   const names = new Map<number, string[]>();
   for (const [node, { chosen, others }] of found) names.set(node, chosen.length ? chosen : others);
-  for (const [node, carrier] of carriersByNode(graph)) {
+  for (const [node, carrier] of carriers) {
     names.set(node, [carrier, ...(names.get(node) ?? []).filter((name) => name !== carrier)]);
   }
   return names;
@@ -243,6 +285,10 @@ function wouldFree(graph: Graph, options: SceneOptions): Set<number> {
 export function rootsOf(context: Context, mask: number): RootView[] {
   return context.roots.filter((view) => mask & view.bit);
 }
+
+/** Whether the node of this uid is inside a box. */
+export const isIn = ({ graph, folded }: Context, b: number, uid: number | null | undefined) =>
+  uid != null && folded.boxOf[graph.indexOf.get(uid) ?? -1] === b;
 
 /** Whether a line of this root is drawn faintly because another one is looked at. */
 export function isDimmed(context: Context, view: RootView | null): boolean {

@@ -1,31 +1,54 @@
 /** Cards and leaf badges as items: what they are called, and what is known of them as data attributes. */
 
 import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
-import type { Item, Mark } from "../scene.ts";
-import { bytesText, countText, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
+import type { Item } from "../scene.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { bytesText, countText, leafLabel, listText, nodeLabel, nodeState, sentence, slotSentences } from "../words.ts";
 import { bowlPlace, cardMarks } from "./cardmarks.ts";
-import { BOWL, type Card, type LeafPart } from "./cards.ts";
-import type { Context } from "./context.ts";
-import { rootsOf } from "./context.ts";
-import { lazyItem } from "./lazy.ts";
-import type { Free, Rect } from "./rects.ts";
+import { BOWL, type Card, cardOf, type LeafPart, leafNames, leavesAbove } from "./cards.ts";
+import { type Context, isIn, rootsOf } from "./context.ts";
+import { LazyItem, type Made, type Source } from "./lazy.ts";
+import { type Free, type Rect, rectAt } from "./rects.ts";
 
-export function cardItem(context: Context, card: Card, b: number, at: Rect, bowl: boolean): Item {
-  const { graph } = context;
-  const node = context.main[b]!;
-  const single = card.box.kind === "node";
-  const uid = graph.uid[node]!;
-  return lazyItem({ key: card.box.key, role: single ? "node" : "group", uid, index: node, ...at }, () => ({
-    ...cardMarks(context, card, b, bowl),
-    label: single ? nodeWords(context, card, b) : groupWords(context, card, b),
-    data: {
-      node: single ? graph.names[graph.name[node]!]! : card.box.title,
-      uid: String(uid),
-      state: nodeState(card.counts),
-      shared: String(context.shared[b] === 1),
-      ghost: String(context.ghost[b] === 1),
+/** What is known of a node or group, for the data attributes of its item. `boxes`: those that it stands for. */
+export const facts = (
+  { graph, shared, ghost }: Context,
+  name: string,
+  node: number,
+  counts: readonly number[],
+  boxes: readonly number[],
+) => ({
+  node: name,
+  uid: String(graph.uid[node]),
+  state: nodeState(counts),
+  shared: String(boxes.some((b) => shared[b])),
+  ghost: String(boxes.every((b) => ghost[b])),
+});
+
+/** One item for each box. `places`: of the cards; `bowls`: the boxes whose leaves are shown on the card itself. */
+export function* cardItems(context: Context, places: Float64Array, bowls: ReadonlySet<number>): Slices<Item[]> {
+  const { graph, main } = context;
+  const { boxes } = context.folded;
+  const source: Source = {
+    places,
+    uids: graph.uid,
+    key: (b) => boxes[b]!.key,
+    role: (b) => (boxes[b]!.kind === "node" ? "node" : "group"),
+    node: (b) => main[b]!,
+    make(b): Made {
+      const card = cardOf(context, b);
+      const single = card.box.kind === "node";
+      const name = single ? graph.names[graph.name[main[b]!]!]! : card.box.title;
+      return {
+        marks: cardMarks(context, card, b, bowls.has(b)),
+        label: single ? nodeWords(context, card, b) : groupWords(context, card, b),
+        data: facts(context, name, main[b]!, card.counts, [b]),
+      };
     },
-  }));
+  };
+  const items: Item[] = [];
+  yield* eachSlice(boxes.length, (b) => items.push(new LazyItem(source, b)));
+  return items;
 }
 
 /** `loss` of iteration 0 and of iteration 1 need the iteration to be told apart. */
@@ -47,127 +70,131 @@ function nodeWords(context: Context, card: Card, b: number): string {
     wouldRaise: context.wouldRaise.has(uid),
   });
   const would = card.slots.filter((slot) => slot.look === "will").length;
-  return would ? `${label}, ${countText(would, "saved tensor")} would be freed` : label;
+  return sentence(label, would && `${countText(would, "saved tensor")} would be freed`);
 }
 
-function groupWords(context: Context, card: Card, b: number): string {
-  const { graph } = context;
-  const { box } = card;
-  const parts = [`${box.title}, ${countText(box.count, "node")}`];
-  if (box.subtitle) parts.push(box.subtitle);
-  if (box.times > 1) parts.push(`${box.times} times`);
-  if (context.ghost[b]) parts.push("gone");
-  const roots = rootNames(context, context.reach[b]!);
-  if (context.shared[b]) parts.push(`shared by ${listText(roots)}`);
-  parts.push(...slotSentences(graph, box.nodes));
-  if (box.bytes) parts.push(`${bytesText(box.bytes)} held`);
-  const has = (uids: { has(uid: number): boolean }) => Array.from(box.nodes).some((node) => uids.has(graph.uid[node]!));
-  if (has(context.raised)) parts.push("raised inside");
-  if (has(context.wouldRaise)) parts.push("would raise inside");
-  return parts.join(", ");
+function groupWords(context: Context, { box }: Card, b: number): string {
+  const has = (uids: Iterable<number>) => [...uids].some((uid) => isIn(context, b, uid));
+  return sentence(
+    `${box.title}, ${countText(box.count, "node")}`,
+    box.subtitle,
+    box.times > 1 && `${box.times} times`,
+    context.ghost[b] && "gone",
+    context.shared[b] && `shared by ${listText(rootNames(context, context.reach[b]!))}`,
+    ...slotSentences(context.graph, box.nodes),
+    box.bytes && `${bytesText(box.bytes)} held`,
+    has(context.raised) && "raised inside",
+    has(context.wouldRaise.keys()) && "would raise inside",
+  );
 }
+
+// ---- Leaves -------------------------------------------------------------------------------------------------------
+
+const LEAF_PITCH = LEAF_H + 4;
+
+type Side = "above" | "right" | "left";
 
 export interface Badges {
   items: Item[];
   /** Boxes whose leaves are shown by a bowl on the card itself, and those bowls. */
   inside: ReadonlySet<number>;
-  onCards: ReadonlySet<Item>;
+  onCards: Item[];
 }
 
 /** Badges of the leaves that the cards hand gradients to: above, beside, or a bowl on the card where all is taken. */
-export function leafBadges(
-  context: Context,
-  cards: readonly Card[],
-  rects: readonly Rect[],
-  whole: Rect,
-  free: Free,
-): Badges {
+export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, free: Free): Slices<Badges> {
+  const { graph, leaves, folded, level } = context;
+  const { compact } = context.options;
   const items: Item[] = [];
+  const onCards: Item[] = [];
   const inside = new Set<number>();
-  const onCards = new Set<Item>();
-  if (context.level <= 1) return { items, inside, onCards };
-  cards.forEach((card, b) => {
-    const at = rects[b]!;
-    if (card.leaves.length === 0) return;
-    if (card.leavesAbove) for (const part of card.leaves) items.push(badge(context, card, part, at, "above"));
-    else if (context.options.compact || !beside(context, card, at, whole, free, items)) {
+  if (level <= 1) return { items, inside, onCards };
+  const places: number[] = [];
+  const made: { b: number; parts: readonly LeafPart[]; side: Side | null }[] = [];
+  const first = (i: number) => made[i]!.parts[0]!.nodes[0]!;
+  const source: Source = {
+    places,
+    uids: graph.uid,
+    key: (i) => `leaf${folded.boxes[made[i]!.b]!.key}:${graph.uid[first(i)]}`,
+    role: () => "leaf",
+    node: first,
+    make(i) {
+      const { b, parts, side } = made[i]!;
+      return leafMade(context, parts, cards[4 * b + 2]!, side);
+    },
+  };
+  const add = (
+    b: number,
+    parts: readonly LeafPart[],
+    side: Side | null,
+    ...place: [number, number, number, number]
+  ) => {
+    places.push(...place);
+    (side ? items : onCards).push(new LazyItem(source, made.push({ b, parts, side }) - 1));
+  };
+  yield* eachSlice(folded.boxes.length, (b) => {
+    const parts = leaves[b]!;
+    if (!parts.length) return;
+    const at = rectAt(cards, b);
+    const side = leavesAbove(context, b) ? "above" : !compact && sideFor(parts, at, whole, free);
+    if (side) for (const part of parts) add(b, [part], side, at.x + part.x, at.y + part.y, part.w, LEAF_H);
+    else {
       inside.add(b);
-      if (context.level === 3) onCards.add(bowlOnCard(context, card, at));
+      if (level < 3) return;
+      const place = bowlPlace(context, cardOf(context, b));
+      add(b, parts, null, at.x + place.x, at.y + place.y, BOWL, 8);
     }
   });
   return { items, inside, onCards };
 }
 
-const LEAF_PITCH = LEAF_H + 4;
-
-/** Right of the card, else left of it; false where neither side is free. */
-function beside(context: Context, card: Card, at: Rect, whole: Rect, free: Free, items: Item[]): boolean {
-  const w = Math.max(...card.leaves.map((part) => part.w));
-  const h = card.leaves.length * LEAF_PITCH - 4;
-  const y = (card.h - h) / 2;
-  for (const side of ["right", "left"] as const) {
-    const x = side === "right" ? card.w + 10 : -10 - w;
-    const area = { x: at.x + x, y: at.y + y, w, h };
-    if ((side === "left" && area.x < whole.x) || !free.has(area)) continue;
-    free.add(area);
-    card.leaves.forEach((part, i) => {
-      part.x = side === "right" ? x : -10 - part.w;
-      part.y = y + i * LEAF_PITCH;
-      items.push(badge(context, card, part, at, side));
-    });
-    return true;
-  }
-  return false;
-}
-
-function badge(context: Context, card: Card, part: LeafPart, at: Rect, side: "above" | "right" | "left"): Item {
-  const gone = part.nodes.every((node) => context.graph.ghost[node] === 1);
-  const line =
-    side === "above"
-      ? path`M${Math.min(part.w / 2, card.w - 12 - part.x)} ${LEAF_H}V${-part.y}`
-      : side === "right"
-        ? path`M0 ${LEAF_H / 2}H${card.w - part.x}`
-        : path`M${part.w} ${LEAF_H / 2}H${-part.x}`;
-  const area = { x: at.x + part.x, y: at.y + part.y, w: part.w, h: LEAF_H };
-  return leafItem(context, card, [part], area, () => [
-    shape(line, "leafline"),
-    ...leaf(0, 0, context.level === 3 ? part.text : "", part.w, part.hasGrad, gone),
-  ]);
-}
-
-function bowlOnCard(context: Context, card: Card, at: Rect): Item {
-  const place = bowlPlace(context, card);
-  const area = { x: at.x + place.x, y: at.y + place.y, w: BOWL, h: 8 };
-  const hasGrad = card.leaves.every((part) => part.hasGrad);
-  return leafItem(context, card, card.leaves, area, () => [bowl(1, 1, hasGrad)]);
-}
-
-function leafItem(context: Context, card: Card, parts: readonly LeafPart[], area: Rect, marks: () => Mark[]): Item {
-  const { graph } = context;
-  const first = parts[0]!.nodes[0]!;
-  const uid = graph.uid[first]!;
-  return lazyItem({ key: `leaf${card.box.key}:${uid}`, role: "leaf", uid, index: first, ...area }, () => {
-    const names = parts.flatMap((part) => part.names);
-    const nodes = parts.flatMap((part) => part.nodes);
-    const hasGrad = parts.every((part) => part.hasGrad);
-    const gone = nodes.every((node) => graph.ghost[node] === 1);
-    const type = nodes.length === 1 ? (graph.leaves.get(first)?.type ?? "") : "";
-    const roots = rootNames(
-      context,
-      nodes.reduce((mask, node) => mask | context.nodeReach[node]!, 0),
-    );
-    return {
-      marks: marks(),
-      label: leafLabel({ names, type, hasGrad, gone, roots, place: graph.places[graph.place[first]!] }),
-      data: {
-        node: "AccumulateGrad",
-        uid: String(uid),
-        state: "none",
-        shared: String(roots.length > 1),
-        ghost: String(gone),
-        leaf: names.join(", "),
-        grad: String(hasGrad),
-      },
-    };
+/** Places the badges of a card right of it, else left of it; null where neither side is free. */
+function sideFor(parts: readonly LeafPart[], at: Rect, whole: Rect, free: Free): Side | null {
+  const w = Math.max(...parts.map((part) => part.w));
+  const h = parts.length * LEAF_PITCH - 4;
+  const y = (at.h - h) / 2;
+  const places = [at.w + 10, -10 - w].map((x) => ({ x: at.x + x, y: at.y + y, w, h }));
+  const found = free.take(places.filter(({ x }, i) => !i || x >= whole.x));
+  if (!found) return null;
+  const right = found === places[0];
+  parts.forEach((part, i) => {
+    part.x = right ? at.w + 10 : -10 - part.w;
+    part.y = y + i * LEAF_PITCH;
   });
+  return right ? "right" : "left";
+}
+
+/** A badge, or without a side the bowl of all of a card's leaves. `wide`: the card. */
+function leafMade(context: Context, parts: readonly LeafPart[], wide: number, side: Side | null): Made {
+  const { graph, nodeReach } = context;
+  const nodes = parts.flatMap((part) => part.nodes);
+  const first = nodes[0]!;
+  const names = leafNames(graph, nodes);
+  const hasGrad = nodes.every((node) => graph.leaves.get(node)?.hasGrad);
+  const gone = nodes.every((node) => graph.ghost[node]);
+  const type = nodes.length === 1 ? (graph.leaves.get(first)?.type ?? "") : "";
+  const mask = nodes.reduce((all, node) => all | nodeReach[node]!, 0);
+  const roots = rootNames(context, mask);
+  const [{ x, y, w, text }] = parts as [LeafPart];
+  const line = {
+    above: () => path`M${Math.min(w / 2, wide - 12 - x)} ${LEAF_H}V${-y}`,
+    right: () => path`M0 ${LEAF_H / 2}H${wide - x}`,
+    left: () => path`M${w} ${LEAF_H / 2}H${-x}`,
+  };
+  const marks = side
+    ? [shape(line[side](), "leafline"), ...leaf(0, 0, context.level === 3 ? text : "", w, hasGrad, gone)]
+    : [bowl(1, 1, hasGrad)];
+  return {
+    marks,
+    label: leafLabel({ names, type, hasGrad, gone, roots, place: graph.places[graph.place[first]!] }),
+    data: {
+      node: "AccumulateGrad",
+      uid: String(graph.uid[first]),
+      state: "none",
+      shared: String(roots.length > 1),
+      ghost: String(gone),
+      leaf: names.join(", "),
+      grad: String(hasGrad),
+    },
+  };
 }

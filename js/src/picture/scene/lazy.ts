@@ -1,28 +1,67 @@
-/** Items whose marks and words are made when first asked for: in a large graph, most never are. */
+/** Items of which only a number is kept: in a large graph, the marks and words of most are never asked for. */
 
-import type { Item } from "../scene.ts";
+import type { Item, Role } from "../scene.ts";
 
-type Made = Pick<Item, "marks" | "label" | "data" | "slots">;
+export type Made = Pick<Item, "marks" | "label" | "data">;
 
-export function lazyItem(place: Omit<Item, keyof Made>, make: () => Made): Item {
-  let made: Made | undefined;
-  const get = () => {
-    made ??= make();
-    return made;
-  };
-  return {
-    ...place,
-    get marks() {
-      return get().marks;
-    },
-    get label() {
-      return get().label;
-    },
-    get data() {
-      return get().data;
-    },
-    get slots() {
-      return get().slots;
-    },
-  };
+/** What the items of one kind have in common: how to find out about number i. */
+export interface Source {
+  /** x, y, w, h of each. */
+  places: ArrayLike<number>;
+  /** The graph's column. */
+  uids: ArrayLike<number>;
+  key(i: number): string;
+  role(i: number): Role;
+  /** Position of its node; without: it has none. */
+  node?(i: number): number;
+  make(i: number): Made;
+}
+
+export class LazyItem implements Item {
+  readonly #source: Source;
+  readonly #i: number;
+  #made: Made | null = null;
+
+  constructor(source: Source, i: number) {
+    this.#source = source;
+    this.#i = i;
+  }
+
+  get key() {
+    return this.#source.key(this.#i);
+  }
+  get role() {
+    return this.#source.role(this.#i);
+  }
+  get index() {
+    return this.#source.node?.(this.#i);
+  }
+  get uid() {
+    return this.#source.uids[this.index ?? -1];
+  }
+  get x() {
+    return this.#source.places[4 * this.#i]!;
+  }
+  get y() {
+    return this.#source.places[4 * this.#i + 1]!;
+  }
+  get w() {
+    return this.#source.places[4 * this.#i + 2]!;
+  }
+  get h() {
+    return this.#source.places[4 * this.#i + 3]!;
+  }
+  get #all(): Made {
+    this.#made ??= this.#source.make(this.#i);
+    return this.#made;
+  }
+  get marks() {
+    return this.#all.marks;
+  }
+  get label() {
+    return this.#all.label;
+  }
+  get data() {
+    return this.#all.data;
+  }
 }

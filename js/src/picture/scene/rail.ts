@@ -2,11 +2,11 @@
 
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
-import type { Call, Place } from "../model.ts";
+import type { Call, Place, Root } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
+import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
-import type { Context } from "./context.ts";
-import { rootOfCall, rootsOf } from "./context.ts";
+import { type Context, isIn, rootOfCall, rootsOf, rowOf } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
 const X = 12;
@@ -52,29 +52,35 @@ function placeOfBox(context: Context, b: number): Place | undefined {
 }
 
 /** Whether reading down the picture is reading down the code, and the lines are few enough to stand beside it. */
-export function railFits(context: Context): boolean {
+export function* railFits(context: Context): Slices<boolean> {
+  const { above, pace } = context;
+  const n = context.folded.boxes.length;
   if (context.options.rail === false) return false;
-  const boxes = context.folded.boxes;
-  let known = 0;
+  const known: (Place | null)[] = [];
   const rows = new Set<string>();
-  for (let b = 0; b < boxes.length; b++) {
-    const place = placeOfBox(context, b);
-    if (!isKnown(place)) continue;
-    known++;
-    rows.add(keyOf(place));
-  }
-  if (known === 0 || known < SHARE * boxes.length || rows.size > MAX_ROWS) return false;
+  let unknown = 0;
+  yield* eachSlice(
+    n,
+    (b) => {
+      const place = placeOfBox(context, b);
+      known.push(isKnown(place) ? place : null);
+      if (isKnown(place)) rows.add(keyOf(place));
+      else unknown++;
+      return rows.size <= MAX_ROWS;
+    },
+    pace,
+  );
+  if (rows.size === 0 || rows.size > MAX_ROWS || n - unknown < SHARE * n) return false;
   let pairs = 0;
   let agree = 0;
-  for (let b = 0; b < boxes.length; b++) {
-    const below = placeOfBox(context, b);
-    for (const up of context.above[b]!) {
-      const above = placeOfBox(context, up);
-      if (!isKnown(below) || !isKnown(above)) continue;
+  yield* eachSlice(n, (b) => {
+    const below = known[b];
+    for (const up of rowOf(above, b)) {
+      if (!below || !known[up]) continue;
       pairs++;
-      if (comparePlaces(above, below) <= 0) agree++;
+      if (comparePlaces(known[up], below) <= 0) agree++;
     }
-  }
+  });
   return agree >= SHARE * pairs;
 }
 
@@ -91,70 +97,63 @@ interface Row {
   raised: boolean;
 }
 
-/** Rows for the boxes and for the newest calls, in reading order, moved apart so that none overlaps. */
-export function railItems(context: Context, rects: readonly Rect[], flagRects: ReadonlyMap<number, Rect>): Item[] {
+/**
+ * Rows for the boxes and for the newest calls, in reading order, moved apart so that none overlaps.
+ * `at`: the rectangle of a box; `flagAt`: that of a root's flag.
+ */
+export function* railItems(
+  context: Context,
+  left: number,
+  at: (b: number) => Rect,
+  flagAt: (root: Root) => Rect | undefined,
+): Slices<Item[]> {
   const rows = new Map<string, Row>();
   const names = focusNames(context);
-  const add = (place: Place, area: Rect, mask: number, b: number | null) => {
+  const rowFor = (place: Place, { y, h }: Rect, call: boolean): Row => {
     const key = keyOf(place);
-    const row = rows.get(key);
-    if (row) {
-      row.top = Math.min(row.top, area.y);
-      row.bottom = Math.max(row.bottom, area.y + area.h);
-      row.mask |= mask;
-    } else {
-      rows.set(key, {
-        place,
-        top: area.y,
-        bottom: area.y + area.h,
-        mask,
-        lines: [],
-        more: "",
-        call: b === null,
-        raised: false,
-      });
-    }
-    if (b !== null) rows.get(key)!.more ||= repetition(context, b);
+    let row = rows.get(key);
+    if (!row) rows.set(key, (row = { place, top: y, bottom: y, mask: 0, lines: [], more: "", call, raised: false }));
+    row.top = Math.min(row.top, y);
+    row.bottom = Math.max(row.bottom, y + h);
+    return row;
   };
-  context.folded.boxes.forEach((_box, b) => {
-    const place = placeOfBox(context, b);
-    if (isKnown(place)) add(place, rects[b]!, context.reach[b]!, b);
-  });
-  for (const [place, area, raised] of callRows(context, flagRects)) {
-    add(place, area, 0, null);
-    rows.get(keyOf(place))!.raised = raised;
+  yield* eachSlice(
+    context.reach.length,
+    (b) => {
+      const place = placeOfBox(context, b);
+      if (!isKnown(place)) return;
+      const row = rowFor(place, at(b), false);
+      row.mask |= context.reach[b]!;
+      row.more ||= repetition(context, b, place);
+    },
+    context.pace,
+  );
+  // The newest call of each line, beside the flag it started from.
+  const calls = new Map<string, () => void>();
+  for (const call of context.graph.calls) {
+    const view = rootOfCall(context, call);
+    const area = view && flagAt(view.root);
+    if (!area || call.line === null || !call.source) continue;
+    const place = placeOfCall(call, context);
+    calls.set(keyOf(place), () => {
+      rowFor(place, area, true).raised = call.result === "raised";
+    });
   }
+  for (const add of calls.values()) add();
   const list = [...rows.values()].sort((a, b) => a.top - b.top || comparePlaces(a.place, b.place));
-  for (const row of list) row.lines = codeLines(row, names, context.options.measure);
+  for (const row of list) row.lines = codeLines(row, names, context.measure);
   moveApart(list);
-  const manyRoots = context.roots.length > 1;
-  return list.map((row) => rowItem(context, row, names, manyRoots));
+  return list.map((row) => rowItem(context, row, left, names));
 }
 
 /** `each iteration` where iterations meet what was made once: only beside the border, where it matters. */
-function repetition(context: Context, b: number): string {
-  const { graph, carriers, folded } = context;
-  const box = folded.boxes[b]!;
-  if (box.times > 1) return `${box.times} times`;
-  const isOld = Array.from(box.nodes).some((node) => carriers.has(node));
-  const place = placeOfBox(context, b)!;
-  if (isOld) return place.iteration === null ? "once" : "";
-  const uids = new Set(Array.from(box.nodes, (node) => graph.uid[node]!));
-  const isNew = graph.boundary.some(({ newUid }) => uids.has(newUid));
-  return isNew && place.iteration !== null && place.iteration > 0 ? "each iteration" : "";
-}
-
-/** The newest call of each line, beside the flag it started from. */
-function callRows(context: Context, flagRects: ReadonlyMap<number, Rect>): [Place, Rect, boolean][] {
-  const found = new Map<string, [Place, Rect, boolean]>();
-  for (const call of context.graph.calls) {
-    const view = rootOfCall(context, call);
-    const area = view && flagRects.get(view.root.id);
-    if (!area || call.line === null || !call.source) continue;
-    const place = placeOfCall(call, context);
-    found.set(keyOf(place), [place, area, call.result === "raised"]);
-  }
-  return [...found.values()];
+function repetition(context: Context, b: number, { iteration }: Place): string {
+  const { times } = context.folded.boxes[b]!;
+  if (times > 1) return `${times} times`;
+  if ([...context.carriers.keys()].some((node) => context.folded.boxOf[node] === b))
+    return iteration === null ? "once" : "";
+  const isNew = context.graph.boundary.some(({ newUid }) => isIn(context, b, newUid));
+  return isNew && iteration !== null && iteration > 0 ? "each iteration" : "";
 }
 
 function placeOfCall(call: Call, context: Context): Place {
@@ -177,10 +176,9 @@ function focusNames(context: Context): string[] {
   const carriers = [...new Set(context.carriers.values())];
   if (carriers.length) return carriers;
   const names = new Set<string>();
-  context.folded.boxes.forEach((_box, b) => {
-    if (!context.shared[b]) return;
-    const border = context.below[b]!.some((low) => context.reach[low] !== context.reach[b]);
-    if (border) for (const name of context.names.get(context.main[b]!)?.slice(0, 1) ?? []) names.add(name);
+  context.shared.forEach((shared, b) => {
+    const name = shared && context.names.get(context.main[b]!)?.[0];
+    if (name && rowOf(context.below, b).some((low) => context.reach[low] !== context.reach[b])) names.add(name);
   });
   return [...names];
 }
@@ -225,65 +223,62 @@ function moveApart(rows: Row[]): void {
   }
 }
 
-function rowItem(context: Context, row: Row, names: readonly string[], manyRoots: boolean): Item {
-  const height = row.bottom - row.top;
+function rowItem(context: Context, row: Row, left: number, names: readonly string[]): Item {
+  const { level, measure } = context;
+  const { place, lines, top } = row;
+  const height = row.bottom - top;
   const middle = height / 2;
   const views = rootsOf(context, row.mask);
-  const own = manyRoots && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
+  const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
   const marks: Mark[] = [rect(0, 0, 3, height, own ? `railhue ${own.hue}` : "rail", 1.5)];
-  const near = context.level === 3;
-  if (context.level === 2 && height > 20) marks.push(text(TEXT_X, middle + 6, placeText(row.place), "notefar"));
-  const first = middle - (row.lines.length > 1 ? 10 : 3);
-  const where = [placeText(row.place), row.more].filter(Boolean).join(" · ");
-  if (near) {
+  const first = middle - (lines.length > 1 ? 10 : 3);
+  const where = [placeText(place), row.more].filter(Boolean).join(" · ");
+  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle + 6, placeText(place), "notefar"));
+  if (level === 3) {
     marks.push(text(TEXT_X, first, where, "where"));
-    row.lines.forEach((line, i) => {
+    lines.forEach((line, i) => {
       marks.push(codeMark(TEXT_X, first + 14 + 14 * i, line, names));
     });
-    if (row.raised) {
-      const end = TEXT_X + context.options.measure(row.lines[0]!, "code");
-      marks.push(...octagon(end + 11, first + 10.5, 6));
-    }
+    if (row.raised) marks.push(...octagon(TEXT_X + measure(lines[0]!, "code") + 11, first + 10.5, 6));
   }
   return {
-    key: `rail${keyOf(row.place)}`,
+    key: `rail${keyOf(place)}`,
     role: "rail",
-    x: X,
-    y: row.top,
+    x: left + X,
+    y: top,
     w: RAIL_WIDTH - X - 10,
     h: height,
     marks,
-    label: `${where}: ${row.place.source.trim()}`,
+    label: `${where}: ${place.source.trim()}`,
   };
 }
 
 /** A line of code with the focused names in bold. */
 function codeMark(x: number, y: number, line: string, names: readonly string[]): Mark {
   const runs: { s: string; c: string }[] = [];
+  const add = (s: string, c: string) => s && runs.push({ s, c });
   let at = 0;
-  while (at < line.length) {
-    const next = nextName(line, at, names);
-    if (!next) break;
-    if (next.at > at) runs.push({ s: line.slice(at, next.at), c: "" });
-    runs.push({ s: next.name, c: "hot" });
+  for (let next = nextName(line, at, names); next; next = nextName(line, at, names)) {
+    add(line.slice(at, next.at), "");
+    add(next.name, "hot");
     at = next.at + next.name.length;
   }
-  if (at < line.length) runs.push({ s: line.slice(at), c: "" });
-  const mark = text(x, y, line, "code") as Mark & { t: "text" };
-  return runs.some((run) => run.c) ? { ...mark, runs } : mark;
+  const mark = text(x, y, line, "code");
+  if (!at) return mark;
+  add(line.slice(at), "");
+  return { ...mark, runs };
 }
 
+/** The first of the names from here on, as a whole word; of two at one place the longer one. */
 function nextName(line: string, from: number, names: readonly string[]): { at: number; name: string } | null {
   let best: { at: number; name: string } | null = null;
   for (const name of names) {
-    for (let at = line.indexOf(name, from); at >= 0; at = line.indexOf(name, at + 1)) {
-      const whole = !isWordEnd(line[at - 1]) && !isWordEnd(line[at + name.length]);
-      if (!whole) continue;
-      if (!best || at < best.at || (at === best.at && name.length > best.name.length)) best = { at, name };
-      break;
-    }
+    let at = line.indexOf(name, from);
+    while (at >= 0 && (isLetter(line[at - 1]) || isLetter(line[at + name.length]))) at = line.indexOf(name, at + 1);
+    if (at < 0) continue;
+    if (!best || at < best.at || (at === best.at && name.length > best.name.length)) best = { at, name };
   }
   return best;
 }
 
-const isWordEnd = (letter: string | undefined) => letter !== undefined && /[\p{L}\p{N}_]/u.test(letter);
+const isLetter = (letter = "") => /[\p{L}\p{N}_]/u.test(letter);

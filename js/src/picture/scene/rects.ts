@@ -7,34 +7,55 @@ export interface Rect {
   h: number;
 }
 
-export const overlaps = (a: Rect, b: Rect) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+/** Number i of a list of rectangles that is kept as x, y, w, h, x, y ... */
+export const rectAt = (list: ArrayLike<number>, i: number): Rect => ({
+  x: list[4 * i]!,
+  y: list[4 * i + 1]!,
+  w: list[4 * i + 2]!,
+  h: list[4 * i + 3]!,
+});
 
-export function unite(rects: readonly Rect[]): Rect {
-  const x = Math.min(...rects.map((r) => r.x));
-  const y = Math.min(...rects.map((r) => r.y));
-  return {
-    x,
-    y,
-    w: Math.max(...rects.map((r) => r.x + r.w)) - x,
-    h: Math.max(...rects.map((r) => r.y + r.h)) - y,
-  };
+export const middleOf = ({ x, w }: Rect) => x + w / 2;
+
+export function unite(rects: Iterable<Rect>): Rect {
+  let [left, top, right, bottom] = [1 / 0, 1 / 0, -1 / 0, -1 / 0];
+  for (const { x, y, w, h } of rects) {
+    left = Math.min(left, x);
+    top = Math.min(top, y);
+    right = Math.max(right, x + w);
+    bottom = Math.max(bottom, y + h);
+  }
+  return { x: left, y: top, w: right - left, h: bottom - top };
 }
 
 /** Where something stands already. Kept in bands of rows, so that asking stays cheap in large graphs. */
 export class Free {
-  private readonly bands = new Map<number, Rect[]>();
-  add(area: Rect): void {
-    for (let band = bandOf(area.y); band <= bandOf(area.y + area.h); band++) {
-      const list = this.bands.get(band);
-      if (list) list.push(area);
-      else this.bands.set(band, [area]);
+  /** Left, top, right, bottom of each rectangle. */
+  readonly #sides: number[] = [];
+  readonly #bands = new Map<number, number[]>();
+
+  add({ x, y, w, h }: Rect): void {
+    const at = this.#sides.push(x, y, x + w, y + h) - 4;
+    for (let band = bandOf(y); band <= bandOf(y + h); band++) {
+      const list = this.#bands.get(band);
+      if (list) list.push(at);
+      else this.#bands.set(band, [at]);
     }
   }
-  has(area: Rect): boolean {
-    for (let band = bandOf(area.y); band <= bandOf(area.y + area.h); band++) {
-      if (this.bands.get(band)?.some((other) => overlaps(other, area))) return false;
-    }
+
+  has({ x, y, w, h }: Rect): boolean {
+    const sides = this.#sides;
+    const taken = (at: number) =>
+      x < sides[at + 2]! && sides[at]! < x + w && y < sides[at + 3]! && sides[at + 1]! < y + h;
+    for (let band = bandOf(y); band <= bandOf(y + h); band++) if (this.#bands.get(band)?.some(taken)) return false;
     return true;
+  }
+
+  /** The first of these places that is free, which is taken from now on. */
+  take<R extends Rect>(places: readonly R[]): R | undefined {
+    const found = places.find((place) => this.has(place));
+    if (found) this.add(found);
+    return found;
   }
 }
 

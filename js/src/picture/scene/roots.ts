@@ -3,24 +3,35 @@
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import type { Call, Finding } from "../model.ts";
 import type { ButtonBox, Item, Mark } from "../scene.ts";
-import { callLine, callNumber, countText, listText } from "../words.ts";
+import { callLine, callNumber, countText, listText, sentence } from "../words.ts";
 import { type Context, type RootView, startsAt } from "./context.ts";
 
-const PILL_H = 22;
+export const PILL_H = 22;
 const LINE_H = 22;
 const BUTTON_H = 24;
 const BUTTON_GAP = 4;
 const MAX_CALLS = 3;
+/** Width of a call's number, and of an octagon, in the line under the pill. */
+const NUMBER = 19;
+const SIGN = 17;
 
 export interface Flag {
   view: RootView;
   name: string;
+  /** Which of several roots of one name it is, and whether it is gone. */
+  sub: string;
   w: number;
   h: number;
   pill: number;
+  /** The newest calls that started at this very node; the last one is told in words. */
   calls: Call[];
   /** A warning says that a backward from here would raise. */
   warning: string;
+  /** What stands under the pill: of the last call, or the warning; "" for nothing. */
+  words: string;
+  /** The octagon before it: solid, dashed or none. */
+  sign: typeof octagon | null;
+  /** Width of that line. */
   line: number;
   buttons: ButtonBox[];
 }
@@ -34,167 +45,110 @@ export function makeFlags(context: Context): Flag[] {
     const key = b >= 0 && folded.boxes[b]!.kind !== "node" ? b : -1 - view.root.id;
     inBox.set(key, [...(inBox.get(key) ?? []), view]);
   }
-  return [...inBox.values()].flatMap((views) =>
-    views.length > 2
-      ? [makeFlag(context, views[views.length - 1]!, sharedName(views.map((view) => view.root.path)))]
-      : views.map((view) => makeFlag(context, view, view.root.path || "unnamed")),
-  );
-}
-
-/** `history[0] … history[7]`. */
-function sharedName(names: readonly string[]): string {
-  return `${names[0]} … ${names[names.length - 1]}`;
+  return [...inBox.values()].flatMap((views) => {
+    if (views.length < 3) return views.map((view) => makeFlag(context, view, view.root.path || "unnamed"));
+    const last = views.at(-1)!;
+    return [makeFlag(context, last, `${views[0]!.root.path} … ${last.root.path}`)];
+  });
 }
 
 function makeFlag(context: Context, view: RootView, name: string): Flag {
-  const { measure, buttons: wanted } = context.options;
-  const { root } = view;
-  const sub = subtitle(view);
-  const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
-  const calls = callsOf(context, view);
+  const { measure, options, graph } = context;
+  const sub = sentence(view.sub, view.gone && "gone");
+  const calls = graph.calls.filter((call) => startsAt(context, call, view)).slice(-MAX_CALLS);
+  const call = calls.at(-1);
+  const raised = call?.result === "raised";
   const warning = warningOf(context, view);
-  const flag: Flag = { view, name, w: pill, h: PILL_H, pill, calls, warning, line: 0, buttons: [] };
-  const words = lineWords(flag);
-  if (words) {
-    flag.line =
-      calls.length * 19 + (isRaised(flag) ? 17 : warning && !calls.length ? 17 : 0) + measure(words, "raised");
-    flag.h += LINE_H;
-  }
-  if (wanted && root.alive) {
-    flag.buttons = buttonBoxes(context, flag);
-    flag.h += BUTTON_H + 6;
-  }
-  const buttonsWidth = flag.buttons.reduce((sum, button) => sum + button.w + BUTTON_GAP, -BUTTON_GAP);
-  flag.w = Math.ceil(Math.max(pill, flag.line, buttonsWidth));
-  return flag;
+  const words = warning && !raised ? warning : call ? callLine(call) : "";
+  const sign = raised ? octagon : warning ? octagonOpen : null;
+  const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
+  const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
+  const h = PILL_H + (words ? LINE_H : 0);
+  const buttons = options.buttons && view.root.alive ? buttonBoxes(context, view.root.path, pill, h + 4) : [];
+  const buttonsWidth = buttons.reduce((sum, button) => sum + button.w + BUTTON_GAP, -BUTTON_GAP);
+  const w = Math.ceil(Math.max(pill, line, buttonsWidth));
+  const all = h + (buttons.length && BUTTON_H + 6);
+  return { view, name, sub, w, h: all, pill, calls, warning, words, sign, line, buttons };
 }
 
-function subtitle(view: RootView): string {
-  return [view.sub, view.gone ? "gone" : ""].filter(Boolean).join(", ");
-}
-
-/** The newest calls that started at this very node; the last one is told in words. */
-function callsOf(context: Context, view: RootView): Call[] {
-  return context.graph.calls.filter((call) => startsAt(context, call, view)).slice(-MAX_CALLS);
-}
-
-function warningOf(context: Context, view: RootView): string {
+function warningOf({ graph }: Context, { root, gone }: RootView): string {
   const isHere = (finding: Finding) =>
-    finding.severity === "warning" && finding.uid !== null && finding.path[0] === view.root.path && !view.gone;
-  const finding = context.graph.findings.find(isHere);
+    finding.severity === "warning" && finding.uid !== null && finding.path[0] === root.path && !gone;
+  const finding = graph.findings.find(isHere);
   if (!finding) return "";
-  const node = context.graph.indexOf.get(finding.uid!);
-  const module = node === undefined ? undefined : context.graph.modules[context.graph.module[node]!];
+  const module = graph.modules[graph.module[graph.indexOf.get(finding.uid!) ?? -1] ?? -1];
   return `would raise at ${module?.path || finding.node || "a node"}`;
 }
 
-const lastCall = (flag: Flag) => flag.calls[flag.calls.length - 1];
-const isRaised = (flag: Flag) => lastCall(flag)?.result === "raised";
-
-function lineWords(flag: Flag): string {
-  const call = lastCall(flag);
-  if (flag.warning && call?.result !== "raised") return flag.warning;
-  return call ? callLine(call) : "";
-}
-
-function buttonBoxes(context: Context, flag: Flag): ButtonBox[] {
-  const { measure } = context.options;
-  const name = flag.view.root.path;
-  const y = flag.h + 4;
-  const of = (verb: "backward" | "retain", label: string, argument: string): ButtonBox => ({
-    verb,
-    text: label,
-    name: `${name}.backward(${argument})`,
-    x: 0,
-    y,
-    w: Math.ceil(measure(label, "buttonname") + 16),
-    h: BUTTON_H,
-  });
-  const both = [of("backward", "backward()", ""), of("retain", "retain_graph", "retain_graph=True")];
-  let x = (flag.pill - (both[0]!.w + BUTTON_GAP + both[1]!.w)) / 2;
-  for (const button of both) {
-    button.x = Math.round(x);
-    x += button.w + BUTTON_GAP;
-  }
+/** Side by side under the middle of the pill. */
+function buttonBoxes({ measure }: Context, name: string, pill: number, y: number): ButtonBox[] {
+  const both = (["backward()", "retain_graph"] as const).map((text, i): ButtonBox => {
+    const w = Math.ceil(measure(text, "buttonname") + 16);
+    const verb = i ? "retain" : "backward";
+    return { verb, text, name: `${name}.backward(${i ? "retain_graph=True" : ""})`, x: 0, y, w, h: BUTTON_H };
+  }) as [ButtonBox, ButtonBox];
+  const x = (pill - both[0].w - BUTTON_GAP - both[1].w) / 2;
+  both[0].x = Math.round(x);
+  both[1].x = Math.round(x + both[0].w + BUTTON_GAP);
   return both;
 }
 
 /** The flag with its top centre at x, y, and the line under it. */
 export function drawFlag(context: Context, flag: Flag, x: number, y: number): Item[] {
-  const { measure, focus, selected } = context.options;
-  const { view, pill } = flag;
-  const { root } = view;
+  const { measure, level, options, graph } = context;
+  const { view, pill, name, sub } = flag;
+  const { root, hue, gone } = view;
   const key = `root${root.id}`;
-  const near = context.level === 3;
+  const near = level === 3;
   const look = near ? "flagname" : "flagfar";
-  const { name } = flag;
   const w = near ? pill : Math.max(pill, measure(name, look) + 32);
-  const gone = view.gone ? " goneword" : "";
+  const quiet = gone ? " goneword" : "";
   const marks: Mark[] = [];
-  if (focus === key) marks.push(rect(-4, -4, w + 8, PILL_H + 8, "focus", 15));
-  marks.push(rect(0, 0, w, PILL_H, `flag ${view.hue}${view.gone ? " flaggone" : ""}`, 11));
-  if (selected === key) marks.push(rect(-3, -3, w + 6, PILL_H + 6, "hitring", 14));
-  marks.push(...rootDot(12, 11, view.style, view.hue));
-  if (context.level >= 2) marks.push(text(21, near ? 15 : 16.5, name, look + gone));
-  const sub = subtitle(view);
-  if (sub && near) marks.push(text(21 + measure(name, look) + 6, 15, sub, `slotname${gone}`));
-  const items: Item[] = [
-    {
-      key,
-      role: "root",
-      root: root.id,
-      uid: context.graph.uid[root.node]!,
-      index: root.node,
-      x: x - w / 2,
-      y,
-      w,
-      h: PILL_H,
-      marks,
-      label: flagLabel(flag),
-      data: { root: root.path, gone: String(view.gone) },
-      buttons: flag.buttons,
-    },
-  ];
-  if (flag.line && context.level === 3) items.push(lineItem(context, flag, x - flag.line / 2, y + PILL_H + 4));
-  return items;
-}
-
-function flagLabel(flag: Flag): string {
-  const { root } = flag.view;
-  const parts = [`${root.path ? flag.name : "a tensor without a name"}, root`];
-  const sub = subtitle(flag.view);
-  if (sub) parts.push(sub);
-  if (root.type) parts.push(root.type);
-  for (const call of flag.calls) parts.push(`call ${callNumber(call.n)} ${callLine(call)}`);
-  if (flag.warning) parts.push(`backward ${flag.warning}`);
-  return parts.join(", ");
-}
-
-function lineItem(context: Context, flag: Flag, x: number, y: number): Item {
-  const marks: Mark[] = [];
-  let at = 8;
-  for (const call of flag.calls) {
-    marks.push(...callNumberMark(at, 8, callNumber(call.n), flag.view.hue, true, 7.5));
-    at += 19;
-  }
-  const words = lineWords(flag);
-  const bad = isRaised(flag) || words === flag.warning;
-  if (isRaised(flag)) marks.push(...octagon(at, 8, 6));
-  else if (bad) marks.push(...octagonOpen(at, 8, 6.5));
-  if (bad) at += 17;
-  marks.push(text(at - 6, 11.8, words, bad ? "raised" : "caption"));
-  const label = flag.calls.length
-    ? `${listText(flag.calls.map((call) => `call ${callNumber(call.n)}`))}: ${words}`
-    : `${flag.view.root.path}.backward() ${words}`;
-  return {
-    key: `line${flag.view.root.id}`,
-    role: "note",
-    root: flag.view.root.id,
-    x,
+  if (options.focus === key) marks.push(rect(-4, -4, w + 8, PILL_H + 8, "focus", 15));
+  marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " flaggone" : ""}`, 11));
+  if (options.selected === key) marks.push(rect(-3, -3, w + 6, PILL_H + 6, "hitring", 14));
+  marks.push(...rootDot(12, 11, view.style, hue));
+  if (level >= 2) marks.push(text(21, near ? 15 : 16.5, name, look + quiet));
+  if (sub && near) marks.push(text(27 + measure(name, look), 15, sub, `slotname${quiet}`));
+  const item: Item = {
+    key,
+    role: "root",
+    root: root.id,
+    uid: graph.uid[root.node]!,
+    index: root.node,
+    x: x - w / 2,
     y,
-    w: at + context.options.measure(words, "raised"),
-    h: 16,
+    w,
+    h: PILL_H,
     marks,
-    label: `${label} (${countText(flag.calls.length, "call")})`,
+    label: flagLabel(flag),
+    data: { root: root.path, gone: String(gone) },
+    buttons: flag.buttons,
   };
+  return flag.line && near ? [item, lineItem(context, flag, x - flag.line / 2, y + PILL_H + 4)] : [item];
+}
+
+function flagLabel({ view, name, sub, calls, warning }: Flag): string {
+  const { path, type } = view.root;
+  return sentence(
+    `${path ? name : "a tensor without a name"}, root`,
+    sub,
+    type,
+    ...calls.map((call) => `call ${callNumber(call.n)} ${callLine(call)}`),
+    warning && `backward ${warning}`,
+  );
+}
+
+function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: number, y: number): Item {
+  const { id, path } = view.root;
+  const marks = calls.flatMap((call, i) => callNumberMark(8 + i * NUMBER, 8, callNumber(call.n), view.hue, true, 7.5));
+  let at = 8 + calls.length * NUMBER;
+  if (sign) {
+    marks.push(...sign(at, 8, sign === octagon ? 6 : 6.5));
+    at += SIGN;
+  }
+  marks.push(text(at - 6, 11.8, words, sign ? "raised" : "caption"));
+  const numbers = listText(calls.map((call) => `call ${callNumber(call.n)}`));
+  const label = `${numbers ? `${numbers}:` : `${path}.backward()`} ${words} (${countText(calls.length, "call")})`;
+  return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks, label };
 }

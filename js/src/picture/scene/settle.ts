@@ -1,65 +1,58 @@
 /** The last touch to a fresh layout: what stands alone in its rows moves over the middle of what stands around it. */
 
-import type { LayoutOutput } from "../layout/index.ts";
-import type { Edge } from "./wires.ts";
-
-const done = new WeakSet<LayoutOutput>();
+import { collect, type LayoutOutput, type Rows } from "../layout/types.ts";
+import { rowOf, sides } from "./context.ts";
 
 /**
- * Centres runs of rows with a single box: a shared trunk over its branches, a flag under them. Changes `placed`, once.
+ * Centres runs of rows with a single box: a shared trunk over its branches, a flag under them. Changes `placed`.
  * Routes need no care: only wires between neighbouring rows end at such a box, and those are drawn from box to box.
  */
-export function settle(edges: readonly Edge[], placed: LayoutOutput): void {
-  if (done.has(placed)) return;
-  done.add(placed);
-  const { x, rank } = placed;
-  const alone = loneBoxes(edges, rank);
-  const ends = { from: endsOf(edges, "from"), to: endsOf(edges, "to") };
+export function settle(pairs: Int32Array, { x, rank }: LayoutOutput): void {
+  const [from, to] = sides(pairs);
+  const alone = loneBoxes(from, to, rank);
+  const below = collect(rank.length, to, from);
+  const above = collect(rank.length, from, to);
   for (let first = 0; first < alone.length; first++) {
-    if (alone[first]! < 0) continue;
-    let last = first;
-    while (last + 1 < alone.length && alone[last + 1]! >= 0) last++;
-    const run = alone.slice(first, last + 1);
-    const over = middle(ends.to, x, run[run.length - 1]!, run);
-    const under = middle(ends.from, x, run[0]!, run);
-    if (!Number.isNaN(over))
-      shift(x, run, (Number.isNaN(under) ? over : (over + under) / 2) - x[run[run.length - 1]!]!);
-    else if (!Number.isNaN(under)) shift(x, run, under - x[run[0]!]!);
-    first = last;
+    let end = first;
+    while (alone[end]! >= 0) end++;
+    if (end === first) continue;
+    const run = alone.subarray(first, end);
+    const bottom = run.at(-1)!;
+    const under = middle(below, x, bottom, run);
+    const over = middle(above, x, run[0]!, run);
+    const by = Number.isNaN(under)
+      ? over - x[run[0]!]!
+      : (Number.isNaN(over) ? under : (under + over) / 2) - x[bottom]!;
+    if (by) for (const box of run) x[box]! += by;
+    first = end;
   }
 }
 
-function shift(x: Float32Array, run: readonly number[], by: number): void {
-  for (const box of run) x[box]! += by;
-}
-
-/** By row: the only box in it, if no wire passes through the row; else -1. */
-function loneBoxes(edges: readonly Edge[], rank: Int32Array): number[] {
-  const alone: number[] = [];
+/** By row: the only box in it, if no wire passes through the row; else a negative number. */
+function loneBoxes(from: Int32Array, to: Int32Array, rank: Int32Array): Int32Array {
+  let rows = 0;
+  for (const row of rank) rows = Math.max(rows, row + 1);
+  const alone = new Int32Array(rows).fill(-1);
   rank.forEach((row, box) => {
-    alone[row] = alone[row] === undefined ? box : -1;
+    alone[row] = alone[row] === -1 ? box : -2;
   });
-  for (const { from, to } of edges) for (let row = rank[to]! + 1; row < rank[from]!; row++) alone[row] = -1;
+  // How many wires begin to pass in each row, less those that end.
+  const passing = new Int32Array(rows + 1);
+  for (let e = 0; e < from.length; e++) {
+    const [top, bottom] = [rank[to[e]!]! + 1, rank[from[e]!]!];
+    if (top >= bottom) continue;
+    passing[top]!++;
+    passing[bottom]!--;
+  }
+  for (let row = 0, now = 0; row < rows; row++) if ((now += passing[row]!)) alone[row] = -2;
   return alone;
 }
 
-/** By box: the boxes at the other ends of its wires at one side. */
-function endsOf(edges: readonly Edge[], side: "from" | "to"): Map<number, number[]> {
-  const ends = new Map<number, number[]>();
-  for (const edge of edges) {
-    const list = ends.get(edge[side]);
-    const other = side === "to" ? edge.from : edge.to;
-    if (list) list.push(other);
-    else ends.set(edge[side], [other]);
-  }
-  return ends;
-}
-
 /** Middle of the boxes around one side of `box`, outside the run; NaN where there is none. */
-function middle(ends: ReadonlyMap<number, number[]>, x: Float32Array, box: number, run: readonly number[]): number {
+function middle(around: Rows, x: Float32Array, box: number, run: Int32Array): number {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
-  for (const other of ends.get(box) ?? []) {
+  for (const other of rowOf(around, box)) {
     if (run.includes(other)) continue;
     least = Math.min(least, x[other]!);
     most = Math.max(most, x[other]!);

@@ -7,7 +7,7 @@ import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
 import type { Context } from "./context.ts";
 import type { Free, Rect } from "./rects.ts";
-import { type Course, pointAt } from "./wires.ts";
+import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;
 
@@ -19,9 +19,20 @@ export interface TagText {
   w: number;
 }
 
-/** The tag of a box: its output's names; null where nothing names it. */
-export function tagText(context: Context, b: number): TagText | null {
-  const { graph, options, names, carriers } = context;
+/** The tags of boxes: what their outputs are called. */
+export function tagTexts(context: Context): Map<number, TagText> {
+  const { boxOf } = context.folded;
+  const named = new Set([...context.names.keys()].map((node) => boxOf[node]!).filter((b) => b >= 0));
+  const tags = new Map<number, TagText>();
+  for (const b of [...named].sort((a, c) => a - c)) {
+    const tag = tagText(context, b);
+    if (tag) tags.set(b, tag);
+  }
+  return tags;
+}
+
+function tagText(context: Context, b: number): TagText | null {
+  const { graph, measure, names, carriers } = context;
   const box = context.folded.boxes[b]!;
   const all: string[] = [];
   let node = -1;
@@ -35,11 +46,10 @@ export function tagText(context: Context, b: number): TagText | null {
     carrier ||= carries;
     if (node < 0 || carries) node = inside;
   }
-  if (node < 0) return null;
   const gone = graph.ghost[node] === 1;
   if (gone && !carrier) return null;
-  const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", options.measure);
-  return { text: label, all, carrier, node, w: Math.ceil(tagWidth(options.measure(label, "tagname"))) };
+  const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", measure);
+  return { text: label, all, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }
 
 /** `y`, `y +2`; `history[0] … history[7]` where only the index differs. */
@@ -57,16 +67,24 @@ export function placeTag(
   context: Context,
   label: TagText,
   card: Rect,
-  courses: readonly Course[],
+  courses: Courses,
+  wires: Int32Array,
   border: DrawnBorder | null,
   free: Free,
 ): Item {
-  const course = tagCourse(context, courses);
+  const wire = tagWire(context, courses, wires);
   const below = card.y + card.h + (context.options.compact ? 2 : 6);
-  const candidates = tagPlaces(label, card, below, course, border);
-  const found = candidates.find(({ area }) => free.has(area)) ?? candidates[0]!;
-  free.add(found.area);
-  const { x, y, w, h } = found.area;
+  const places = tagPlaces(
+    label,
+    card,
+    below,
+    (y) => courseAt(courses, wire!, y),
+    wire === undefined ? 0 : courses.rootsOf(wire).length,
+    border,
+  );
+  let found = free.take(places);
+  if (!found) free.add((found = places[0]!));
+  const { left, ...area } = found;
   const gone = context.graph.ghost[label.node] === 1;
   const look = label.carrier ? "carrier" : gone ? "gone" : "";
   const uid = context.graph.uid[label.node]!;
@@ -76,51 +94,58 @@ export function placeTag(
     role: "tag",
     uid,
     index: label.node,
-    x,
-    y,
-    w,
-    h,
-    marks: context.level === 3 ? tag(found.left ? w : 0, 0, label.text, w, look, found.left) : tag(0, 0, "", 28, look),
+    ...area,
+    marks: context.level === 3 ? tag(left ? area.w : 0, 0, label.text, area.w, look, left) : tag(0, 0, "", 28, look),
     label: label.carrier ? `${names}, carries the old graph into the new one` : `variable ${names}`,
     data: { carrier: String(label.carrier) },
   };
 }
 
 /** The wire that the tag hangs on: of the newest root that is not gone. */
-function tagCourse(context: Context, courses: readonly Course[]): Course | undefined {
-  const fresh = new Set(context.graph.boundary.map(({ newUid }) => newUid));
-  const uidsOf = (course: Course) => context.folded.boxes[course.edge.from]?.nodes ?? [];
-  const isFresh = (course: Course) => Array.from(uidsOf(course)).some((node) => fresh.has(context.graph.uid[node]!));
-  const order = (course: Course) => course.roots[course.roots.length - 1]?.root.order ?? -1;
-  const live = courses.filter((course) => !course.gone);
-  return live.find(isFresh) ?? [...(live.length ? live : courses)].sort((a, b) => order(b) - order(a))[0];
+function tagWire(
+  { graph, folded }: Context,
+  { from, rootsOf, isGone }: Courses,
+  wires: Int32Array,
+): number | undefined {
+  const fresh = new Set(graph.boundary.map(({ newUid }) => folded.boxOf[graph.indexOf.get(newUid) ?? -1]));
+  const order = (e: number) => rootsOf(e).at(-1)?.root.order ?? -1;
+  const live = wires.filter((e) => !isGone(e));
+  return (
+    live.find((e) => fresh.has(from[e]!)) ?? [...(live.length ? live : wires)].sort((a, b) => order(b) - order(a))[0]
+  );
 }
 
+interface TagPlace extends Rect {
+  /** Whether the tag hangs to the left of its wire. */
+  left: boolean;
+}
+
+/** `lines`: how many run in its wire, 0: it has none. */
 function tagPlaces(
-  label: TagText,
+  { w, carrier }: TagText,
   card: Rect,
   below: number,
-  course: Course | undefined,
+  xAt: (y: number) => number,
+  lines: number,
   border: DrawnBorder | null,
-): { area: Rect; left: boolean }[] {
-  const { w } = label;
+): TagPlace[] {
   const h = TAG_H;
-  const places: { area: Rect; left: boolean }[] = [];
-  const add = (x: number, y: number, left = false) => places.push({ area: { x, y, w, h }, left });
-  if (!course) {
+  const places: TagPlace[] = [];
+  const add = (x: number, y: number, left = false) => places.push({ x, y, w, h, left });
+  if (!lines) {
     add(card.x + 24, below);
     return places;
   }
-  if (label.carrier && border?.horizontal) {
-    const [x] = pointAt(course, border.at);
+  if (carrier && border?.horizontal) {
+    const x = xAt(border.at);
     add(x - 10, border.at - h / 2);
     add(x + 8, border.at - h / 2);
-  } else if (label.carrier && border) {
+  } else if (carrier && border) {
     add(border.at - w / 2, below);
   }
-  const half = (course.roots.length * 6) / 2 + 4;
+  const half = lines * 3 + 4;
   for (const step of [0, 10, 20, 34]) {
-    const [x] = pointAt(course, below + step + h / 2);
+    const x = xAt(below + step + h / 2);
     add(x + half, below + step);
     add(x - half - w, below + step, true);
   }
@@ -129,19 +154,14 @@ function tagPlaces(
 
 /** `4th` beside a card: its turn in the call that failed. */
 export function orderNote(context: Context, uid: number, card: Rect, free: Free): Item | null {
-  const turn = context.engineOrder.get(uid);
-  if (turn === undefined || context.level < 3) return null;
   const failed = context.raised.has(uid);
-  const words = ordinal(turn);
-  const w = context.options.measure(words, "order");
-  const y = card.y + card.h / 2 + (failed ? 3 : -6);
-  const places: Rect[] = [
-    { x: card.x + card.w + (failed ? 9 : 7), y, w, h: 12 },
-    { x: card.x - w - 6, y, w, h: 12 },
-  ];
-  const found = places.find((area) => free.has(area));
+  const words = ordinal(context.engineOrder.get(uid)!);
+  const size = { y: card.y + card.h / 2 + (failed ? 3 : -6), w: context.measure(words, "order"), h: 12 };
+  const found = free.take([
+    { x: card.x + card.w + (failed ? 9 : 7), ...size },
+    { x: card.x - size.w - 6, ...size },
+  ]);
   if (!found) return null;
-  free.add(found);
   const marks = [text(0, 9.5, words, failed ? "order failword" : "order")];
   return { key: `turn${uid}`, role: "note", uid, ...found, marks, label: `ran ${words}` };
 }
@@ -149,40 +169,21 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
 /** Solid where a call raised, dashed where one would; with words beside it for the latter. */
 export function octagonItems(context: Context, uid: number, card: Rect, whole: Rect, free: Free): Item[] {
   const raised = context.raised.has(uid);
-  const words = context.wouldRaise.get(uid);
-  if (!raised && words === undefined) return [];
-  const item: Item = {
-    key: `x${uid}`,
-    role: "octagon",
-    uid,
-    x: card.x + card.w - 9,
-    y: card.y - 9,
-    w: 18,
-    h: 18,
-    marks: raised ? octagon(9, 9) : octagonOpen(9, 9),
-    label: raised ? "raised here" : words!,
-  };
-  if (raised || context.level < 3) return [item];
-  const note = wouldRaiseNote(context, uid, words!, card, whole, free);
-  return note ? [item, note] : [item];
-}
-
-function wouldRaiseNote(
-  context: Context,
-  uid: number,
-  words: string,
-  card: Rect,
-  whole: Rect,
-  free: Free,
-): Item | null {
-  const w = context.options.measure(words, "raised");
-  const places: Rect[] = [
-    { x: card.x + card.w + 12, y: card.y + 8, w, h: 14 },
-    { x: card.x + card.w + 12, y: card.y + card.h - 8, w, h: 14 },
-    { x: card.x - w - 12, y: card.y + card.h / 2 - 7, w, h: 14 },
+  const label = raised ? "raised here" : context.wouldRaise.get(uid)!;
+  const marks = raised ? octagon(9, 9) : octagonOpen(9, 9);
+  const right = card.x + card.w;
+  const items: Item[] = [
+    { key: `x${uid}`, role: "octagon", uid, x: right - 9, y: card.y - 9, w: 18, h: 18, marks, label },
   ];
-  const found = places.find((area) => area.x >= whole.x && free.has(area));
-  if (!found) return null;
-  free.add(found);
-  return { key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, words, "raised")], label: words };
+  if (raised || context.level < 3) return items;
+  const size = { w: context.measure(label, "raised"), h: 14 };
+  const places = [
+    { x: right + 12, y: card.y + 8, ...size },
+    { x: right + 12, y: card.y + card.h - 8, ...size },
+    { x: card.x - size.w - 12, y: card.y + card.h / 2 - 7, ...size },
+  ];
+  const found = free.take(places.filter(({ x }) => x >= whole.x));
+  if (found)
+    items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, label, "raised")], label });
+  return items;
 }

@@ -1,26 +1,29 @@
 /** Wires: from the loss up to the inputs, one line per root, side by side in one bed. */
 
 import type { LayoutOutput } from "../layout/index.ts";
+import { collect, type Rows } from "../layout/types.ts";
 import { arrowhead, path, wire } from "../marks.ts";
 import type { Item, Mark } from "../scene.ts";
-import type { Context, RootView } from "./context.ts";
-import { isDimmed, rootsOf } from "./context.ts";
-import { lazyItem } from "./lazy.ts";
-import type { Rect } from "./rects.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { type Context, isDimmed, type RootView, rootsOf, rowOf, sides } from "./context.ts";
+import { LazyItem } from "./lazy.ts";
+import type { Plan } from "./plan.ts";
+import { type Free, middleOf, type Rect } from "./rects.ts";
 
-export interface Edge {
-  from: number;
-  to: number;
+/** The courses of all wires: of each the points from the lower box to the upper one. */
+export interface Courses {
+  from: Int32Array;
+  to: Int32Array;
+  /** By box: the wires that arrive there. */
+  arriving: Rows;
+  /** x, y, x, y ... of wire e: `points[start[e]]` to `points[start[e + 1]]`. */
+  start: Int32Array;
+  points: Float64Array;
   /** The root whose flag it leaves; null between boxes. */
-  flag: RootView | null;
-}
-
-/** A wire's course: points from the lower box to the upper one. */
-export interface Course {
-  edge: Edge;
-  points: [number, number][];
-  roots: (RootView | null)[];
-  gone: boolean;
+  flagOf(e: number): RootView | null;
+  /** The roots whose lines run in it. */
+  rootsOf(e: number): readonly (RootView | null)[];
+  isGone(e: number): boolean;
 }
 
 const LINE_GAP = 6;
@@ -30,123 +33,135 @@ const ARROW = 4;
 /** A wire this far from straight is drawn straight. */
 const NEARLY = 22;
 
-/** Where every wire runs. `rects`: the visible rectangle of each laid-out box. */
-export function wireCourses(
+/** Where every wire runs. `at`: the visible rectangle of a laid-out box. */
+export function* wireCourses(
   context: Context,
-  edges: readonly Edge[],
-  rects: readonly Rect[],
+  { edges, flagged }: Plan,
+  at: (i: number) => Rect,
   placed: LayoutOutput,
-  shift: readonly [number, number],
-): Course[] {
-  const courses = edges.map((edge, e): Course => {
-    const points: [number, number][] = [];
-    for (let p = placed.routeStart[e]!; p < placed.routeStart[e + 1]!; p += 2) {
-      points.push([placed.route[p]! + shift[0], placed.route[p + 1]! + shift[1]]);
-    }
-    const near = placed.rank[edge.from]! - placed.rank[edge.to]! === 1;
-    const inner = near ? [] : points.slice(1, -1);
-    const ends = [centreTop(rects[edge.from]!), centreBottom(rects[edge.to]!)] as const;
-    return { edge, points: [ends[0], ...inner, ends[1]], ...linesOf(context, edge) };
+  [dx, dy]: readonly [number, number],
+): Slices<Courses> {
+  const [from, to] = sides(edges);
+  const count = from.length;
+  const { rank, route, routeStart } = placed;
+  const start = new Int32Array(count + 1);
+  const points = new Float64Array(route.length + 4 * count);
+  yield* eachSlice(count, (e) => {
+    const lower = at(from[e]!);
+    const upper = at(to[e]!);
+    let p = start[e]!;
+    const add = (x: number, y: number) => {
+      points[p++] = x;
+      points[p++] = y;
+    };
+    add(middleOf(lower), lower.y);
+    // Between neighbouring rows a wire needs no points of its own: `settle` may have moved its ends.
+    if (rank[from[e]!]! - rank[to[e]!]! !== 1)
+      for (let r = routeStart[e]! + 2; r < routeStart[e + 1]! - 2; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
+    add(middleOf(upper), upper.y + upper.h);
+    start[e + 1] = p;
   });
-  spread(courses, rects, "from");
-  spread(courses, rects, "to");
-  for (const course of courses) straighten(course, rects);
+  const lists = rank.length;
+  const ids = from.map((_, e) => e);
+  const arriving = collect(lists, to, ids);
+  const byMask = new Map<number, (RootView | null)[]>();
+  const flagOf = (e: number) => flagged[e - (count - flagged.length)] ?? null;
+  const courses: Courses = {
+    from,
+    to,
+    arriving,
+    start,
+    points,
+    flagOf,
+    rootsOf(e) {
+      const flag = flagOf(e);
+      if (flag) return [flag];
+      const mask = context.reach[from[e]!]!;
+      let roots = byMask.get(mask);
+      if (!roots) {
+        roots = rootsOf(context, mask).slice(0, MAX_LINES);
+        if (!roots.length) roots = [null];
+        byMask.set(mask, roots);
+      }
+      return roots;
+    },
+    isGone: (e) => flagOf(e)?.gone ?? context.ghost[from[e]!] === 1,
+  };
+  yield* spread(courses, collect(lists, from, ids), at, 0);
+  yield* spread(courses, arriving, at, 1);
+  yield* eachSlice(count, (e) => straighten(courses, e, at));
   return courses;
 }
 
-/** Upright pieces of long wires, for what must not stand on them. */
-export function passages(courses: readonly Course[]): Rect[] {
-  const areas: Rect[] = [];
-  for (const { points, roots } of courses) {
-    const half = (roots.length * LINE_GAP) / 2;
-    for (let i = 1; i < points.length; i++) {
-      const [ax, ay] = points[i - 1]!;
-      const [bx, by] = points[i]!;
-      if (Math.abs(ax - bx) < 1 && points.length > 2) areas.push({ x: ax - half, y: by, w: 2 * half, h: ay - by });
+/** Upright pieces of long wires, on which nothing must stand. */
+export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): Slices<void> {
+  yield* eachSlice(start.length - 1, (e) => {
+    if (start[e + 1]! - start[e]! <= 4) return;
+    const half = (rootsOf(e).length * LINE_GAP) / 2;
+    for (let p = start[e]! + 2; p < start[e + 1]!; p += 2) {
+      const x = points[p - 2]!;
+      const y = points[p + 1]!;
+      if (Math.abs(x - points[p]!) < 1) free.add({ x: x - half, y, w: 2 * half, h: points[p - 1]! - y });
     }
-  }
-  return areas;
+  });
 }
 
-const centreTop = (box: Rect): [number, number] => [box.x + box.w / 2, box.y];
-const centreBottom = (box: Rect): [number, number] => [box.x + box.w / 2, box.y + box.h];
-
-function linesOf(context: Context, edge: Edge): { roots: (RootView | null)[]; gone: boolean } {
-  if (edge.flag) return { roots: [edge.flag], gone: edge.flag.gone };
-  const roots = rootsOf(context, context.reach[edge.from]!);
-  return { roots: roots.length ? roots.slice(0, MAX_LINES) : [null], gone: context.ghost[edge.from] === 1 };
-}
-
-/** Gives the wires at one side of a box their own places, in the order of where they come from. */
-function spread(courses: Course[], rects: readonly Rect[], end: "from" | "to"): void {
-  const byBox = new Map<number, Course[]>();
-  for (const course of courses) {
-    const list = byBox.get(course.edge[end]);
-    if (list) list.push(course);
-    else byBox.set(course.edge[end], [course]);
-  }
-  for (const [box, list] of byBox) {
-    if (list.length < 2) continue;
-    const neighbour = (course: Course) =>
-      end === "from" ? course.points[1]![0] : course.points[course.points.length - 2]![0];
-    list.sort((a, b) => neighbour(a) - neighbour(b));
-    const { x, w } = rects[box]!;
+/** Gives the wires at one side of each box their own places, in the order of where they come from. */
+function* spread({ start, points }: Courses, wires: Rows, at: (i: number) => Rect, end: 0 | 1): Slices<void> {
+  // x of the end itself, and of the point next to it.
+  const own = (e: number) => (end ? start[e + 1]! - 2 : start[e]!);
+  const next = (e: number) => points[end ? start[e + 1]! - 4 : start[e]! + 2]!;
+  yield* eachSlice(wires.start.length - 1, (box) => {
+    const list = rowOf(wires, box);
+    if (list.length < 2) return;
+    const { x, w } = at(box);
     const gap = Math.min(PORT_GAP, (w - 40) / list.length);
-    list.forEach((course, i) => {
-      const at = x + w / 2 + (i - (list.length - 1) / 2) * gap;
-      course.points[end === "from" ? 0 : course.points.length - 1]![0] = at;
-    });
-  }
+    [...list]
+      .sort((a, b) => next(a) - next(b))
+      .forEach((e, i) => {
+        points[own(e)] = x + w / 2 + (i - (list.length - 1) / 2) * gap;
+      });
+  });
 }
 
-/** A wire that is nearly straight becomes straight, where both boxes reach that far. */
-function straighten(course: Course, rects: readonly Rect[]): void {
-  if (course.points.length !== 2) {
-    upright(course.points);
+/** A wire that is nearly straight becomes straight, where both boxes reach that far; a long one leaves and arrives upright. */
+function straighten({ start, points, from }: Courses, e: number, at: (i: number) => Rect): void {
+  const first = start[e]!;
+  const last = start[e + 1]! - 2;
+  if (last > first + 2) {
+    points[first + 2] = points[first]!;
+    if (last > first + 4) points[last - 2] = points[last]!;
     return;
   }
-  const [lower, upper] = course.points as [[number, number], [number, number]];
-  const away = upper[0] - lower[0];
+  const x = points[last]!;
+  const away = x - points[first]!;
   if (away === 0 || Math.abs(away) > NEARLY) return;
-  const from = rects[course.edge.from]!;
-  if (upper[0] > from.x + 14 && upper[0] < from.x + from.w - 14) lower[0] = upper[0];
+  const box = at(from[e]!);
+  if (x > box.x + 14 && x < box.x + box.w - 14) points[first] = x;
 }
 
-/** The ends of a long wire leave and arrive straight up through their own rows. */
-function upright(points: [number, number][]): void {
-  const last = points.length - 1;
-  points[1] = [points[0]![0], points[1]![1]];
-  if (last > 2) points[last - 1] = [points[last]![0], points[last - 1]![1]];
-}
-
-/** Path data through the points, upright at each of them; `dx` shifts one line of a bundle. */
-function courseData(points: readonly [number, number][], dx: number, x0: number, y0: number): string {
-  const [first] = points;
-  let d = path`M${first![0] + dx - x0} ${first![1] - y0}`;
-  for (let i = 1; i < points.length; i++) {
-    const [ax, ay] = points[i - 1]!;
-    const [bx, by] = points[i]!;
-    const end = i === points.length - 1 ? by + ARROW : by;
-    if (Math.abs(ax - bx) < 0.5) {
-      d += path`V${end - y0}`;
-      continue;
-    }
+/** Path data through the points, upright at each of them. */
+function courseData(points: Float64Array, dx: number, dy: number): string {
+  let d = path`M${points[0]! + dx} ${points[1]! + dy}`;
+  for (let i = 2; i < points.length; i += 2) {
+    const [ax, ay, bx, by] = [points[i - 2]! + dx, points[i - 1]! + dy, points[i]! + dx, points[i + 1]! + dy];
+    const end = i === points.length - 2 ? by + ARROW : by;
     const pull = bend(ay, end);
-    d += path`C${ax + dx - x0} ${ay - pull - y0} ${bx + dx - x0} ${end + pull - y0} ${bx + dx - x0} ${end - y0}`;
+    d += Math.abs(ax - bx) < 0.5 ? path`V${end}` : path`C${ax} ${ay - pull} ${bx} ${end + pull} ${bx} ${end}`;
   }
   return d;
 }
 
 const bend = (below: number, above: number) => Math.max(10, Math.min(26, Math.abs(below - above) * 0.5));
 
-/** The point of a course at height y, for what hangs on it. */
-export function pointAt(course: Course, y: number): [number, number] {
-  const { points } = course;
-  for (let i = 1; i < points.length; i++) {
-    const [ax, ay] = points[i - 1]!;
-    const [bx, by] = points[i]!;
+/** x of a course at height y, for what hangs on it. */
+export function courseAt({ points: all, start }: Courses, e: number, y: number): number {
+  const points = all.subarray(start[e], start[e + 1]);
+  const last = points.length - 2;
+  for (let i = 2; i <= last; i += 2) {
+    const [ax, ay, bx, by] = [points[i - 2]!, points[i - 1]!, points[i]!, points[i + 1]!];
     if (y > ay || y < by) continue;
-    const end = i === points.length - 1 ? by + ARROW : by;
+    const end = i === last ? by + ARROW : by;
     const pull = bend(ay, end);
     let low = 0;
     let high = 1;
@@ -158,39 +173,52 @@ export function pointAt(course: Course, y: number): [number, number] {
       else high = t;
     }
     const t = (low + high) / 2;
-    return [ax + (bx - ax) * (3 * t * t - 2 * t ** 3), y];
+    return ax + (bx - ax) * (3 * t * t - 2 * t ** 3);
   }
-  return points[points.length - 1]!;
+  return points[last]!;
 }
 
-export function wireItem(context: Context, course: Course, key: string): Item {
-  const { points, roots } = course;
-  const half = (roots.length * LINE_GAP) / 2 + 4;
-  let [left, right, top, bottom] = [points[0]![0], points[0]![0], points[0]![1], points[0]![1]];
-  for (const [x, y] of points) {
-    left = Math.min(left, x);
-    right = Math.max(right, x);
-    top = Math.min(top, y);
-    bottom = Math.max(bottom, y);
-  }
-  const x = left - half;
-  const place = { key, role: "wire" as const, x, y: top, w: right + half - x, h: bottom - top };
-  const only = roots.length === 1 ? roots[0] : null;
-  return lazyItem(only ? { ...place, root: only.root.id } : place, () => ({ marks: lines(context, course, x, top) }));
+/** `keys`: of the laid-out boxes. */
+export function* wireItems(context: Context, courses: Courses, keys: (i: number) => string): Slices<Item[]> {
+  const { from, to, start, points, rootsOf } = courses;
+  const places = new Float64Array(4 * from.length);
+  const source = {
+    places,
+    uids: [],
+    key: (e: number) => `w${keys(from[e]!)}>${keys(to[e]!)}`,
+    role: () => "wire" as const,
+    make: (e: number) => ({ marks: lines(context, courses, e, places[4 * e]!, places[4 * e + 1]!) }),
+  };
+  const items: Item[] = [];
+  yield* eachSlice(from.length, (e) => {
+    const half = (rootsOf(e).length * LINE_GAP) / 2 + 4;
+    let [left, right, top, bottom] = [1 / 0, -1 / 0, 1 / 0, -1 / 0];
+    for (let p = start[e]!; p < start[e + 1]!; p += 2) {
+      left = Math.min(left, points[p]!);
+      right = Math.max(right, points[p]!);
+      top = Math.min(top, points[p + 1]!);
+      bottom = Math.max(bottom, points[p + 1]!);
+    }
+    places.set([left - half, top, right + half - (left - half), bottom - top], 4 * e);
+    items.push(new LazyItem(source, e));
+  });
+  return items;
 }
 
 /** One line per root, side by side, each with its arrowhead; relative to x0, y0. */
-function lines(context: Context, { points, roots, gone }: Course, x0: number, y0: number): Mark[] {
+function lines(context: Context, courses: Courses, e: number, x0: number, y0: number): Mark[] {
   const marks: Mark[] = [];
-  const [tipX, tipY] = points[points.length - 1]!;
+  const points = courses.points.subarray(courses.start[e], courses.start[e + 1]);
+  const [tipX, tipY] = points.subarray(-2) as unknown as [number, number];
   const far = context.level === 0;
+  const roots = courses.rootsOf(e);
   roots.forEach((view, i) => {
-    const dx = far ? 0 : (i - (roots.length - 1) / 2) * LINE_GAP;
+    const dx = (far ? 0 : (i - (roots.length - 1) / 2) * LINE_GAP) - x0;
     const dim = isDimmed(context, view);
     const hue = view?.hue ?? "r0";
-    const d = courseData(points, dx, x0, y0);
-    marks.push(...wire(d, far ? 1 : (view?.style ?? 1), hue, dim ? "dim" : gone ? "gone" : "", far));
-    if (!far) marks.push(arrowhead(tipX + dx - x0, tipY - y0 + 0.5, hue, dim));
+    const look = dim ? "dim" : courses.isGone(e) ? "gone" : "";
+    marks.push(...wire(courseData(points, dx, -y0), far ? 1 : (view?.style ?? 1), hue, look, far));
+    if (!far) marks.push(arrowhead(tipX + dx, tipY - y0 + 0.5, hue, dim));
   });
   return marks;
 }

@@ -1,0 +1,203 @@
+/** How many px a box needs and what belongs where inside; made once, used by the layout and by the drawing. */
+
+import { type Box, type Folded, seedPositions } from "../fold/index.ts";
+import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
+import type { Graph } from "../model.ts";
+import type { SceneOptions } from "../scene.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { type Border, findBorder, type OpenMembers, openMembers } from "./areas.ts";
+import { cardOf, leafRoom } from "./cards.ts";
+import { type Context, contextSlices, descend, type RootView, rowOf } from "./context.ts";
+import { railFits } from "./rail.ts";
+import { type Flag, makeFlags, PILL_H } from "./roots.ts";
+import { type TagText, tagTexts } from "./tags.ts";
+
+export interface Plan {
+  context: Context;
+  flags: Flag[];
+  tags: Map<number, TagText>;
+  border: Border | null;
+  /** Groups that were opened by hand. */
+  groups: OpenMembers[];
+  /** Pairs of laid-out boxes, from the lower to the upper one: those of the fold, then one for each flag in `flagged`. */
+  edges: Int32Array;
+  flagged: RootView[];
+  /** By laid-out box — the boxes of the fold, then the flags —: the room it takes. */
+  width: Float32Array;
+  height: Float32Array;
+  /** What is seen of it, a card or a pill; `top`: how far below the top of its room. */
+  cardWidth: Float64Array;
+  cardHeight: Float64Array;
+  top: Float32Array;
+}
+
+const NODE_GAP = 12;
+const ROW_GAP = 16;
+const COMPACT_ROW_GAP = 6;
+/** Room that a tag needs below its card, beyond the row gap; and that the border needs with its words. */
+const TAG_ROOM = 14;
+const BORDER_ROOM = 42;
+const COMPACT_BORDER_ROOM = 22;
+/** Room for the name of an open group above its first boxes, and for its frame below the last ones. */
+const NAME_ROOM = 24;
+const FRAME_ROOM = 8;
+/** More roots than this, and lanes are left to the layout. */
+const MAX_LANES = 16;
+
+export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Plan> {
+  const context = yield* contextSlices(graph, folded, options);
+  context.rail = yield* railFits(context);
+  const flags = makeFlags(context);
+  yield;
+  const boxes = folded.boxes.length;
+  const n = boxes + flags.length;
+  const ends: number[] = [];
+  const flagged: RootView[] = [];
+  flags.forEach(({ view }, f) => {
+    const box = folded.boxOf[view.root.node]!;
+    if (box < 0) return;
+    ends.push(boxes + f, box);
+    flagged.push(view);
+  });
+  const edges = new Int32Array(folded.edges.length + ends.length);
+  edges.set(folded.edges);
+  edges.set(ends, folded.edges.length);
+  const plan: Plan = {
+    context,
+    flags,
+    tags: tagTexts(context),
+    border: findBorder(context),
+    groups: openMembers(context),
+    edges,
+    flagged,
+    width: new Float32Array(n),
+    height: new Float32Array(n),
+    cardWidth: new Float64Array(n),
+    cardHeight: new Float64Array(n),
+    top: new Float32Array(n),
+  };
+  yield;
+  yield* sizeBoxes(plan);
+  flags.forEach((flag, f) => {
+    plan.width[boxes + f] = flag.w;
+    plan.height[boxes + f] = flag.h;
+    plan.cardWidth[boxes + f] = flag.pill;
+    plan.cardHeight[boxes + f] = PILL_H;
+  });
+  return plan;
+}
+
+/** Room above and below the cards: the same for all boxes of one depth, so that cards of a row stand level. */
+function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, cardHeight, top }: Plan): Slices<void> {
+  const { folded, above, below, pace } = context;
+  const { compact } = context.options;
+  const n = folded.boxes.length;
+  const named = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(above, b))));
+  const last = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(below, b))));
+  // Longest way from the inputs, as the layout ranks.
+  const depth = new Int32Array(n);
+  yield* descend(below, (from, to) => (depth[to] = Math.max(depth[to]!, depth[from]! + 1)));
+  const over = new Float64Array(n);
+  const under = new Float64Array(n);
+  yield* eachSlice(
+    n,
+    (b) => {
+      const card = cardOf(context, b);
+      const leaves = leafRoom(card);
+      const tag = tags.get(b);
+      const hangs = tag && (tag.carrier || rowOf(below, b).length > 0);
+      const onBorder = tag?.carrier && border?.old.includes(b);
+      const room = onBorder ? (compact ? COMPACT_BORDER_ROOM : BORDER_ROOM) : hangs ? TAG_ROOM : 0;
+      const edges = (compact ? 0 : lowerEdges(card.box.kind)) + (last.has(b) ? FRAME_ROOM : 0);
+      const d = depth[b]!;
+      over[d] = Math.max(over[d]!, leaves.top + (named.has(b) ? NAME_ROOM : 0));
+      under[d] = Math.max(under[d]!, room + edges);
+      width[b] = card.w + 2 * leaves.side;
+      cardWidth[b] = card.w;
+      cardHeight[b] = card.h;
+    },
+    pace,
+  );
+  yield* eachSlice(
+    n,
+    (b) => {
+      top[b] = over[depth[b]!]!;
+      height[b] = top[b]! + cardHeight[b]! + under[depth[b]!]!;
+    },
+    4096,
+  );
+}
+
+/** Those with nothing of their own group beyond them. */
+function endsOf(boxes: readonly number[], beyond: (b: number) => Int32Array): number[] {
+  const inside = new Set(boxes);
+  return boxes.filter((b) => !beyond(b).some((other) => inside.has(other)));
+}
+
+/** How far the second and third edges of groups and repeats stand out below. */
+export function lowerEdges(kind: Box["kind"]): number {
+  return kind === "node" ? 0 : kind === "repeat" ? 8 : 4;
+}
+
+/** A picture that is there: what the next one is laid out after, so that nothing jumps. */
+export interface Earlier {
+  plan: Plan;
+  placed: LayoutOutput;
+}
+
+export function layoutInput(plan: Plan, earlier?: Earlier): LayoutInput {
+  const { context, flags, width, height, edges } = plan;
+  const n = width.length;
+  const input: LayoutInput = {
+    n,
+    width,
+    height,
+    edges,
+    lane: lanes(plan),
+    ranksep: context.options.compact ? COMPACT_ROW_GAP : ROW_GAP,
+    nodesep: NODE_GAP,
+  };
+  if (earlier) {
+    const { plan: old, placed } = earlier;
+    const seeds = seedPositions(old.context.folded, placed, context.folded);
+    const x = new Float32Array(n).fill(Number.NaN);
+    const y = x.slice();
+    x.set(seeds.x);
+    y.set(seeds.y);
+    flags.forEach(({ view }, f) => {
+      const before = old.flags.findIndex((flag) => flag.view.root.id === view.root.id);
+      if (before < 0) return;
+      x[context.reach.length + f] = placed.x[old.context.reach.length + before]!;
+      y[context.reach.length + f] = placed.y[old.context.reach.length + before]!;
+    });
+    input.previous = { x, y };
+  }
+  return input;
+}
+
+/**
+ * Older generations left, newer ones right; otherwise in the order of the roots. A box of one root is in its lane;
+ * what a gone root reached too stays in that one's; the rest is free.
+ */
+function lanes({ context, flags, width }: Plan): Int32Array {
+  const lane = new Int32Array(width.length).fill(-1);
+  if (flags.length > MAX_LANES) return lane;
+  const order = [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
+  const known = new Map<number, number>();
+  const laneOf = (mask: number) => {
+    let found = known.get(mask);
+    if (found === undefined) {
+      found = order.findIndex(({ bit }) => mask & bit);
+      if (mask & (mask - 1) && !order[found]!.gone) found = -1;
+      known.set(mask, found);
+    }
+    return found;
+  };
+  context.reach.forEach((mask, b) => {
+    lane[b] = laneOf(mask);
+  });
+  flags.forEach(({ view }, f) => {
+    lane[context.reach.length + f] = laneOf(view.bit);
+  });
+  return lane;
+}
