@@ -43,7 +43,6 @@ CASES = {
     "dag10k": (WIDE.format(nodes=10_000), "loss"),
     "dag100k": (WIDE.format(nodes=100_000), "loss"),
 }
-STATE = ("slotState", "slotFreedBy", "leaves")
 GOAL_FULL, GOAL_CHANGE, GOAL_DECODE_MS = 32.0, 1.0, 20.0
 
 DECODE = """
@@ -114,7 +113,7 @@ def measure(name: str, bundle: Path, repeat: int) -> dict[str, float]:
     graph = before.snapshot
     freed = sum(old != new for old, new in zip(graph.slot_state, after.snapshot.slot_state))
     parts = {key: len(json.dumps(value, separators=(",", ":"))) for key, value in json.loads(change).items()}
-    states = parts["slotState"] + parts["slotFreedBy"]
+    states = parts["slotState"] + parts.get("freedBy", 0) + parts.get("freedCount", 0)
     decoded, applied, parsed = decoding(base.text, change, bundle, repeat)
     return {
         "nodes": len(graph),

@@ -1,8 +1,10 @@
 """One JSON text per picture: what the front end decodes.
 
-Columns instead of objects, every text once in a string table, ascending numbers as differences,
-states as one digit each: about 25 bytes a node, and the page parses it without making an object per
-node. `SCHEMA` changes whenever a reader of the old form would go wrong.
+Columns instead of objects, every text once in a string table. A column of numbers is one text: each
+number as its difference to the one before, in as many characters as that takes, one from -16 to 15
+(`_column`); states are one character each. About 10 bytes a node or edge, and the page reads it in one
+pass without making an object per node. `SCHEMA` changes whenever a reader of the old form would go
+wrong.
 
 A `Base` is a full message together with what is needed to say later what changed since: where the
 graph's structure is the same, `delta` sends the new states only.
@@ -14,12 +16,14 @@ cannot stop it.
 from __future__ import annotations
 
 import json
-from array import array
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
-from operator import sub
-from typing import Any
+from functools import cache
+from itertools import chain, compress, groupby, islice
+from operator import attrgetter, sub
+from typing import Any, TypeVar
 
 from graphwidget.model import (
     BackwardCall,
@@ -27,7 +31,6 @@ from graphwidget.model import (
     Event,
     Finding,
     Fix,
-    Place,
     SlotState,
     Snapshot,
     Storage,
@@ -37,7 +40,7 @@ from graphwidget.render.words import op_name, place_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
 
-SCHEMA = 1
+SCHEMA = 2
 
 # A loop of a thousand iterations makes a thousand calls and events; the page gets the newest ones, and
 # every call that something on the page refers to.
@@ -46,7 +49,11 @@ MAX_EVENTS = 400
 # Engine order is for showing slots empty one after the other, which takes at most a second.
 MAX_EXECUTED = 2000
 
-_DIGITS = bytes.maketrans(bytes(range(10)), b"0123456789")
+T = TypeVar("T")
+
+_BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+# From 0 on, as `_column` writes them.
+_SMALL = bytes.maketrans(bytes(range(16)), _BASE64[::2][:16].encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +74,31 @@ def offer(snapshot: Snapshot) -> tuple[OfferedRoot, ...]:
     return tuple(OfferedRoot(i, ref, i) for i, ref in enumerate(snapshot.roots))
 
 
+class _Numbered(defaultdict[T, int]):
+    """Numbers things from 0 in the order in which they are first asked for."""
+
+    def __init__(self, known: Iterable[T] = ()) -> None:
+        super().__init__(self.__len__, ((thing, i) for i, thing in enumerate(known)))
+
+    def many(self, things: Iterable[T]) -> list[int]:
+        return list(map(self.__getitem__, things))
+
+
 class _Strings:
     """The string table while a message is written."""
 
     def __init__(self, known: Sequence[str] = ()) -> None:
-        self.index = {text: i for i, text in enumerate(known)}
+        self.index = _Numbered(known)
 
-    def __call__(self, text: str | None) -> int:
-        return -1 if text is None else self.index.setdefault(text, len(self.index))
+    def __call__(self, text: str) -> int:
+        return self.index[text]
 
-    def many(self, texts: Iterable[str | None]) -> list[int]:
-        return [self(text) for text in texts]
+    def many(self, texts: Iterable[str]) -> list[int]:
+        return self.index.many(texts)
+
+    def known(self, text: str | None) -> int | None:
+        """None stays None: unknown."""
+        return None if text is None else self.index[text]
 
     def since(self, known: int) -> list[str]:
         return list(islice(self.index, known, None))
@@ -140,7 +161,8 @@ def delta(
     strings = _Strings(base.strings)
     body = _story(drawing, strings, off)
     body["slotState"] = _state_changes(old.slot_state, new.slot_state)
-    body["slotFreedBy"] = _freed_runs(new, old)
+    if new.slot_freed_by != old.slot_freed_by:
+        body |= _freed_by(new)
     body["leaves"] = _leaves(new, strings)
     head = {
         "schema": SCHEMA,
@@ -151,20 +173,48 @@ def delta(
     return _dump(head | body)
 
 
-class _Json(str):
-    """Text that is JSON already: long columns are written directly, without a list per row in between."""
-
-
 def _dump(message: dict[str, Any]) -> str:
-    def text(value: Any) -> str:
-        return value if isinstance(value, _Json) else json.dumps(value, separators=(",", ":"))
-
-    return "{" + ",".join(f'"{key}":{text(value)}' for key, value in message.items()) + "}"
+    return json.dumps(message, separators=(",", ":"))
 
 
-def _row(items: Iterable[object]) -> _Json:
-    """A JSON list of numbers, or of what is JSON already."""
-    return _Json(f"[{','.join(map(str, items))}]")
+class _Characters(dict[int, str]):
+    """A difference as characters of base 64, five bits in each, the lowest first; 32 is added to all but the last.
+
+    The lowest bit of all is the sign. As in source maps. Small differences are remembered: most are.
+    """
+
+    def __missing__(self, difference: int) -> str:
+        left = 2 * difference if difference >= 0 else -2 * difference - 1
+        text = ""
+        while left > 31:
+            text += _BASE64[32 + left % 32]
+            left //= 32
+        text += _BASE64[left]
+        if len(text) <= 3:
+            self[difference] = text
+        return text
+
+
+_characters = _Characters().__getitem__
+
+
+def _column(values: Sequence[int]) -> str:
+    """Numbers as the differences to the one before (the first: to 0), one after the other."""
+    return "".join(map(_characters, map(sub, values, chain((0,), values))))
+
+
+def _marks(meant: bytes) -> str:
+    """Which of a sequence are meant (1, not 0): as many passed over and then one, or (negative) as many more."""
+    text, at = "", 0
+    for run in _ONES.finditer(meant):
+        text += _characters(run.start() - at)
+        if len(run[0]) > 1:
+            text += _characters(1 - len(run[0]))
+        at = run.end()
+    return text
+
+
+_ONES = re.compile(b"\\x01+")
 
 
 # -- the graph -----------------------------------------------------------------------------------
@@ -173,84 +223,82 @@ def _row(items: Iterable[object]) -> _Json:
 def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
     names = strings.many(map(op_name, snapshot.names))
     slot_names = strings.many(snapshot.slot_names)
+    modules, storages = snapshot.modules, snapshot.storages
     return {
         "n": len(snapshot),
-        "uid": _differences(snapshot.uid),
-        "name": _row([names[i] for i in snapshot.name]),
-        "seq": _differences(snapshot.seq),
-        "kind": _digits(snapshot.kind),
-        "ghost": _digits(snapshot.ghost) if any(snapshot.ghost) else "",
-        "place": _row(snapshot.place),
-        "places": [_place(place, strings) for place in snapshot.places],
-        "module": _row(snapshot.module),
-        "modules": [[strings(m.path), strings(m.class_name), m.call] for m in snapshot.modules],
-        "edgeCount": _counts(snapshot.edge_start),
-        "edgeTo": _relative_edges(snapshot),
-        "edgeNr": [[edge, nr] for edge, nr in enumerate(snapshot.edge_nr) if nr],
-        "slotCount": _counts(snapshot.slot_start),
-        "slotName": _row([slot_names[i] for i in snapshot.slot_name]),
-        "slotState": _digits(snapshot.slot_state),
-        "slotType": _slot_types(snapshot, strings),
-        "slotBytes": _row(snapshot.slot_bytes),
-        "slotStorage": _row(snapshot.slot_storage),
-        "slotFreedBy": _freed_runs(snapshot),
-        "storages": _row([_storage(storage, strings) for storage in snapshot.storages]),
+        "uid": _column(snapshot.uid),
+        "name": _column(_looked_up(names, snapshot.name)),
+        "seq": _column(snapshot.seq),
+        "kind": _small(snapshot.kind),
+        "ghost": _small(snapshot.ghost) if any(snapshot.ghost) else "",
+        **_places(snapshot, strings),
+        "module": _column(snapshot.module),
+        "modulePath": _column([strings(module.path) for module in modules]),
+        "moduleClass": _column([strings(module.class_name) for module in modules]),
+        "moduleCall": _column([module.call for module in modules]),
+        # Edges and slots of a node end where those of the next begin.
+        "edgeEnd": _column(snapshot.edge_start[1:]),
+        "edgeTo": _column(snapshot.edge_to),
+        "edgeNr": _column(snapshot.edge_nr) if any(snapshot.edge_nr) else "",
+        "slotEnd": _column(snapshot.slot_start[1:]),
+        "slotName": _column(_looked_up(slot_names, snapshot.slot_name)),
+        "slotState": _small(snapshot.slot_state),
+        "slotType": _column(_slot_types(snapshot, strings)),
+        "slotBytes": _column(snapshot.slot_bytes),
+        "slotStorage": _column(snapshot.slot_storage),
+        **_freed_by(snapshot),
+        "storageBytes": _column([storage.bytes for storage in storages]),
+        "storageOwners": [[i, strings.many(s.owners)] for i, s in enumerate(storages) if s.owners],
         "leaves": _leaves(snapshot, strings),
         "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.owners],
         "notes": strings.many(snapshot.notes),
     }
 
 
-def _storage(storage: Storage, strings: _Strings) -> str:
-    owners = _row(strings.many(storage.owners)) if storage.owners else "[]"
-    return f"[{storage.bytes},{owners}]"
+def _looked_up(table: Sequence[int], column: Iterable[int]) -> list[int]:
+    """-1 gives the last of the table."""
+    return list(map(table.__getitem__, column))
 
 
-def _differences(column: array[int]) -> _Json:
-    """First value, then each value minus the one before."""
-    return _row(map(sub, column, chain((0,), column)))
+def _small(column: bytearray) -> str:
+    """Numbers from 0 to 15 as they are, not as differences."""
+    return column.translate(_SMALL).decode("ascii")
 
 
-def _counts(starts: array[int]) -> _Json:
-    return _row(map(sub, islice(starts, 1, None), starts))
-
-
-def _relative_edges(snapshot: Snapshot) -> _Json:
-    start, to = snapshot.edge_start, snapshot.edge_to
-    return _row([to[e] - i for i in range(len(snapshot)) for e in range(start[i], start[i + 1])])
-
-
-def _digits(column: bytearray) -> str:
-    return column.translate(_DIGITS).decode("ascii")
-
-
-def _slot_types(snapshot: Snapshot, strings: _Strings) -> _Json:
+def _slot_types(snapshot: Snapshot, strings: _Strings) -> list[int]:
     def name(dtype: int, shape: int) -> int:
         known = snapshot.dtypes[dtype] if dtype >= 0 else None
-        return strings(type_text(known, snapshot.shapes[shape] if shape >= 0 else None) or None)
+        text = type_text(known, snapshot.shapes[shape] if shape >= 0 else None)
+        return strings(text) if text else -1
 
-    pairs = list(zip(snapshot.slot_dtype, snapshot.slot_shape))
-    index = {pair: name(*pair) for pair in dict.fromkeys(pairs)}
-    return _row([index[pair] for pair in pairs])
+    pairs = _Numbered[tuple[int, int]]()
+    column = pairs.many(zip(snapshot.slot_dtype, snapshot.slot_shape))
+    return _looked_up([name(*pair) for pair in pairs], column)
 
 
-def _place(place: Place, strings: _Strings) -> list[int | None]:
-    return [
-        place.cell,
-        place.line,
-        strings(place.source),
-        place.outer_cell,
-        place.outer_line,
-        strings(place.outer_source),
-        place.iteration,
-        strings(place.cell_id),
-        place.run,
+_CODE = attrgetter("cell", "line", "source", "outer_cell", "outer_line", "outer_source", "cell_id", "run")
+
+
+def _places(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
+    """The places in the code once each; per node its place, and the iteration: a long loop has few lines."""
+    known = _Numbered[tuple[Any, ...]]()
+    # The last of each table is for the nodes of unknown place.
+    place = [*known.many(map(_CODE, snapshot.places)), -1]
+    iteration = [*(-1 if p.iteration is None else p.iteration for p in snapshot.places), -1]
+    rows = [
+        [cell, line, strings(source), outer_cell, outer_line, strings(outer_source), strings.known(cell_id), run]
+        for cell, line, source, outer_cell, outer_line, outer_source, cell_id, run in known
     ]
+    return {
+        "place": _column(_looked_up(place, snapshot.place)),
+        "iteration": _column(_looked_up(iteration, snapshot.place)),
+        "places": rows,
+    }
 
 
 def _leaves(snapshot: Snapshot, strings: _Strings) -> list[list[Any]]:
     return [
-        [node, strings.many(leaf.paths), strings(type_text(leaf.dtype, leaf.shape)), int(leaf.has_grad), leaf.bytes]
+        [node, strings.many(leaf.paths), strings(type_text(leaf.dtype, leaf.shape)), leaf.has_grad, leaf.bytes]
         for node, leaf in snapshot.leaves.items()
     ]
 
@@ -259,7 +307,7 @@ def _root(root: OfferedRoot, snapshot: Snapshot, strings: _Strings) -> dict[str,
     ref = root.ref
     return {
         "id": root.id,
-        "path": strings(ref.path),
+        "path": strings(ref.path or ""),
         "node": ref.node,
         "nr": ref.output_nr,
         "type": strings(type_text(ref.dtype, ref.shape)),
@@ -284,7 +332,7 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
     executed = _shown_orders(calls)
     return {
         "calls": [_call(call, strings, executed) for call in calls],
-        "boundary": [[old, new, strings(path)] for old, new, path in _boundary(drawing)],
+        "boundary": [[old, new, strings(path or "")] for old, new, path in _boundary(drawing)],
         "events": [_event(event, strings) for event in drawing.events[-MAX_EVENTS:]],
         "event": drawing.current_event,
         "findings": [_finding(finding, strings) for finding in drawing.findings],
@@ -333,7 +381,7 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "api": call.api,
         "retain": call.retain_graph,
         "create": call.create_graph,
-        "roots": strings.many(ref.path for ref in call.roots),
+        "roots": [strings.known(ref.path) for ref in call.roots],
         "rootUids": [graph.uid[r.node] for r in call.roots if 0 <= r.node < len(graph)] if graph else [],
         "result": call.result,
         "error": strings(call.error or ""),
@@ -464,17 +512,19 @@ def _same_memory(new: Snapshot, old: Snapshot) -> bool:
     """Whether every slot that still has memory shows the same memory; a freed slot keeps its last known size."""
     if new is old:
         return True
-    for slot, state in enumerate(new.slot_state):
-        if state == SlotState.FREED:
-            continue
-        if new.slot_bytes[slot] != old.slot_bytes[slot]:
-            return False
-        mine, before = new.slot_storage[slot], old.slot_storage[slot]
-        if (mine < 0) != (before < 0):
-            return False
-        if mine >= 0 and not _same_storage(new.storages[mine], old.storages[before]):
-            return False
-    return True
+    kept = new.slot_state.translate(_in_state(*set(SlotState) - {SlotState.FREED}))
+
+    def of_kept(column: Sequence[int]) -> Iterator[int]:
+        return compress(column, kept)
+
+    if list(of_kept(new.slot_bytes)) != list(of_kept(old.slot_bytes)):
+        return False
+    # Many slots have few storages: each pair of them is compared once.
+    pairs = set(zip(of_kept(new.slot_storage), of_kept(old.slot_storage)))
+    return all(
+        mine == before == -1 or (mine >= 0 and before >= 0 and _same_storage(new.storages[mine], old.storages[before]))
+        for mine, before in pairs
+    )
 
 
 def _same_storage(new: Storage, old: Storage) -> bool:
@@ -482,32 +532,23 @@ def _same_storage(new: Storage, old: Storage) -> bool:
     return new is old or (new.key == old.key and new.bytes == old.bytes and new.owners == old.owners)
 
 
-def _state_changes(old: bytearray, new: bytearray) -> str | _Json:
-    """Rows [first slot, state, slots, state before], or all states as digits where that is shorter.
-
-    A row speaks of those of its slots that were in the state before: what lies between them costs nothing.
-    """
-    if old == new:
-        return _row(())
+def _state_changes(old: bytearray, new: bytearray) -> list[tuple[int, int, str]]:
+    """Rows [state before, state now, which of the slots in the state before]: a byte for each slot, less for runs."""
     rows = []
-    for was in {before for before, now in zip(old, new) if before != now}:
-        among = [slot for slot, before in enumerate(old) if before == was]
-        rows += [f"[{first},{now},{count},{was}]" for first, now, count in _runs(among, new) if now != was]
-    written = _row(rows)
-    return written if len(written) <= len(new) else _digits(new)
+    for was in sorted(set(old)):
+        among = bytes(compress(new, old.translate(_in_state(was))))
+        rows += [(was, now, _marks(among.translate(_in_state(now)))) for now in sorted(set(among)) if now != was]
+    return rows
 
 
-def _freed_runs(new: Snapshot, old: Snapshot | None = None) -> _Json:
-    """Rows [first slot, call, slots]: which call freed a slot. A row speaks of freed slots only."""
-    freed_by = new.slot_freed_by
-    if old is not None and freed_by == old.slot_freed_by:
-        return _row(())
-    freed = (slot for slot, state in enumerate(new.slot_state) if state == SlotState.FREED)
-    return _row(f"[{first},{n},{count}]" for first, n, count in _runs(freed, freed_by))
+def _freed_by(snapshot: Snapshot) -> dict[str, str]:
+    """Which calls freed the freed slots, from the first slot on, and how many slots in a row each."""
+    freed = compress(snapshot.slot_freed_by, snapshot.slot_state.translate(_in_state(SlotState.FREED)))
+    runs = [(call, len(list(run))) for call, run in groupby(freed)]
+    return {"freedBy": _column([call for call, _ in runs]), "freedCount": _column([count for _, count in runs])}
 
 
-def _runs(slots: Iterable[int], column: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Stretches of `slots` with the same value in a column: first slot, value, slots from the first to the last."""
-    for value, run in groupby(slots, column.__getitem__):
-        found = list(run)
-        yield found[0], value, found[-1] - found[0] + 1
+@cache
+def _in_state(*states: int) -> bytes:
+    """A table for `translate`: 1 for these states, else 0."""
+    return bytes(state in states for state in range(256))

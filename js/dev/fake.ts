@@ -6,6 +6,8 @@
  * the rules of autograd that matter here are in `run` (engine order, freed slots, the second backward).
  */
 import type { Model } from "../src/kernel.ts";
+import { SLOT } from "../src/picture/model.ts";
+import { columnText, endsText, smallText } from "./columns.ts";
 
 type Listener = (...args: unknown[]) => void;
 
@@ -106,7 +108,10 @@ export interface Story {
   status: { text: string; state: string; cell: number | null };
 }
 
-const deltas = (values: number[]) => values.map((value, i) => (i ? value - values[i - 1]! : value));
+/** A row of the table of places: inner and outer line are the same. */
+function rowOf([cell, line, source]: NonNullable<FakeNode["place"]>, S: (text: string) => number): unknown[] {
+  return [cell, line, S(source), cell, line, S(source), null, null];
+}
 
 /** The wire text of a story, as the kernel's encoder writes it. */
 export function encode(story: Story, serial: number): string {
@@ -120,53 +125,45 @@ export function encode(story: Story, serial: number): string {
   const { nodes } = story;
   const index = new Map(nodes.map((node, i) => [node.uid, i]));
   const places: unknown[] = [];
-  const modules: unknown[] = [];
-  const table = (all: unknown[], row: unknown) => {
+  const modules: [string, string][] = [];
+  const table = <T>(all: T[], row: T) => {
     const found = all.findIndex((each) => JSON.stringify(each) === JSON.stringify(row));
     return found >= 0 ? found : all.push(row) - 1;
   };
   const slots = nodes.flatMap((node) => node.slots ?? []);
+  const freed = slots.filter((slot) => slot.state === SLOT.freed);
   const json = {
-    schema: 1,
+    schema: 2,
     serial,
     strings,
     n: nodes.length,
-    uid: deltas(nodes.map((node) => node.uid)),
-    name: nodes.map((node) => S(node.name)),
-    seq: deltas(nodes.map((node) => (node.leaf ? -1 : node.seq))),
-    kind: nodes.map((node) => (node.leaf ? 1 : 0)).join(""),
-    ghost: nodes.some((node) => node.ghost) ? nodes.map((node) => (node.ghost ? 1 : 0)).join("") : "",
-    place: nodes.map((node) =>
-      node.place
-        ? table(places, [
-            node.place[0],
-            node.place[1],
-            S(node.place[2]),
-            node.place[0],
-            node.place[1],
-            S(node.place[2]),
-            node.place[3],
-            -1,
-            null,
-          ])
-        : -1,
-    ),
+    uid: columnText(nodes.map((node) => node.uid)),
+    name: columnText(nodes.map((node) => S(node.name))),
+    seq: columnText(nodes.map((node) => (node.leaf ? -1 : node.seq))),
+    kind: smallText(nodes.map((node) => (node.leaf ? 1 : 0))),
+    ghost: smallText(nodes.map((node) => (node.ghost ? 1 : 0))),
+    place: columnText(nodes.map((node) => (node.place ? table(places, rowOf(node.place, S)) : -1))),
     places,
-    module: nodes.map((node) => (node.module ? table(modules, [S(node.module[0]), S(node.module[1]), 0]) : -1)),
-    modules,
-    edgeCount: nodes.map((node) => node.next.length),
-    edgeTo: nodes.flatMap((node, i) => node.next.map((uid) => index.get(uid)! - i)),
-    edgeNr: [],
-    slotCount: nodes.map((node) => node.slots?.length ?? 0),
-    slotName: slots.map((slot) => S(slot.name)),
-    slotState: slots.map((slot) => slot.state ?? 0).join(""),
-    slotType: slots.map((slot) => S(slot.type)),
-    slotBytes: slots.map((slot) => slot.bytes),
-    slotStorage: slots.map((_, i) => i),
-    slotFreedBy: slots.flatMap((slot, i) => (slot.freedBy === undefined ? [] : [[i, slot.freedBy]])),
-    storages: slots.map((slot) => [slot.bytes, []]),
+    iteration: columnText(nodes.map((node) => node.place?.[3] ?? -1)),
+    module: columnText(nodes.map((node) => (node.module ? table(modules, node.module) : -1))),
+    modulePath: columnText(modules.map(([path]) => S(path))),
+    moduleClass: columnText(modules.map(([, className]) => S(className))),
+    moduleCall: columnText(modules.map(() => 0)),
+    edgeEnd: endsText(nodes.map((node) => node.next.length)),
+    edgeTo: columnText(nodes.flatMap((node) => node.next.map((uid) => index.get(uid)!))),
+    edgeNr: "",
+    slotEnd: endsText(nodes.map((node) => node.slots?.length ?? 0)),
+    slotName: columnText(slots.map((slot) => S(slot.name))),
+    slotState: smallText(slots.map((slot) => slot.state ?? 0)),
+    slotType: columnText(slots.map((slot) => S(slot.type))),
+    slotBytes: columnText(slots.map((slot) => slot.bytes)),
+    slotStorage: columnText(slots.map((_, i) => i)),
+    freedBy: columnText(freed.map((slot) => slot.freedBy ?? -1)),
+    freedCount: columnText(freed.map(() => 1)),
+    storageBytes: columnText(slots.map((slot) => slot.bytes)),
+    storageOwners: [],
     leaves: nodes.flatMap((node, i) =>
-      node.leaf ? [[i, [S(node.leaf.path)], S(node.leaf.type), node.leaf.grad ? 1 : 0, node.leaf.bytes]] : [],
+      node.leaf ? [[i, [S(node.leaf.path)], S(node.leaf.type), node.leaf.grad === true, node.leaf.bytes]] : [],
     ),
     owners: story.owners.map(([path, uid, kind]) => [index.get(uid), 0, S(path), S(kind)]),
     roots: story.roots.map((root) => ({

@@ -1,9 +1,9 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
-import { type Graph, SLOT } from "./picture/model.ts";
+import { type Graph, placeOf, SLOT } from "./picture/model.ts";
 import { slotSummary } from "./picture/words.ts";
-import { bytes, count, join, nameOf, opOf, placeOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
+import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
 import type { Context, Kept, KeptOrNot, Part } from "./state.ts";
 
 /** Whether a walk up from one node meets another. */
@@ -26,7 +26,7 @@ const shortType = (type: string) => type.replace("float", "f");
 function slotRows(graph: Graph, node: number, kept: Kept | undefined): Child[] {
   return slotsOf(graph, node).map(({ slot, name, type, bytes: size, state, by }, k) => {
     const word = STATE_WORDS[state]!;
-    const stored = graph.storages[graph.slotStorage[slot]!]?.owners;
+    const stored = graph.storageOwners.get(graph.slotStorage[slot]!);
     const owners = (state !== SLOT.unsaved && (kept?.storages.find((each) => each.slot === k)?.owners ?? stored)) || [];
     const said = [slotGlyph(state), ` ${word} `, by >= 0 && callGlyph(by, orderOfCall(graph, by))];
     const line = row(name, type && h("code", shortType(type)), size > 0 && bytes(size), said);

@@ -74,10 +74,6 @@ export function opOf(graph: Graph, node: number): string {
   return nameOf(graph, node).replace(/Backward\d*$/, "");
 }
 
-export function placeOf(graph: Graph, node: number): Place | undefined {
-  return graph.places[graph.place[node]!];
-}
-
 export interface Slot {
   slot: number;
   name: string;

@@ -1,7 +1,7 @@
 /** The text twin: the same graph as a real table, for screen readers and for copying. */
 import { attr, h, redraw, row, table } from "./dom.ts";
-import { type Graph, SLOT_WORDS } from "./picture/model.ts";
-import { bytes, callNumber, join, nameOf, placeOf, placeText, slotsOf } from "./say.ts";
+import { type Graph, placeOf, SLOT_WORDS } from "./picture/model.ts";
+import { bytes, callNumber, join, nameOf, placeText, slotsOf } from "./say.ts";
 import type { Context, Part } from "./state.ts";
 
 const MOST = 2000;

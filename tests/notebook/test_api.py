@@ -115,7 +115,7 @@ def test_the_button_of_a_view_of_tensors_runs_backward_without_a_tracker() -> No
     id = json.loads(view.wire)["roots"][0]["id"]
     view._handle_custom_msg({"id": 1, "verb": "backward", "root": id}, [])
     assert sent[-1]["result"]["raised"] is None and v.grad is not None
-    assert json.loads(view.delta)["slotState"] == "1", "freed, all of it"
+    assert json.loads(view.delta)["slotState"] == [[0, 1, "A"]], "freed, all of it"
 
 
 def test_a_view_of_a_leaf_leaves_no_weak_reference() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jupyter_client.manager import start_new_kernel
+from read_wire import small, with_delta
 
 TIMEOUT = 60
 
@@ -88,12 +89,9 @@ class Page:
 
     def picture(self) -> dict:
         """The state the page shows: the wire message with the delta applied to what these tests look at."""
-        wire = json.loads(self.state["wire"])
-        delta = json.loads(self.state["delta"]) if self.state["delta"] else {}
-        states = list(wire["slotState"])
-        for start, digits in delta.get("slotState", []):
-            states[start : start + len(digits)] = digits
-        return {**wire, **delta, "slotState": "".join(states), "strings": wire["strings"] + delta.get("strings", [])}
+        wire, delta = self.state["wire"], self.state["delta"]
+        picture = with_delta(wire, delta) if delta else json.loads(wire)
+        return {**picture, "slotState": small(picture["slotState"])}
 
     def root(self, path: str) -> dict:
         picture = self.picture()

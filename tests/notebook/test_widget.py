@@ -117,7 +117,7 @@ def test_freed_slots_travel_as_a_delta_and_a_new_graph_as_a_new_base(source: Fak
     base = view.wire
     source.shown = Drawing(graph(state=1))
     source.tracker.event()
-    assert view.wire == base and json.loads(view.delta)["slotState"] == "111"
+    assert view.wire == base and json.loads(view.delta)["slotState"] == [[0, 1, "AD"]], "all three"
     assert json.loads(view.delta)["base"] == json.loads(base)["serial"]
     source.shown = Drawing(graph(4))
     source.tracker.event()

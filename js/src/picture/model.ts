@@ -7,16 +7,20 @@ export const KIND = { function: 0, accumulate: 1, custom: 2, copySlices: 3, erro
 export const SLOT = { held: 0, freed: 1, stale: 2, packed: 3, unsaved: 4, unknown: 5 } as const;
 export const SLOT_WORDS = ["held", "freed", "stale", "packed", "unsaved", "unknown"] as const;
 
-export interface Place {
+/** A line of the user's code, and the outermost line that led to it. */
+export interface CodeLine {
   cell: number | null;
   line: number | null;
   source: string;
   outerCell: number | null;
   outerLine: number | null;
   outerSource: string;
-  iteration: number | null;
   cellId: string | null;
   run: number | null;
+}
+
+export interface Place extends CodeLine {
+  iteration: number | null;
 }
 
 export interface ModuleCall {
@@ -135,8 +139,10 @@ export interface Graph {
   seq: Float64Array;
   kind: Uint8Array;
   ghost: Uint8Array;
+  /** Index into `places`, -1: unknown; and the pass of the loop around it, -1: none. */
   place: Int32Array;
-  places: Place[];
+  places: CodeLine[];
+  iteration: Int32Array;
   module: Int32Array;
   modules: ModuleCall[];
   /** Edges of node i: positions edgeStart[i] to edgeStart[i + 1]; from loss towards leaves, as `next_functions` do. */
@@ -152,7 +158,9 @@ export interface Graph {
   slotStorage: Int32Array;
   /** n of the call that freed it, -1: none. */
   slotFreedBy: Int32Array;
-  storages: { bytes: number; owners: string[] }[];
+  storageBytes: Float64Array;
+  /** Python paths of the tensors that use a storage too; only for storages that have any. */
+  storageOwners: Map<number, string[]>;
   leaves: Map<number, Leaf>;
   owners: Owner[];
   roots: Root[];
@@ -168,5 +176,12 @@ export interface Graph {
   notes: string[];
   torch: string;
   /** uid -> index. */
-  indexOf: Map<number, number>;
+  indexOf: { get(uid: number): number | undefined };
+}
+
+/** Where a node was made, undefined: unknown. */
+export function placeOf(graph: Graph, node: number): Place | undefined {
+  const line = graph.places[graph.place[node] ?? -1];
+  const iteration = graph.iteration[node]!;
+  return line && { ...line, iteration: iteration < 0 ? null : iteration };
 }

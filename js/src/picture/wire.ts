@@ -6,20 +6,21 @@
 
 import type {
   Call,
+  CodeLine,
   Finding,
   Fix,
   Graph,
   Leaf,
   ModuleCall,
   Owner,
-  Place,
   Root,
   Status,
   TimelineEvent,
 } from "./model.ts";
 import { SLOT } from "./model.ts";
+import { runSlices, type Slices } from "./slices.ts";
 
-export const SCHEMA = 1;
+export const SCHEMA = 2;
 
 /** A message that cannot be drawn; the text says what to do. */
 export class WireError extends Error {
@@ -62,284 +63,308 @@ function list(json: Json, key: string): unknown[] {
   return value;
 }
 
-function numberOr<T>(value: unknown, otherwise: T): number | T {
-  return typeof value === "number" && Number.isFinite(value) ? value : otherwise;
-}
-
-/** Indices into the table of strings. */
-class Strings {
-  readonly table: string[];
-  constructor(table: string[]) {
-    this.table = table;
-  }
-  /** The string at an index; "" for -1. */
-  at(index: unknown): string {
-    if (index === undefined || index === null || index === -1) return "";
-    if (typeof index !== "number") fail("a string is not an index");
-    const found = this.table[index];
-    if (found === undefined) fail(`there is no string ${index}`);
-    return found;
-  }
-  all(indices: unknown): string[] {
-    return Array.isArray(indices) ? indices.map((index) => this.at(index)) : [];
-  }
-}
-
-function numbers(values: unknown): number[] {
-  return Array.isArray(values) ? values.filter((value) => typeof value === "number") : [];
+/** What indices into the table of strings stand for; null stays null. */
+function texts(table: readonly string[], index: unknown): unknown {
+  if (Array.isArray(index)) return index.map((each) => texts(table, each));
+  if (index === null) return null;
+  const found = typeof index === "number" ? table[index] : undefined;
+  return found ?? fail(`there is no string ${index}`);
 }
 
 // ---- Columns ------------------------------------------------------------------------------------------------
 
-function column<T extends Int32Array | Float64Array>(json: Json, key: string, into: T): T {
-  const values = list(json, key);
-  if (values.length !== into.length) fail(`"${key}" has ${values.length} values instead of ${into.length}`);
-  for (let i = 0; i < into.length; i++) {
-    const value = values[i];
-    if (typeof value !== "number") fail(`"${key}" holds something that is not a number`);
-    into[i] = value;
-  }
-  return into;
+type Column = Int32Array | Float64Array | Uint8Array;
+
+/** Base 64 as everywhere; any other character has bit 64. */
+const DIGIT = new Uint8Array(65536).fill(64);
+for (let i = 0; i < 64; i++)
+  DIGIT["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".charCodeAt(i)] = i;
+
+function textOf(json: Json, key: string): string {
+  const text = json[key];
+  return typeof text === "string" ? text : fail(`"${key}" is not text`);
 }
 
-function running<T extends Int32Array | Float64Array>(values: T): T {
-  for (let i = 1; i < values.length; i++) values[i]! += values[i - 1]!;
-  return values;
-}
-
-function digits(json: Json, key: string, length: number, top: number): Uint8Array {
-  const out = new Uint8Array(length);
-  const text = json[key] ?? "";
-  if (typeof text !== "string") fail(`"${key}" is not text`);
-  if (text.length === 0) return out;
-  if (text.length !== length) fail(`"${key}" has ${text.length} digits instead of ${length}`);
-  for (let i = 0; i < length; i++) {
-    const digit = text.charCodeAt(i) - 48;
-    if (digit < 0 || digit > top) fail(`"${key}" holds "${text[i]}"`);
-    out[i] = digit;
+/**
+ * Numbers from text: five bits in each character, the lowest first, bit 32 says that more follow, the lowest bit of all
+ * is the sign. `sum`: each is the difference to the one before. All are at least `least` and below `limit`.
+ *
+ * The page's time to read a graph is spent here: one pass, no objects, and most numbers are one character.
+ */
+function read<T extends Column>(text: string, key: string, out: T, least: number, limit: number, sum = true): T {
+  let at = 0;
+  let value = 0;
+  let seen = 0;
+  for (let i = 0; i < out.length; i++) {
+    let digit = DIGIT[text.charCodeAt(at++) & 65535]!;
+    seen |= digit;
+    if (!sum) value = 0;
+    if (digit < 32) value += (digit >> 1) ^ -(digit & 1);
+    else {
+      const sign = digit & 1;
+      let size = (digit & 31) >> 1;
+      for (let scale = 16; digit & 32; scale *= 32) {
+        digit = DIGIT[text.charCodeAt(at++) & 65535]!;
+        size += (digit & 31) * scale;
+        seen |= digit;
+      }
+      value += sign ? -size - 1 : size;
+    }
+    if (!(value >= least && value < limit)) fail(`"${key}" holds ${value}, which points outside the message`);
+    out[i] = value;
   }
+  if (seen > 63 || at !== text.length) fail(`"${key}" does not hold ${out.length} numbers`);
   return out;
 }
 
-/** Offsets from counts. */
-function starts(counts: Int32Array, key: string): Int32Array {
-  const out = new Int32Array(counts.length + 1);
-  for (let i = 0; i < counts.length; i++) {
-    if (counts[i]! < 0) fail(`"${key}" holds a negative count`);
-    out[i + 1] = out[i]! + counts[i]!;
-  }
+/** Beyond any number of a message. */
+const FAR = 2 ** 53;
+
+/** So many numbers must be in a text before room is made for them. */
+function fits(text: string, key: string, length: number): number {
+  return text.length >= length ? length : fail(`"${key}" does not hold ${length} numbers`);
+}
+
+/** A column of so many indices below `limit`. */
+function indices(json: Json, key: string, length: number, limit: number, least = -1): Int32Array {
+  const text = textOf(json, key);
+  return read(text, key, new Int32Array(fits(text, key, length)), least, limit);
+}
+
+function floats(json: Json, key: string, length: number): Float64Array {
+  const text = textOf(json, key);
+  return read(text, key, new Float64Array(fits(text, key, length)), -FAR, FAR);
+}
+
+/** Numbers below `limit` as they are; no text at all where all are 0. */
+function small(json: Json, key: string, length: number, limit: number): Uint8Array {
+  const text = textOf(json, key);
+  if (!text) return new Uint8Array(length);
+  return read(text, key, new Uint8Array(fits(text, key, length)), 0, limit, false);
+}
+
+/** As many numbers as there are. */
+function all(json: Json, key: string, sum = true): Float64Array {
+  const text = textOf(json, key);
+  // A number ends with a character below 32.
+  return read(text, key, new Float64Array(text.replace(/[g-z0-9+/]/g, "").length), -FAR, FAR, sum);
+}
+
+/** Where the rows of n nodes begin and end, from their ends. */
+function starts(json: Json, key: string, n: number): Int32Array {
+  const text = textOf(json, key);
+  const out = new Int32Array(fits(text, key, n) + 1);
+  read(text, key, out.subarray(1), 0, 2 ** 31);
+  for (let i = 0; i < n; i++) if (out[i]! > out[i + 1]!) fail(`"${key}" goes down`);
   return out;
 }
 
-/** Every value is `least` or an index below `length`. */
-function within(values: Int32Array, length: number, key: string, least = -1): Int32Array {
-  for (const value of values) if (value < least || value >= length) fail(`"${key}" points outside the message`);
-  return values;
-}
+// ---- States -------------------------------------------------------------------------------------------------
 
-/** Rows [position, value] or [first position, value, count]; `only` says which positions of a run are meant. */
-function sparse<T extends Int32Array | Uint8Array>(
-  json: Json,
-  key: string,
-  out: T,
-  only: (position: number, was?: number) => boolean = () => true,
-): T {
-  for (const row of list(json, key)) {
-    const [at, value, count = 1, was] = numbers(row);
-    if (at === undefined || value === undefined || !(at >= 0 && count > 0 && at + count <= out.length))
-      fail(`"${key}" is wrong`);
-    for (let i = at; i < at + count; i++) if (only(i, was)) out[i] = value;
-  }
-  return out;
-}
-
-/** Which call freed a slot; a run passes over the slots that are not freed. */
-function freedBy(json: Json, states: Uint8Array, out: Int32Array): Int32Array {
-  return sparse(json, "slotFreedBy", out, (slot) => states[slot] === SLOT.freed);
-}
-
-/** All states as digits, or rows [first slot, state, count, state before]. */
+/** Rows [state before, state now, which of the slots in the state before]. */
 function newStates(json: Json, before: Uint8Array): Uint8Array {
-  if (typeof json.slotState === "string") return digits(json, "slotState", before.length, 5);
-  const out = sparse(json, "slotState", before.slice(), (slot, was) => before[slot] === was);
-  if (out.some((state) => state > 5)) fail('"slotState" holds a state that does not exist');
+  const out = before.slice();
+  for (const row of list(json, "slotState")) {
+    const [was, now, which] = Array.isArray(row) ? row : [];
+    if (!(was >= 0 && now >= 0 && now <= SLOT.unknown)) fail('"slotState" holds a state that does not exist');
+    let slot = 0;
+    const pass = (count: number, write: boolean) => {
+      for (let left = count; left > 0; left--) {
+        while (before[slot] !== was) if (slot++ >= out.length) fail('"slotState" is wrong');
+        if (write) out[slot] = now;
+        slot++;
+      }
+    };
+    // As many passed over and then one, or as many more.
+    for (const value of all({ slotState: which }, "slotState", false)) {
+      pass(value, false);
+      pass(value < 0 ? -value : 1, true);
+    }
+  }
+  return out;
+}
+
+/** Which call freed a slot: calls, and how many freed slots in a row each; -1 for slots that are not freed. */
+function freedBy(json: Json, states: Uint8Array): Int32Array {
+  const calls = all(json, "freedBy");
+  const counts = all(json, "freedCount");
+  const out = new Int32Array(states.length).fill(-1);
+  let run = -1;
+  let left = 0;
+  for (let slot = 0; slot < states.length; slot++) {
+    if (states[slot] !== SLOT.freed) continue;
+    if (left <= 0) left = counts[++run] ?? 0;
+    if (left-- <= 0) fail('"freedCount" does not fit "slotState"');
+    out[slot] = calls[run] ?? -1;
+  }
   return out;
 }
 
 // ---- Records ------------------------------------------------------------------------------------------------
 
-type Read = (value: unknown, s: Strings, n: number, key: string) => unknown;
-
-/** How one field is read. What is missing or of another type gets the field's neutral value. */
-const READ: Record<string, Read> = {
-  zero: (value) => numberOr(value, 0),
-  none: (value) => numberOr(value, -1),
-  maybe: (value) => numberOr(value, null),
-  order: (value) => Math.max(0, numberOr(value, 0)),
-  is: (value) => value === true || value === 1,
-  unless: (value) => value !== false,
-  text: (value, s) => s.at(value),
-  textOrNull: (value, s) => s.at(value) || null,
-  texts: (value, s) => s.all(value),
-  word: (value, s) => (typeof value === "string" ? value : s.at(value)),
-  names: (value, s) => (Array.isArray(value) ? value.map((name) => (name === -1 ? null : s.at(name))) : []),
-  numbers,
-  numbersOrNull: (value) => (Array.isArray(value) ? numbers(value) : null),
-  pair: (value) => (Array.isArray(value) && numbers(value).length === 2 ? value : null),
-  node: (value, _s, n, key) => {
-    if (typeof value !== "number" || !Number.isInteger(value) || value < -1 || value >= n)
-      fail(`"${key}" names no node`);
-    return value;
-  },
-  fixes: (value, s, n) => (Array.isArray(value) ? value.map((fix) => readFix(fix, s, n)) : []),
+/** Fields of rows, in their order; of objects those that are not taken over as they are. A text's name ends with $. */
+const RECORDS = {
+  places: "cell line source$ outerCell outerLine outerSource$ cellId$ run",
+  storageOwners: "at owners$",
+  leaves: "node paths$ type$ hasGrad bytes",
+  owners: "node nr path$ kind$",
+  boundary: "oldUid newUid path$",
+  roots: "path$ node type$",
+  calls: "source$ roots$ error$ carriers$ forecast$",
+  events: "label$",
+  findings: "headline$ text$ node$ carriers$ path$",
+  fixes: "id$ text$ price$ edit$",
+  status: "text$",
 };
 
-/** One of a few words; the first one where it is none of them. */
-function choice(words: string[]): Read {
-  return (value) => (words.includes(value as string) ? value : words[0]);
+interface Reading {
+  json: Json;
+  table: string[];
+  /** Number of nodes. */
+  n: number;
 }
 
-/**
- * Reads records whose fields are listed as "name:how", `how` being a name in `READ`, or words joined by "|".
- * A record is an object, or (`rows`) an array with the fields in this order.
- */
-function reader<T>(key: string, fields: string, rows = false): (value: unknown, s: Strings, n: number) => T {
-  const columns = fields.split(" ").map((field) => {
-    const [name, how] = field.split(":") as [string, string];
-    return [name, READ[how] ?? choice(how.split("|"))] as const;
-  });
-  return (value, s, n) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value) !== rows)
-      fail(`"${key}" holds no ${rows ? "row" : "object"}`);
-    // Written for a message with a hundred thousand of them: no array or pair in between.
-    const record: Json = {};
-    for (let i = 0; i < columns.length; i++) {
-      const [name, read] = columns[i]!;
-      record[name] = read((value as Json)[rows ? i : name], s, n, key);
-    }
+function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.json, key)): T[] {
+  const fields = RECORDS[key].split(" ");
+  return values.map((value) => {
+    if (typeof value !== "object" || value === null) fail(`"${key}" holds no record`);
+    const record: Json = Array.isArray(value) ? {} : { ...value };
+    fields.forEach((field, i) => {
+      const name = field.replace("$", "");
+      const found = Array.isArray(value) ? value[i] : record[name];
+      if (field === "node" && !(found >= -1 && found < at.n)) fail(`"${key}" names no node`);
+      record[name] = name === field ? found : texts(at.table, found);
+    });
     return record as T;
+  });
+}
+
+/** What may change while the graph's structure stays: in a full message and in a delta alike. */
+function story(at: Reading) {
+  const { json, table } = at;
+  const findings = records<Finding>(at, "findings");
+  for (const finding of findings) finding.fixes = records<Fix>(at, "fixes", list(finding as unknown as Json, "fixes"));
+  return {
+    serial: json.serial as number,
+    names: table,
+    leaves: new Map(records<Leaf>(at, "leaves").map((leaf) => [leaf.node, leaf])),
+    calls: records<Call>(at, "calls"),
+    boundary: records<Graph["boundary"][number]>(at, "boundary"),
+    events: records<TimelineEvent>(at, "events"),
+    event: json.event as number,
+    findings,
+    held: json.held as number,
+    nodes: json.nodes as number,
+    status: records<Status>(at, "status", [json.status])[0]!,
   };
 }
 
-const readPlace = reader<Place>(
-  "places",
-  "cell:maybe line:maybe source:text outerCell:maybe outerLine:maybe outerSource:text iteration:maybe cellId:textOrNull run:maybe",
-  true,
-);
-const readModule = reader<ModuleCall>("modules", "path:text className:text call:zero", true);
-const readLeaf = reader<Leaf>("leaves", "node:node paths:texts type:text hasGrad:is bytes:zero", true);
-const readFix = reader<Fix>("fixes", "id:text text:text verified:is at:pair price:text edit:texts");
-const readStatus = reader<Status>("status", "text:text state:idle|busy|raised|off cell:maybe");
-
-/** Lists of records that are taken over as they are. */
-const LISTS = {
-  owners: reader<Owner>("owners", "node:node nr:zero path:text kind:text", true),
-  roots: reader<Root>(
-    "roots",
-    "id:none path:text node:node nr:zero type:text scalar:is alive:is order:order cells:numbersOrNull",
-  ),
-  calls: reader<Call>(
-    "calls",
-    "n:zero cell:maybe line:maybe outerCell:maybe outerLine:maybe iteration:maybe source:text api:word retain:is create:is roots:names rootUids:numbers result:ok|raised|running error:text failedUid:maybe freedBy:maybe executed:numbersOrNull executedCount:zero freedSlots:zero freedBytes:zero carriers:texts forecast:word sameAs:maybe",
-  ),
-  events: reader<TimelineEvent>(
-    "events",
-    "id:none kind:cell|call cell:maybe call:maybe iteration:maybe label:text ok:unless held:zero nodes:zero kept:is",
-  ),
-  findings: reader<Finding>(
-    "findings",
-    "kind:word severity:info|error|warning headline:text text:text call:maybe node:text uid:maybe carriers:texts freedBy:maybe path:texts uids:numbers bytes:zero fixes:fixes",
-  ),
-  boundary: reader<Graph["boundary"][number]>("boundary", "oldUid:none newUid:none path:text", true),
-  storages: reader<Graph["storages"][number]>("storages", "bytes:zero owners:texts", true),
-};
-const SINGLE = { event: "none", held: "zero", nodes: "zero", notes: "texts", torch: "text" };
-
-/** What may change while the graph's structure stays: read from a full message and from a delta alike. */
-function readState(json: Json, s: Strings, n: number): Partial<Graph> {
-  const state: Json = {};
-  for (const [key, read] of Object.entries(LISTS))
-    if (key in json) state[key] = list(json, key).map((value) => read(value, s, n));
-  for (const [key, how] of Object.entries(SINGLE)) if (key in json) state[key] = READ[how]!(json[key], s, n, key);
-  if (json.status) state.status = readStatus(json.status, s, n);
-  if ("leaves" in json)
-    state.leaves = new Map(
-      list(json, "leaves")
-        .map((value) => readLeaf(value, s, n))
-        .map((leaf) => [leaf.node, leaf]),
-    );
-  return state as Partial<Graph>;
+function readModules(json: Json, table: string[]): ModuleCall[] {
+  const path = all(json, "modulePath");
+  const className = indices(json, "moduleClass", path.length, table.length, 0);
+  const call = indices(json, "moduleCall", path.length, 2 ** 31);
+  return Array.from(path, (text, i) => ({ path: table[text] ?? "", className: table[className[i]!]!, call: call[i]! }));
 }
 
-function readStrings(json: Json, known: readonly string[] = []): Strings {
+function readStrings(json: Json, known: readonly string[] = []): string[] {
   const table = list(json, "strings");
   for (const text of table) if (typeof text !== "string") fail('"strings" holds something that is not text');
-  return new Strings([...known, ...(table as string[])]);
+  return [...known, ...(table as string[])];
+}
+
+/** uid -> index, by hashing into typed arrays when it is first asked for: a `Map` costs as much as all the rest. */
+class Uids {
+  private readonly uid: Float64Array;
+  private table = new Int32Array(0);
+  constructor(uid: Float64Array) {
+    this.uid = uid;
+  }
+  get(uid: number): number | undefined {
+    if (!this.table.length) this.fill();
+    const found = this.table[this.place(uid)]! - 1;
+    return found < 0 ? undefined : found;
+  }
+  private fill(): void {
+    let size = 2;
+    while (size < 2 * this.uid.length) size *= 2;
+    this.table = new Int32Array(size);
+    for (let i = 0; i < this.uid.length; i++) this.table[this.place(this.uid[i]!)] = i + 1;
+  }
+  /** Where a uid stands in the table, or could. */
+  private place(uid: number): number {
+    const last = this.table.length - 1;
+    let at = Math.imul(uid, 0x9e3779b1) >>> 7;
+    for (; ; at++) {
+      const found = this.table[at & last]!;
+      if (!found || this.uid[found - 1] === uid) return at & last;
+    }
+  }
 }
 
 /** A full message. */
 export function decode(message: string | Json): Graph {
+  return runSlices(decodeSlices(message));
+}
+
+/** The same in slices: no column takes long. */
+export function* decodeSlices(message: string | Json): Slices<Graph> {
   const json = parse(message);
-  const s = readStrings(json);
+  yield;
+  const table = readStrings(json);
+  const text = table.length;
   const n = json.n;
   if (typeof n !== "number" || !Number.isInteger(n) || n < 0) fail('"n" is no count');
-  if (list(json, "uid").length !== n) fail(`"uid" has ${list(json, "uid").length} values instead of ${n}`);
-
-  const uid = running(column(json, "uid", new Float64Array(n)));
-  const edgeStart = starts(column(json, "edgeCount", new Int32Array(n)), "edgeCount");
-  const edgeTo = column(json, "edgeTo", new Int32Array(list(json, "edgeTo").length));
-  if (edgeTo.length !== edgeStart[n]) fail('"edgeTo" does not fit "edgeCount"');
-  for (let i = 0; i < n; i++) for (let e = edgeStart[i]!; e < edgeStart[i + 1]!; e++) edgeTo[e]! += i;
-  const slotStart = starts(column(json, "slotCount", new Int32Array(n)), "slotCount");
+  const uid = floats(json, "uid", n);
+  yield;
+  const name = indices(json, "name", n, text, 0);
+  yield;
+  const seq = floats(json, "seq", n);
+  yield;
+  const kind = small(json, "kind", n, 10);
+  const ghost = small(json, "ghost", n, 2);
+  yield;
+  const at = { json, table, n };
+  const places = records<CodeLine>(at, "places");
+  const place = indices(json, "place", n, places.length);
+  yield;
+  const iteration = indices(json, "iteration", n, 2 ** 31);
+  yield;
+  const modules = readModules(json, table);
+  const module = indices(json, "module", n, modules.length);
+  yield;
+  const edgeStart = starts(json, "edgeEnd", n);
+  yield;
+  const edges = edgeStart[n]!;
+  const edgeTo = indices(json, "edgeTo", edges, n, 0);
+  yield;
+  const edgeNr = json.edgeNr ? indices(json, "edgeNr", edges, 2 ** 31) : new Int32Array(edges);
+  yield;
+  const slotStart = starts(json, "slotEnd", n);
+  yield;
   const slots = slotStart[n]!;
-  if (list(json, "slotName").length !== slots) fail('"slotName" does not fit "slotCount"');
-  const places = list(json, "places").map((place) => readPlace(place, s, n));
-  const modules = list(json, "modules").map((module) => readModule(module, s, n));
-  const state = readState(json, s, n);
-  const text = s.table.length;
-  const indexOf = new Map<number, number>();
-  for (let i = 0; i < n; i++) indexOf.set(uid[i]!, i);
-  const slotState = digits(json, "slotState", slots, 5);
-
+  const slotName = indices(json, "slotName", slots, text);
+  yield;
+  const slotState = small(json, "slotState", slots, SLOT.unknown + 1);
+  const slotFreedBy = freedBy(json, slotState);
+  yield;
+  const slotType = indices(json, "slotType", slots, text);
+  yield;
+  const slotBytes = floats(json, "slotBytes", slots);
+  yield;
+  const storageBytes = all(json, "storageBytes");
+  const slotStorage = indices(json, "slotStorage", slots, storageBytes.length);
+  yield;
+  const shared = records<{ at: number; owners: string[] }>(at, "storageOwners");
   return {
-    serial: numberOr(json.serial, 0),
-    n,
-    uid,
-    name: within(column(json, "name", new Int32Array(n)), text, "name", 0),
-    names: s.table,
-    seq: running(column(json, "seq", new Float64Array(n))),
-    kind: digits(json, "kind", n, 9),
-    ghost: digits(json, "ghost", n, 1),
-    place: within(column(json, "place", new Int32Array(n)), places.length, "place"),
-    places,
-    module: within(column(json, "module", new Int32Array(n)), modules.length, "module"),
-    modules,
-    edgeStart,
-    edgeTo: within(edgeTo, n, "edgeTo", 0),
-    edgeNr: sparse(json, "edgeNr", new Int32Array(edgeTo.length)),
-    slotStart,
-    slotName: within(column(json, "slotName", new Int32Array(slots)), text, "slotName"),
-    slotState,
-    slotType: within(column(json, "slotType", new Int32Array(slots)), text, "slotType"),
-    slotBytes: column(json, "slotBytes", new Float64Array(slots)),
-    slotStorage: within(column(json, "slotStorage", new Int32Array(slots)), state.storages?.length ?? 0, "slotStorage"),
-    slotFreedBy: freedBy(json, slotState, new Int32Array(slots).fill(-1)),
-    storages: [],
-    leaves: new Map(),
-    owners: [],
-    roots: [],
-    calls: [],
-    boundary: [],
-    events: [],
-    event: -1,
-    findings: [],
-    held: 0,
-    nodes: n,
-    status: { text: "", state: "idle", cell: null },
-    notes: [],
-    torch: "",
-    ...state,
-    indexOf,
+    ...{ n, uid, indexOf: new Uids(uid), name, seq, kind, ghost, place, places, iteration, module, modules },
+    ...{ edgeStart, edgeTo, edgeNr, slotStart, slotName, slotState, slotType, slotBytes, slotStorage, slotFreedBy },
+    storageBytes,
+    storageOwners: new Map(shared.map(({ at, owners }) => [at, owners])),
+    owners: records<Owner>(at, "owners"),
+    roots: records<Root>(at, "roots"),
+    notes: texts(table, json.notes) as string[],
+    torch: texts(table, json.torch) as string,
+    ...story(at),
   };
 }
 
@@ -347,14 +372,11 @@ export function decode(message: string | Json): Graph {
 export function applyDelta(base: Graph, message: string | Json): Graph {
   const json = parse(message);
   if (json.base !== base.serial) fail(`a change is based on picture ${json.base}, this is picture ${base.serial}`);
-  const s = readStrings(json, base.names);
   const slotState = newStates(json, base.slotState);
   return {
     ...base,
-    ...readState(json, s, base.n),
-    serial: numberOr(json.serial, base.serial),
-    names: s.table,
+    ...story({ json, table: readStrings(json, base.names), n: base.n }),
     slotState,
-    slotFreedBy: freedBy(json, slotState, base.slotFreedBy.slice()),
+    slotFreedBy: "freedBy" in json ? freedBy(json, slotState) : base.slotFreedBy,
   };
 }

@@ -1,7 +1,6 @@
 /** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
 
-import type { Call, Graph, Place } from "./model.ts";
-import { KIND, SLOT } from "./model.ts";
+import { type Call, type CodeLine, type Graph, KIND, type Place, placeOf, SLOT } from "./model.ts";
 
 /** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
 export function bytesText(count: number): string {
@@ -148,7 +147,7 @@ export interface NodeSayings {
 
 /** Accessible name of a node: op, label, cell and line, sharing, saved tensors, errors. */
 export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string {
-  const place = graph.places[graph.place[node]!];
+  const place = placeOf(graph, node);
   const module = graph.modules[graph.module[node]!]?.path;
   return sentence(
     graph.names[graph.name[node]!] + (say.names.length ? ` of ${listText(say.names, 3)}` : ""),
@@ -171,7 +170,7 @@ export interface LeafSayings {
   gone: boolean;
   /** Names of the roots that reach it. */
   roots: readonly string[];
-  place: Place | undefined;
+  place: CodeLine | undefined;
 }
 
 /** Accessible name of a leaf: `AccumulateGrad of weight, leaf, float32[3,4], .grad is set, no saved tensor needed`. */

@@ -210,7 +210,7 @@ describe("leaves and parameter preparation", () => {
       ...graph,
       slotStorage: new Int32Array(graph.n).fill(0),
       slotState: Uint8Array.from(graph.slotState, (s, v) => (v === y ? 1 : v === z ? 2 : s)),
-      storages: [{ bytes: 64, owners: [] }],
+      storageBytes: Float64Array.of(64),
     };
     const folded = fold(shared);
     expect(folded.boxes[0]).toMatchObject({ held: 1, freed: 1, stale: 0, bytes: 64 });

@@ -1,5 +1,5 @@
 /** Graphs for tests of folding and layout: a plain form, its conversion to the picture's `Graph`, and what is measured on drawings. */
-import { type Graph, KIND, type ModuleCall, type Place } from "../../src/picture/model.ts";
+import { type CodeLine, type Graph, KIND, type ModuleCall } from "../../src/picture/model.ts";
 
 export interface PlainNode {
   label: string;
@@ -25,7 +25,7 @@ export function toGraph(plain: PlainGraph): Graph {
   const { nodes, edges } = plain;
   const n = nodes.length;
   const names = new Table<string>();
-  const places = new Table<Place>();
+  const places = new Table<CodeLine>();
   const modules = new Table<ModuleCall>();
   const edgeStart = new Int32Array(n + 1);
   for (const [from] of edges) edgeStart[from + 1]++;
@@ -47,8 +47,11 @@ export function toGraph(plain: PlainGraph): Graph {
     seq: Float64Array.from(nodes, (node, i) => (isLeaf[i] ? -1 : node.seq)),
     kind: Uint8Array.from(isLeaf, (leaf) => (leaf ? KIND.accumulate : KIND.function)),
     ghost: new Uint8Array(n),
-    place: Int32Array.from(nodes, (node) => (node.line === null ? -1 : places.at(placeOf(node), placeText(node)))),
+    place: Int32Array.from(nodes, (node) =>
+      node.line === null ? -1 : places.at(lineOf(node), `${node.cell ?? 1}:${node.line}`),
+    ),
     places: places.values,
+    iteration: Int32Array.from(nodes, (node) => node.iteration ?? -1),
     module: Int32Array.from(nodes, (node, i) => {
       if (node.mod === null || isLeaf[i]) return -1;
       const call = node.call ?? 0;
@@ -65,7 +68,8 @@ export function toGraph(plain: PlainGraph): Graph {
     slotBytes: new Float64Array(n).fill(4),
     slotStorage: new Int32Array(n).fill(-1),
     slotFreedBy: new Int32Array(n).fill(-1),
-    storages: [],
+    storageBytes: new Float64Array(0),
+    storageOwners: new Map(),
     leaves: new Map(
       nodes.flatMap((node, i) =>
         isLeaf[i] ? [[i, { node: i, paths: [node.label], type: "", hasGrad: false, bytes: 4 }] as const] : [],
@@ -109,11 +113,7 @@ class Table<T> {
   }
 }
 
-function placeText(node: PlainNode): string {
-  return `${node.cell ?? 1}:${node.line}:${node.iteration ?? ""}`;
-}
-
-function placeOf(node: PlainNode): Place {
+function lineOf(node: PlainNode): CodeLine {
   const cell = node.cell ?? 1;
   const line = Number((node.line as string).split(":").pop());
   return {
@@ -123,7 +123,6 @@ function placeOf(node: PlainNode): Place {
     outerCell: cell,
     outerLine: line,
     outerSource: "",
-    iteration: node.iteration ?? null,
     cellId: `id${cell}`,
     run: cell,
   };

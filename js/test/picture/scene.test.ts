@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { columnText } from "../../dev/columns.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
 import { runSlices } from "../../src/picture/slices.ts";
@@ -309,7 +310,7 @@ describe("when a picture follows another", () => {
 describe("the code rail", () => {
   it("gives way to places on the cards where most nodes have no known line", () => {
     const message = JSON.parse(wireText("second_backward"));
-    message.place = message.place.map((_at: number, i: number) => (i === 0 ? 0 : -1));
+    message.place = columnText([0, ...Array(message.n - 1).fill(-1)]);
     const graph = decode(message);
     const scene = sceneOf(graph);
     expect(scene.items.filter((item) => item.role === "rail")).toEqual([]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { SLOT } from "../../src/picture/model.ts";
-import { applyDelta, decode, WireError } from "../../src/picture/wire.ts";
+import { columnText, smallText } from "../../dev/columns.ts";
+import { type Graph, placeOf, SLOT } from "../../src/picture/model.ts";
+import { applyDelta, decode, decodeSlices, WireError } from "../../src/picture/wire.ts";
 import { FIXTURES, graphOf, wireText } from "./support.ts";
 
 function message(): Record<string, unknown> {
@@ -21,7 +22,7 @@ describe("a full message", () => {
 
   it("keeps places, slots, leaves, calls and the border", () => {
     const graph = graphOf("second_backward");
-    expect(graph.places[graph.place[6]!]).toMatchObject({ cell: 1, line: 6, source: "y = t @ a", iteration: null });
+    expect(placeOf(graph, 6)).toMatchObject({ cell: 1, line: 6, source: "y = t @ a", iteration: null });
     expect(graph.slotState[0]).toBe(SLOT.freed);
     expect(graph.names[graph.slotType[0]!]).toBe("float32[4]");
     expect(Array.from(graph.slotFreedBy)).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
@@ -39,18 +40,23 @@ describe("a full message", () => {
 
 describe("a change", () => {
   const base = graphOf("two_losses");
-  const delta = { schema: 1, base: base.serial, serial: 7, strings: ["a new text"], slotState: [[0, 1, 3, 0]] };
+  const status = { text: base.names.length, state: "idle", cell: null };
+  const delta = { schema: 2, base: base.serial, serial: 7, strings: ["a new text"], status };
+  const marks = (...values: number[]) => columnText(values, false);
+  const firstStates = (graph: Graph) => Array.from(graph.slotState.slice(0, 5));
 
   it("frees slots, names who did it and brings new strings, leaving the base as it was", () => {
     const graph = applyDelta(base, {
       ...delta,
-      slotFreedBy: [[1, 4, 3]],
+      // The first held slot and two more; then one is passed over.
+      slotState: [[SLOT.held, SLOT.freed, marks(0, -2, 1)]],
+      freedBy: columnText([4, 6]),
+      freedCount: columnText([3, 1]),
       status: { text: base.names.length, state: "busy", cell: 5 },
       held: 10,
     });
-    expect(Array.from(graph.slotState.slice(0, 4))).toEqual([1, 1, 1, 0]);
-    // Slot 3 is not freed: a run passes over it.
-    expect(Array.from(graph.slotFreedBy.slice(0, 5))).toEqual([-1, 4, 4, -1, -1]);
+    expect(firstStates(graph)).toEqual([1, 1, 1, 0, 1]);
+    expect(Array.from(graph.slotFreedBy.slice(0, 6))).toEqual([4, 4, 4, -1, 6, -1]);
     expect(graph.status).toEqual({ text: "a new text", state: "busy", cell: 5 });
     expect([graph.held, graph.serial]).toEqual([10, 7]);
     expect([base.slotState[0], base.slotFreedBy[1], base.serial]).toEqual([0, -1, 1]);
@@ -62,36 +68,69 @@ describe("a change", () => {
   });
 
   it("that reaches outside the slots is refused", () => {
-    for (const row of [[14, 1, 1000, 0], [-1, 1, 1, 0], [0, 1, 0, 0], [0, 9, 1, 0], [0]])
-      expect(() => applyDelta(base, { ...delta, slotState: [row] })).toThrow(WireError);
+    const rows = [
+      [0, 1, marks(1000)],
+      [0, 1, marks(0, -1000)],
+      [0, 9, marks(0)],
+      [0, 1, marks(1e15)],
+      [0, 1, "?"],
+      [0],
+      1,
+    ];
+    for (const row of rows) expect(() => applyDelta(base, { ...delta, slotState: [row] })).toThrow(WireError);
   });
 
-  it("speaks only of slots that were in the state before, or brings all states", () => {
-    const mixed = applyDelta(base, { ...delta, slotState: [[1, 2, 1, 0]] });
-    const after = applyDelta({ ...mixed, serial: base.serial }, { ...delta, slotState: [[0, 1, 4, 0]] });
-    expect(Array.from(after.slotState.slice(0, 4))).toEqual([1, 2, 1, 1]);
-    const all = "5".repeat(base.slotState.length);
-    expect(Array.from(applyDelta(base, { ...delta, slotState: all }).slotState).join("")).toBe(all);
-    expect(() => applyDelta(base, { ...delta, slotState: "55" })).toThrow(/has 2 digits/);
+  it("with more or fewer freed slots than it names calls for is refused", () => {
+    const slotState = [[SLOT.held, SLOT.freed, marks(0, -2)]];
+    for (const counts of [[2], [], [0, 3], [-1]]) {
+      const freedBy = columnText(counts.map(() => 4));
+      expect(() => applyDelta(base, { ...delta, slotState, freedBy, freedCount: columnText(counts) })).toThrow(
+        /not fit/,
+      );
+    }
+  });
+
+  it("speaks only of slots that were in the state before", () => {
+    const slotState = [[SLOT.held, SLOT.stale, marks(1)]];
+    const mixed = applyDelta(base, { ...delta, slotState });
+    expect(firstStates(mixed)).toEqual([0, 2, 0, 0, 0]);
+    const freed = { ...delta, slotState: [[SLOT.held, SLOT.freed, marks(0, -1)]], freedBy: "A", freedCount: "E" };
+    expect(firstStates(applyDelta({ ...mixed, serial: base.serial }, freed))).toEqual([1, 2, 1, 0, 0]);
   });
 });
 
 describe("a message that cannot be drawn is refused with a next step", () => {
+  const nine = (value: number) => columnText(Array(9).fill(value));
   const broken: [string, unknown, RegExp][] = [
     ["text that is not JSON", "{", /not JSON.*Run the cell again/],
     ["a list", "[]", /not an object/],
     ["no schema", "{}", /no schema/],
-    ["a newer schema", { ...message(), schema: 2 }, /newer than this page.*Reload the page/],
+    ["a newer schema", { ...message(), schema: 3 }, /newer than this page.*Reload the page/],
+    ["an older schema", { ...message(), schema: 1 }, /schema 1 is not known.*Run the cell again/],
     ["a count that is none", { ...message(), n: -1 }, /"n" is no count/],
-    ["a column that is too short", { ...message(), name: [0] }, /"name" has 1 values instead of 9/],
-    ["an edge to nowhere", { ...message(), edgeTo: Array(8).fill(99) }, /"edgeTo" points outside/],
-    ["a name outside the table", { ...message(), name: Array(9).fill(9999) }, /"name" points outside/],
-    ["a state that does not exist", { ...message(), slotState: "9999999999" }, /"slotState" holds "9"/],
-    ["a negative count", { ...message(), slotCount: [-1, 1, 0, 0, 0, 0, 0, 0, 0] }, /negative/],
-    ["a storage that does not exist", { ...message(), slotStorage: Array(10).fill(3) }, /"slotStorage" points outside/],
-    ["a root on no node", { ...message(), roots: [{ id: 0, node: 99 }] }, /"roots" names no node/],
-    ["places that are no rows", { ...message(), places: [1] }, /"places" holds no row/],
-    ["text instead of a list", { ...message(), uid: "1" }, /"uid" is not a list/],
+    ["a count beyond the message", { ...message(), n: 1e15 }, /"uid" does not hold 1000000000000000 numbers/],
+    ["a column that is too short", { ...message(), name: columnText([0]) }, /"name" does not hold 9 numbers/],
+    ["a column that is too long", { ...message(), name: `${nine(0)}A` }, /"name" does not hold 9 numbers/],
+    ["a column that breaks off", { ...message(), uid: `${nine(0).slice(1)}g` }, /"uid" does not hold 9 numbers/],
+    ["a column of other characters", { ...message(), uid: "AAAA AAAA" }, /"uid" does not hold 9 numbers/],
+    ["a column without end", { ...message(), seq: "g".repeat(2000) }, /"seq" holds|"seq" does not hold/],
+    ["an edge to nowhere", { ...message(), edgeTo: columnText(Array(8).fill(99)) }, /"edgeTo".*points outside/],
+    ["a name outside the table", { ...message(), name: nine(9999) }, /"name".*points outside/],
+    [
+      "a state that does not exist",
+      { ...message(), slotState: smallText(Array(10).fill(6)) },
+      /"slotState".*points outside/,
+    ],
+    ["ends that go down", { ...message(), slotEnd: columnText([5, 4, 5, 5, 5, 5, 5, 5, 10]) }, /"slotEnd" goes down/],
+    [
+      "a storage that does not exist",
+      { ...message(), slotStorage: columnText(Array(10).fill(3)) },
+      /"slotStorage".*outside/,
+    ],
+    ["a module without a name", { ...message(), modulePath: "A", moduleClass: "" }, /"moduleClass" does not hold 1/],
+    ["a root on no node", { ...message(), roots: [{ id: 0, path: 0, node: 99, type: 0 }] }, /"roots" names no node/],
+    ["places that are no rows", { ...message(), places: [1] }, /"places" holds no record/],
+    ["a list instead of a column", { ...message(), uid: [1] }, /"uid" is not text/],
   ];
   for (const [what, value, problem] of broken) {
     it(what, () => {
@@ -101,20 +140,91 @@ describe("a message that cannot be drawn is refused with a next step", () => {
   }
 });
 
-it("a message of any shape is either drawn or refused, never anything else", () => {
+describe("a column", () => {
+  const columns = [[0], [15, -16, 16, -17], [2 ** 51, 0, -(2 ** 51)], [1e12, 1e12 + 1], [-1, -1, 31, 1023, 1024]];
+  for (const values of columns) {
+    it(`brings ${values.join(" ")}`, () => {
+      const n = values.length;
+      const zeros = columnText(values.map(() => 0));
+      const small = {
+        schema: 2,
+        strings: ["A"],
+        torch: 0,
+        notes: [],
+        status: { text: 0 },
+        n,
+        kind: "",
+        ghost: "",
+        slotState: "",
+        freedBy: "",
+        freedCount: "",
+      };
+      const none = {
+        slotName: "",
+        slotType: "",
+        slotBytes: "",
+        slotStorage: "",
+        storageBytes: "",
+        edgeTo: "",
+        edgeNr: "",
+      };
+      const nodes = { name: zeros, seq: zeros, iteration: zeros, edgeEnd: zeros, slotEnd: zeros };
+      const unknown = columnText(values.map(() => -1));
+      const where = { place: unknown, module: unknown, modulePath: "", moduleClass: "", moduleCall: "" };
+      const graph = decode({ ...small, ...none, ...nodes, ...where, uid: columnText(values) });
+      expect(Array.from(graph.uid)).toEqual(values);
+      for (const uid of values) expect(graph.uid[graph.indexOf.get(uid)!]).toBe(uid);
+      expect(graph.indexOf.get(7)).toBeUndefined();
+    });
+  }
+});
+
+it("in slices a message becomes the same graph", () => {
+  for (const name of FIXTURES) {
+    const slices = decodeSlices(wireText(name));
+    let pauses = 0;
+    let step = slices.next();
+    for (; !step.done; step = slices.next()) pauses++;
+    expect(pauses).toBeGreaterThan(10);
+    expect(JSON.stringify(step.value)).toBe(JSON.stringify(decode(wireText(name))));
+  }
+});
+
+describe("a message of any shape is either drawn or refused, never anything else", () => {
   let seed = 7;
   const random = (n: number) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
-  const junk = [null, -5, 1e12, "x", [], {}, true, [[1]], [-1, -1], "0101"];
-  for (const name of FIXTURES) {
-    for (let round = 0; round < 60; round++) {
-      const value = JSON.parse(wireText(name));
-      const keys = Object.keys(value);
-      value[keys[random(keys.length)]!] = junk[random(junk.length)];
-      try {
-        expect(decode(value).n).toBeGreaterThanOrEqual(0);
-      } catch (error) {
-        expect(error).toBeInstanceOf(WireError);
+  const drawnOrRefused = (value: Record<string, unknown>) => {
+    try {
+      expect(decode(value).n).toBeGreaterThanOrEqual(0);
+    } catch (error) {
+      expect(error).toBeInstanceOf(WireError);
+    }
+  };
+
+  it("with junk in place of a part", () => {
+    const junk = [null, -5, 1e12, "x", [], {}, true, [[1]], [-1, -1], "0101", ["A", "A"], "ggggggggggggg", "\u0141"];
+    for (const name of FIXTURES) {
+      for (let round = 0; round < 60; round++) {
+        const value = JSON.parse(wireText(name));
+        const keys = Object.keys(value);
+        value[keys[random(keys.length)]!] = junk[random(junk.length)];
+        drawnOrRefused(value);
       }
     }
-  }
+  });
+
+  it("with a character changed, left out or added", () => {
+    for (const name of FIXTURES) {
+      for (let round = 0; round < 200; round++) {
+        const value = JSON.parse(wireText(name));
+        const texts = Object.keys(value).filter((key) => typeof value[key] === "string" && value[key]);
+        if (!texts.length) continue;
+        const key = texts[random(texts.length)]!;
+        const at = random(value[key].length);
+        const other = ["", "A", "g", "/", "9", " ", "AA"][random(7)]!;
+        value[key] = value[key].slice(0, at) + other + value[key].slice(at + 1);
+        drawnOrRefused(value);
+      }
+    }
+  });
 });

@@ -16,7 +16,7 @@ export class Counter {
   constructor(graph: Graph, badges: Badges) {
     this.graph = graph;
     this.badges = badges;
-    this.seenStorage = new Int32Array(graph.storages.length);
+    this.seenStorage = new Int32Array(graph.storageBytes.length);
     this.seenLeaf = new Int32Array(graph.n);
   }
 
@@ -55,7 +55,7 @@ export class Counter {
   }
 
   private addSlots(v: number, into: Contents): void {
-    const { slotStart, slotState, slotBytes, slotStorage, storages } = this.graph;
+    const { slotStart, slotState, slotBytes, slotStorage, storageBytes } = this.graph;
     for (let s = slotStart[v]; s < slotStart[v + 1]; s++) {
       const state = slotState[s];
       if (state === SLOT.freed) into.freed++;
@@ -66,7 +66,7 @@ export class Counter {
       if (storage < 0) into.bytes += slotBytes[s];
       else if (this.seenStorage[storage] !== this.stamp) {
         this.seenStorage[storage] = this.stamp;
-        into.bytes += storages[storage].bytes;
+        into.bytes += storageBytes[storage];
       }
     }
   }

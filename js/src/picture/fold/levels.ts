@@ -1,5 +1,5 @@
 /** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
-import { type Graph, type Place, SLOT } from "../model.ts";
+import { type CodeLine, type Graph, SLOT } from "../model.ts";
 
 /** Level at which every node stands alone. */
 export interface Levels {
@@ -18,7 +18,7 @@ export interface Levels {
 const NO_PREFIXES: readonly number[] = [];
 
 export function makeLevels(graph: Graph): Levels {
-  const { places, modules, place, module } = graph;
+  const { places, modules, place, iteration, module } = graph;
   const cell = intern(places, (p) => `${p.outerCell ?? p.cell ?? ""}|${p.run ?? ""}|${p.cellId ?? ""}`, unknownCell);
   const line = intern(
     places,
@@ -38,7 +38,7 @@ export function makeLevels(graph: Graph): Levels {
   const key = (level: number, node: number): number => {
     const p = place[node];
     if (level === 0) return p < 0 ? -1 : cell[p];
-    if (level === 1) return p < 0 ? -1 : (places[p].iteration ?? -1);
+    if (level === 1) return iteration[node];
     const m = module[node];
     if (level < callLevel) return m < 0 ? -1 : (prefixes[m][level - 2] ?? -1);
     if (level === callLevel) return m < 0 ? -1 : modules[m].call;
@@ -70,12 +70,16 @@ export function makeLevels(graph: Graph): Levels {
   };
 }
 
-function unknownCell(p: Place): boolean {
+function unknownCell(p: CodeLine): boolean {
   return p.cell === null && p.outerCell === null && p.cellId === null;
 }
 
 /** Numbers places by a text; -1 where nothing is known. */
-function intern(places: readonly Place[], text: (p: Place) => string, unknown: (p: Place) => boolean): Int32Array {
+function intern(
+  places: readonly CodeLine[],
+  text: (p: CodeLine) => string,
+  unknown: (p: CodeLine) => boolean,
+): Int32Array {
   const known = new Map<string, number>();
   const ids = new Int32Array(places.length).fill(-1);
   for (let i = 0; i < places.length; i++) {

@@ -1,4 +1,5 @@
 /** What a group is called: as a person would, from what all its nodes have in common. */
+import { placeOf } from "../model.ts";
 import { placeText } from "../words.ts";
 import type { Common, Group, Line } from "./tree.ts";
 
@@ -87,10 +88,9 @@ function commonOf(line: Line, group: Group): Common {
   if (group.common) return group.common;
   const { graph, order, levels } = line;
   const first = order[group.a];
-  const placeAt = (v: number) => (graph.place[v] < 0 ? null : graph.places[graph.place[v]]);
   let prefixes = levels.prefixes(first);
   let depth = prefixes.length;
-  const place = placeAt(first);
+  const place = placeOf(graph, first) ?? null;
   const known = place !== null;
   const common: Common = {
     prefix: -1,
@@ -112,12 +112,12 @@ function commonOf(line: Line, group: Group): Common {
       depth = same;
       if (other.length < prefixes.length) prefixes = other;
     }
+    common.sameIteration &&= graph.place[v] >= 0 && graph.iteration[v] === graph.iteration[first];
     if (graph.place[v] === lastPlace) continue;
     lastPlace = graph.place[v];
-    const p = placeAt(v);
+    const p = graph.places[lastPlace] ?? null;
     common.sameLine &&= p !== null && p.cell === place?.cell && p.line === place?.line;
     common.sameOuterLine &&= p !== null && p.outerCell === place?.outerCell && p.outerLine === place?.outerLine;
-    common.sameIteration &&= p !== null && p.iteration === place?.iteration;
     common.sameCell &&= p !== null && (p.outerCell ?? p.cell) === (place?.outerCell ?? place?.cell);
   }
   common.prefix = depth ? prefixes[depth - 1] : -1;

@@ -26,15 +26,18 @@ export function search(graph: Graph, query: string): Int32Array {
   const byModule = graph.modules.map((m) => bits(`${m.path} ${m.className}`));
   const byPlace = graph.places.map((p) => {
     const outer = placeText({ cell: p.outerCell, line: p.outerLine });
-    const iteration = p.iteration === null ? "" : `iteration ${p.iteration}`;
-    return bits(`${placeText(p)} ${outer} ${p.source} ${p.outerSource} ${iteration}`);
+    return bits(`${placeText(p)} ${outer} ${p.source} ${p.outerSource}`);
   });
+  const byIteration = new Map<number, number>([[-1, 0]]);
   const all = 2 ** Math.min(words.length, 30) - 1;
   const found: number[] = [];
   for (let v = graph.n - 1; v >= 0; v--) {
     let mask = byName[graph.name[v]] ?? 0;
     if (graph.module[v] >= 0) mask |= byModule[graph.module[v]];
     if (graph.place[v] >= 0) mask |= byPlace[graph.place[v]];
+    const iteration = graph.iteration[v];
+    if (!byIteration.has(iteration)) byIteration.set(iteration, bits(`iteration ${iteration}`));
+    mask |= byIteration.get(iteration) as number;
     const label = labels.get(v);
     if (label) mask |= bits(label);
     if (mask === all) found.push(v);

@@ -3,6 +3,7 @@
 import type { OpenGroup } from "../fold/index.ts";
 import { path, rect, shape, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
+import { placeOf } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { countText, listText, slotSentences, slotSummary, whenText } from "../words.ts";
@@ -173,7 +174,7 @@ export function findBorder(context: Context): Border | null {
 }
 
 function borderWords({ graph }: Context, before: number, after: number): { oldWords: string; newWords: string } {
-  const when = (node: number) => whenText(graph.places[graph.place[node]!]);
+  const when = (node: number) => whenText(placeOf(graph, node));
   const [old, fresh] = [when(before), when(after)];
   return { oldWords: old ? `kept since ${old}` : "kept from before", newWords: fresh ? `new in ${fresh}` : "new" };
 }

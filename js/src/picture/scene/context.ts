@@ -4,7 +4,7 @@ import type { Folded } from "../fold/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import { rootLook } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import type { Call, Graph, Root } from "../model.ts";
+import { type Call, type Graph, placeOf, type Root } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { whenText } from "../words.ts";
@@ -191,9 +191,7 @@ function rootViews(graph: Graph): RootView[] {
     ...rootLook(root.order),
     gone: !root.alive,
     // What tells roots of one name apart.
-    sub: shown.some((other) => other !== root && other.path === root.path)
-      ? whenText(graph.places[graph.place[root.node]!])
-      : "",
+    sub: shown.some((other) => other !== root && other.path === root.path) ? whenText(placeOf(graph, root.node)) : "",
   }));
 }
 

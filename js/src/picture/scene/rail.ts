@@ -2,7 +2,7 @@
 
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
-import type { Call, Place, Root } from "../model.ts";
+import { type Call, type Place, placeOf, type Root } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
@@ -36,7 +36,7 @@ const isKnown = (place: Place | undefined): place is Place =>
 /** The line that made a box; for a group of several lines the one that called them all, if there is one. */
 function placeOfBox(context: Context, b: number): Place | undefined {
   const { graph, folded } = context;
-  const place = graph.places[graph.place[context.main[b]!]!];
+  const place = placeOf(graph, context.main[b]!);
   const nodes = folded.boxes[b]!.nodes;
   if (nodes.length === 1 || !place) return place;
   let same = true;
