@@ -204,7 +204,8 @@ def forecast(
         raise ValueError(f'graphwidget.forecast(): api is "backward" or "grad", not {api!r}.')
     if api != "backward" and ends is None:
         raise ValueError('graphwidget.forecast(): api="grad" needs inputs=, as torch.autograd.grad does.')
-    graph = take_graphs(starts, current_tracker(), _names(sys._getframe(_CALLER)), inputs=ends or ())
+    frame = sys._getframe(_CALLER)
+    graph = take_graphs(starts, current_tracker(), _names(frame), inputs=ends or (), asked_from=frame)
     answer = engine.forecast(
         graph,
         graph.roots,

@@ -63,6 +63,7 @@ def forecast(
         freed_by=freed_by,
         watched_from=watched_from,
         settle=now,
+        thorough=True,
         refuses_inputs=internals.refuses_reentrant_checkpoints(),
     )
     return engine.forecast(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -37,6 +38,8 @@ class Facts:
         Sequence number at which the watching began.
     refuses_inputs
         A call in progress uses `inputs=`.
+    thorough
+        Look through all objects of the process (100 ms) rather than leave a write into a view an assumption.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Facts:
         freed_by: Mapping[int, int] | None,
         watched_from: int,
         refuses_inputs: bool,
+        thorough: bool,
     ) -> None:
         self.tables = tables
         self.columns = columns
@@ -54,6 +58,7 @@ class Facts:
         self.freed_by = freed_by
         self.watched_from = watched_from
         self.refuses_inputs = refuses_inputs
+        self.thorough = thorough
         self.found: dict[int, dict[str, Any]] = {}
         self.hooks: dict[int, dict[int, Reading]] = {}  # node -> key of the hook -> what it was read to do
         self.held_grads: tuple[int, ...] | None = None
@@ -128,15 +133,30 @@ class Facts:
             if self.freed_by is not None and uids[index] in self.freed_by:
                 released = True
             self._of(index).update(released=released, inner_stale=None)
-        asked = found[:MOST_ASKED]
         # Only a Python function can be stopped before it unpacks.
         stoppable = all(_is_python(hook) for hooks in self.columns.packed.values() for hook in hooks)
-        unpacks = [stoppable and (self.columns.settle or not _takes_a_view(nodes[index])) for index in asked]
-        for index, answer in zip(asked, hidden.ask([nodes[index] for index in asked], unpacks), strict=True):
+        in_doubt = [] if self.columns.settle else [index for index in found if _takes_a_view(nodes[index])]
+        self._ask(nodes, found[:MOST_ASKED], set(found).difference(in_doubt) if stoppable else ())
+        again = [index for index in in_doubt[:MOST_ASKED] if stoppable and self._of(index)["released"] is False]
+        views = self._stale_views() if again else None
+        if views is not None:
+            with ti.never_rebuilt(views):
+                self._ask(nodes, again, again)
+
+    def _ask(self, nodes: Sequence[Any], indices: Sequence[int], unpacks: Collection[int]) -> None:
+        answers = hidden.ask([nodes[index] for index in indices], [index in unpacks for index in indices])
+        for index, answer in zip(indices, answers, strict=True):
             try:
                 self._answered(index, nodes[index], answer)
             except Exception:
                 self._of(index).setdefault("effect", "could not be read")
+
+    def _stale_views(self) -> list[Any] | None:
+        """Views that asking must not rebuild; None: nobody has looked, or another thread could trip over their mark."""
+        others = [thread for thread in threading.enumerate() if not thread.daemon]
+        if not self.thorough or not ti.TELLS_STALE_VIEWS or len(others) > 1:
+            return None
+        return [tensor for tensor in ti.tensors_alive() if ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)]
 
     def _answered(self, index: int, node: Any, answer: hidden.Answer) -> None:
         entry = self._of(index)
@@ -218,9 +238,7 @@ class Facts:
             entry["plain"] = False  # perhaps it needed one in the forward pass: then other tensors are saved now
         for argument in () if nested else arguments:  # a re-entrant one's arguments are slots of the node
             if argument.unpack_hook is None and argument.data is not None:
-                # Unpacking may rebuild a view's history: not unless the engine is about to do the same.
-                doubtful = ti.maybe_stale_view(argument.data) and not self.columns.settle
-                state = "unknown" if doubtful else ti.state_of_argument(argument)
+                state = "inplace" if self._is_stale_view(argument.data) else ti.state_of_argument(argument)
                 if state != "ok":
                     entry["argument_state"] = state
                     break
@@ -230,6 +248,10 @@ class Facts:
             entry["nested_grads"] = self._indices([key for key, _ in filter(None, found)])
         found = [ti.storage_of(tensor) for tensor in held]
         entry["operands"] = () if nested else self._indices([key for key, _ in filter(None, found)])
+
+    def _is_stale_view(self, tensor: Any) -> bool:
+        """Whether unpacking would rebuild a view's history, and raise. (Not if the engine is about to do the same.)"""
+        return not self.columns.settle and ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)
 
     def _indices(self, keys: Sequence[int]) -> tuple[int, ...]:
         storages = self.tables.storages

@@ -165,7 +165,7 @@ def _understand(text: str, answer: Answer) -> None:
     """Take what an error says. Others than these come of the placeholders, and say nothing."""
     if "second time" in text:
         answer.released = True
-    elif "modified by an inplace" in text:
+    elif "modified by an inplace" in text or ti.NOT_REBUILT in text:
         answer.stale = True
     elif "detached in-place" in text:
         answer.stale = answer.detached = True

@@ -2,9 +2,8 @@
 
 * A tensor at version 0 that requires grad is HELD: nothing can have been modified since.
 * Otherwise the slot is unpacked (a comparison of two numbers where no hook is set), which raises if STALE.
-* A saved view that may be stale is not unpacked in this way: if it is stale, torch makes it a new node, with a new
-  number. Nobody can see that for a view that only its slot holds, done on a thread of its own, whose numbers
-  nobody uses (`unpack_unseen`). For a view that the user holds too it would show: then the state is UNKNOWN.
+* A saved view that is stale is not unpacked: torch would make it a new node, with a new number. That it is stale tells
+  enough.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import dis
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from graphwidget.model import SlotState
@@ -31,7 +30,6 @@ __all__ = [
     "on_another_thread",
     "unpack",
     "unpack_slot",
-    "unpack_unseen",
 ]
 
 HELD, FREED, STALE, PACKED, UNSAVED, UNKNOWN = (int(state) for state in SlotState)
@@ -73,13 +71,6 @@ def unpack_slot(slot: Any) -> int:
     except RuntimeError as error:
         return _state_of(error)
     return HELD
-
-
-def unpack_unseen(slots: Sequence[Any]) -> list[int]:
-    """Unpack slots where it takes none of this thread's sequence numbers."""
-    found: list[int] = []
-    on_another_thread(lambda: found.extend(map(unpack_slot, slots)))
-    return found
 
 
 def on_another_thread(work: Callable[[], None], patience: float | None = None) -> bool:

@@ -11,8 +11,6 @@ slots were all FREED or UNSAVED stays so for ever: it is copied from the earlier
 
 from __future__ import annotations
 
-import functools
-import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,10 +30,8 @@ from .slot_states import (
     UNKNOWN,
     UNSAVED,
     never_saves,
-    on_another_thread,
     unpack,
     unpack_slot,
-    unpack_unseen,
 )
 
 __all__ = ["Numbered", "SlotColumns", "Tables"]
@@ -178,8 +174,6 @@ class SlotColumns:
         self.packed: dict[int, list[Any]] = {}  # node -> unpack hooks of its packed slots
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
         self.unreadable: dict[str, int] = {}  # node name -> how many
-        self.in_doubt = 0
-        self.calibrating: list[int] | None = None
         self._nodes: Sequence[Any] = ()
         self._uids: Sequence[int] = ()
         self._names: Sequence[str] = ()
@@ -193,7 +187,6 @@ class SlotColumns:
         self._copied: list[list[int]] = []  # [position, position in `previous`, how many], neighbours merged
         self._blank = 0  # positions where nothing is to be read
         self._lost: list[int] = []  # positions of nodes that could not be read
-        self._views: list[tuple[int, Any]] = []  # (position, slot) left for the other thread
         self._shown: list[str] = []  # slot names by number
 
     def skip(self, count: int) -> None:
@@ -205,7 +198,6 @@ class SlotColumns:
         self._nodes, self._uids, self._names, self._ended = nodes, uids, names, self._find_ended()
         for first in range(0, len(nodes), CHUNK):
             self._read_chunk(first, min(first + CHUNK, len(nodes)))
-        self._settle_views()
         self._nodes, self._uids, self._names, self._ended = (), (), (), {}
 
     def _read_chunk(self, first: int, last: int) -> None:
@@ -402,7 +394,6 @@ class SlotColumns:
         wants = map(ti.requires_grad, datas)
         # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
         doubtful = [position for position, v, w in zip(where, versions, wants, strict=True) if v or not w]
-        del datas, wants  # a view in doubt is judged by how many hold it
         self._check(doubtful)
 
     def _write(self, where: Sequence[int], tensors: Sequence[Any], versions: Sequence[int]) -> None:
@@ -476,36 +467,14 @@ class SlotColumns:
         return unpack(node, self._slots[position - self._base], data, saved, shown)
 
     def _view_slot(self, position: int, data: Any, custom: bool) -> int:
-        """A view of something that was modified at some time: was that before or after it was saved?"""
-        references = sys.getrefcount(data)
-        if self.calibrating is not None:
-            self.calibrating.append(references)
-            return UNKNOWN
-        if self.settle:
-            state = unpack_slot(self._slots[position - self._base])
-            return HELD if state == DETACHED and custom else state
-        if references > _references_of_a_hidden_view():
-            self.in_doubt += 1
-        else:
-            self._views.append((position, self._slots[position - self._base]))
-        return UNKNOWN
+        """A view that was modified since its history was read. Saving it read its history: so it is stale.
 
-    def _settle_views(self) -> None:
-        if not self._views:
-            return
-        positions, slots = zip(*self._views, strict=True)
-        self._views = []
-        for position, state in zip(positions, unpack_unseen(slots), strict=False):
-            if state == DETACHED:
-                index = self._node_at(position)
-                if ti.is_custom_function(type(self._nodes[index])):
-                    state = HELD  # its saved tensors are handed out although they were `.detach_()`ed
-                else:
-                    self.detached.setdefault(index, self._shown[self.name[position]])
-                    state = STALE
-            self.state[position] = state
-            if state != HELD:
-                self.version[position] = -1
+        (Not if it got a history only later, from `requires_grad_()` on its base: `settle` asks the slot itself.)
+        """
+        if ti.is_ordinary_view(data) and not self.settle:
+            return STALE if ti.TELLS_STALE_VIEWS else UNKNOWN
+        state = unpack_slot(self._slots[position - self._base])
+        return HELD if state == DETACHED and custom else state
 
     def _proof(self, index: int, position: int, version: int) -> int | None:
         """What the previous snapshot proves about a held slot that stands at `version`."""
@@ -588,12 +557,3 @@ def _numbered(
         return list(map(table.__getitem__, map(quick, items)))
     except Exception:
         return list(map(careful, items))
-
-
-@functools.lru_cache(maxsize=1)
-def _references_of_a_hidden_view() -> int:
-    """References to a saved view that nobody but its slot holds, counted where `_view_slot` counts them."""
-    columns = SlotColumns(Tables(), None, {}, False)
-    columns.calibrating = []
-    on_another_thread(lambda: columns.read([ti.node_that_saved_a_view()], [0], [""]))
-    return min(columns.calibrating, default=0)

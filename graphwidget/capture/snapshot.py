@@ -35,6 +35,8 @@ def take(
     settle: bool = False,
     watched_from: int = 0,
     refuses_inputs: bool = False,
+    thorough: bool = False,
+    around: Sequence[Any] = (),
 ) -> Snapshot:
     """Read the graph behind `roots` and `owners`. Changes nothing, keeps nothing alive, does not raise.
 
@@ -65,6 +67,10 @@ def take(
         Sequence number at which the watching of calls began: nodes before it may have been freed by an unknown call.
     refuses_inputs
         A call in progress uses `inputs=`, so a re-entrant checkpoint would refuse a call nested in it.
+    thorough
+        Somebody asked, and would rather wait 100 ms than be told of an assumption (see `Facts`).
+    around
+        Further tensors in reach of the user: their hooks count, if their nodes are met.
 
     Returns
     -------
@@ -72,14 +78,14 @@ def take(
         Columns in order of discovery: roots first, then owners, breadth first.
     """
     reader = _Reader(
-        Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs
+        Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs, thorough
     )
     with ti.quiet(), ti.no_collection():
         reader.seeds(roots, inputs, owners)
         reader.walk()
         reader.read_slots(slots)
         reader.read_leaves()
-        reader.read_facts()
+        reader.read_facts(around)
         return reader.snapshot(places)
 
 
@@ -107,12 +113,14 @@ class _Reader:
         settle: bool,
         watched_from: int,
         refuses_inputs: bool,
+        thorough: bool,
     ) -> None:
         self.identity = identity
         self.previous = previous
         self.freed_by = freed_by
         self.watched_from = watched_from
         self.refuses_inputs = refuses_inputs
+        self.thorough = thorough
         self.tables = Tables()
         self.columns = SlotColumns(self.tables, previous, freed_by or {}, settle)
         self.roots: list[_Seed] = []
@@ -267,18 +275,25 @@ class _Reader:
 
     # ------------------------------------------------------------ facts
 
-    def read_facts(self) -> None:
+    def read_facts(self, around: Sequence[Any]) -> None:
         reading = fact_reading.Facts(
-            self.tables, self.columns, self.variables, self.freed_by, self.watched_from, self.refuses_inputs
+            self.tables,
+            self.columns,
+            self.variables,
+            self.freed_by,
+            self.watched_from,
+            self.refuses_inputs,
+            self.thorough,
         )
-        for tensor, at in self._named_nodes():
+        for tensor, at in self._nodes_of(around):
             reading.count_hooks(at, tensor)
         for at, variable in self.variables.items():
             if not self.columns.settle and ti.maybe_no_leaf(variable):
                 reading.doubt_leaf(at)
         self.facts = reading.read(self.nodes, self.kinds, self.numbers, self.uids, self.edge_start, self.edge_to)
 
-    def _named_nodes(self) -> Iterable[tuple[Any, int]]:
+    def _nodes_of(self, around: Sequence[Any]) -> Iterable[tuple[Any, int]]:
+        """Tensors of which the histories are known, and those around that show a hook, with their nodes."""
         seen: set[int] = set()
         for seed in [*self.roots, *self.inputs, *(seed for seed, _ in self.owned)]:
             if seed.node is not None and ti.is_tensor(seed.tensor) and id(seed.tensor) not in seen:
@@ -288,6 +303,11 @@ class _Reader:
                     yield seed.tensor, at
         for at, variable in self.variables.items():
             yield variable, at
+        for tensor in around:
+            if ti.hooks_of(tensor) and not ti.maybe_stale_view(tensor):
+                at = self.index.get(ti.grad_fn(tensor))
+                if at is not None:
+                    yield tensor, at
 
     # ------------------------------------------------------------ the result
 
@@ -297,11 +317,6 @@ class _Reader:
         name_column = array("i", map(name_table.__getitem__, self.names))
         numbers = array("q", [-1 if number == ti.NO_SEQUENCE else number for number in self.numbers])
         place, place_table, module, module_table = _places(places, numbers, self.names)
-        if columns.in_doubt:
-            self.notes.append(
-                f"{columns.in_doubt} saved tensors are views of tensors that were modified in place at some time; "
-                "whether before or after they were saved cannot be told without changing the graph"
-            )
         for name, count in columns.unreadable.items():
             self.notes.append(f"the saved tensors of {count} {name} could not be read")
         return Snapshot(

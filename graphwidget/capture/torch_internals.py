@@ -7,9 +7,7 @@ the modes that would see even those reads.
 
 One read is never pure: a *stale view* (a view whose base, or another view of it, was modified in place
 since) gets new nodes, with new sequence numbers, when its `.grad_fn`, `.is_leaf` or `.retains_grad` is
-read, and when a slot that saved it is unpacked. The version at which the view's history was made is not
-exposed, so `maybe_stale_view` errs on the side of caution: a view of a tensor with history that was ever
-modified.
+read, and when a slot that saved it is unpacked. `maybe_stale_view` tells such views without that.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import compress
 from typing import Any
 
 import torch
@@ -112,7 +111,7 @@ numel: Callable[[Any], int] = _Base.numel
 
 
 def maybe_stale_view(tensor: Any) -> bool:
-    """Whether reading the tensor's history could make torch rebuild it. False is certain, True is caution."""
+    """Whether reading the tensor's history could make torch rebuild it, or raise. False is certain, True nearly."""
     if not is_view(tensor):
         return False
     try:
@@ -120,18 +119,62 @@ def maybe_stale_view(tensor: Any) -> bool:
             return False
     except RuntimeError:  # inference tensors count no versions and have no history
         return False
-    if requires_grad(tensor):
-        return True
     origin = base(tensor)
-    return origin is not None and requires_grad(origin)
+    if not requires_grad(tensor) and (origin is None or not requires_grad(origin)):
+        return False
+    return not is_ordinary_view(tensor) or _rebuild_is_due(tensor)
+
+
+_creation_meta: Callable[[Any], Any] | None = getattr(torch._C._autograd, "_get_creation_meta", None)
+_set_creation_meta: Callable[[Any, Any], None] | None = getattr(torch._C._autograd, "_set_creation_meta", None)
+TELLS_STALE_VIEWS = _creation_meta is not None and _set_creation_meta is not None
+
+
+def is_ordinary_view(view: Any) -> bool:
+    """Whether torch rebuilds the view's history when it is stale. Where it refuses (unbind, no_grad), it raises."""
+    return _creation_meta is None or getattr(_creation_meta(view), "name", "") == "DEFAULT"
+
+
+def _rebuild_is_due(view: Any) -> bool:
+    if not TELLS_STALE_VIEWS:
+        return True
+    try:
+        with never_rebuilt([view]):
+            grad_fn(view)
+    except RuntimeError:
+        return True
+    return False
+
+
+NOT_REBUILT = "inference mode"  # words of the error that a view inside `never_rebuilt` raises if it is stale
+
+
+@contextmanager
+def never_rebuilt(views: Sequence[Any]) -> Iterator[None]:
+    """Mark ordinary views as such whose history torch refuses to rebuild: reading it raises if they are stale."""
+    assert _creation_meta is not None and _set_creation_meta is not None
+    marks = [_creation_meta(view) for view in views]
+    try:
+        for view, mark in zip(views, marks, strict=True):
+            _set_creation_meta(view, type(mark).INFERENCE_MODE)
+        yield
+    finally:
+        for view, mark in zip(views, marks, strict=True):
+            _set_creation_meta(view, mark)
+
+
+def tensors_alive() -> list[Any]:
+    """Every tensor that is a Python object anywhere in the process. 10 ms for 100,000 objects of any kind."""
+    objects = gc.get_objects()
+    types = {cls for cls in set(map(type, objects)) if issubclass(cls, torch.Tensor)}
+    return list(compress(objects, map(types.__contains__, map(type, objects))))
 
 
 def creation_is_no_grad(tensor: Any) -> bool:
     """Whether the tensor is a view that was made under `no_grad` (and not yet detached from its base)."""
-    read = getattr(torch._C._autograd, "_get_creation_meta", None)
-    if read is None or not is_view(tensor):
+    if _creation_meta is None or not is_view(tensor):
         return False
-    return getattr(read(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
+    return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
 
 
 def storage_of(tensor: Any) -> tuple[int, int] | None:
@@ -223,10 +266,8 @@ def maybe_no_leaf(variable: Any) -> bool:
 
     So it is for a view of a tensor with history that was modified since.
     """
-    if not is_view(variable) or version_of(variable) <= 0:
-        return False
     origin = base(variable)
-    return origin is not None and requires_grad(origin)
+    return origin is not None and requires_grad(origin) and maybe_stale_view(variable)
 
 
 def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.capture import owners
 from graphwidget.capture import torch_internals as internals
+from graphwidget.capture.reading import locals_of
 from graphwidget.capture.snapshot import take
 from graphwidget.model import Kind, Snapshot
 
@@ -30,6 +32,7 @@ def take_graphs(
     *,
     inputs: Sequence[Any] = (),
     identity: Identity | None = None,
+    asked_from: FrameType | None = None,
 ) -> Snapshot:
     """The graphs of `tensors`, which become the snapshot's roots.
 
@@ -43,12 +46,23 @@ def take_graphs(
         The user's variables, for names.
     identity
         Gives out uids where no tracker does.
+    asked_from
+        The frame in which somebody asks for a forecast: what can be found out, is.
     """
     search = owners.find(dict(namespace), budget_s=SEARCH_S)
     names = _names_inside(search.holdings, tensors)
     refuses = internals.refuses_reentrant_checkpoints()
+    thorough, around = asked_from is not None, _tensors_above(asked_from)
     if tracker is None:
-        return take(tensors, inputs=inputs, owners=names, identity=identity, refuses_inputs=refuses)
+        return take(
+            tensors,
+            inputs=inputs,
+            owners=names,
+            identity=identity,
+            refuses_inputs=refuses,
+            thorough=thorough,
+            around=around,
+        )
     with tracker.lock:
         return take(
             tensors,
@@ -59,7 +73,20 @@ def take_graphs(
             freed_by=tracker.log.freed,
             watched_from=tracker.log.watched_from,
             refuses_inputs=refuses,
+            thorough=thorough,
+            around=around,
         )
+
+
+def _tensors_above(frame: FrameType | None) -> list[Any]:
+    """The tensors among the variables of a frame, its callers and their modules."""
+    namespaces: dict[int, Mapping[str, Any]] = {}
+    while frame is not None:
+        namespaces[id(frame.f_globals)] = frame.f_globals
+        namespaces[id(frame)] = dict(locals_of(frame))
+        frame = frame.f_back
+    values = (value for names in namespaces.values() for value in list(names.values()))
+    return [value for value in values if internals.is_tensor(value)]
 
 
 def take_named(namespace: Mapping[str, Any]) -> Snapshot:

@@ -126,7 +126,7 @@ def test_a_hidden_view_of_a_weight_that_was_stepped_is_stale_and_looking_takes_n
     assert ti.sequence_nr() == before
 
 
-def test_a_view_that_the_user_holds_is_left_alone():
+def test_a_view_that_the_user_holds_is_told_stale_and_left_alone():
     base = leaf(4)
     view = base[0:2]
     loss = (view * view).sum()
@@ -135,7 +135,7 @@ def test_a_view_that_the_user_holds_is_left_alone():
     before = ti.sequence_nr()
     snapshot = take([loss], owners=[Held("view", view), Held("loss", loss)])
     assert ti.sequence_nr() == before
-    assert states(snapshot, "MulBackward0") == {"self": "unknown", "other": "unknown"}
+    assert states(snapshot, "MulBackward0") == {"self": "stale", "other": "stale"}
     assert [owner.path for owner in snapshot.owners] == ["loss"]
     assert any("view" in note for note in snapshot.notes)
     settled = take([loss], settle=True)

@@ -149,6 +149,27 @@ def test_only_a_view_of_something_that_was_modified_may_be_stale():
     assert not ti.maybe_stale_view(part)
 
 
+def test_a_view_is_stale_until_its_history_is_read_and_telling_so_does_not_read_it():
+    base = torch.ones(4, requires_grad=True) * 1
+    view = base[0:2]
+    base.mul_(2)
+    number = ti.sequence_nr()
+    assert ti.maybe_stale_view(view) and ti.maybe_stale_view(view) and ti.sequence_nr() == number
+    assert view.grad_fn is not None and ti.sequence_nr() > number
+    number = ti.sequence_nr()
+    assert not ti.maybe_stale_view(view) and ti.sequence_nr() == number
+    view.add_(1)  # as usual: no mark is left on it
+
+
+def test_a_view_that_torch_refuses_to_rebuild_counts_as_stale():
+    base = torch.ones(4, requires_grad=True) * 1
+    one = base.unbind()[0]
+    base.mul_(2)
+    assert ti.maybe_stale_view(one) and not ti.is_ordinary_view(one)
+    with pytest.raises(RuntimeError, match="multiple views"):
+        one.grad_fn  # noqa: B018
+
+
 def test_a_stale_view_is_not_rebuilt_unless_it_was_asked_for():
     base = torch.ones(4, requires_grad=True) * 1
     view = base[0:2]

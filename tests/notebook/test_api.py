@@ -179,3 +179,30 @@ def test_misuse_is_an_error_that_names_the_next_step(
 def test_unknown_options_are_refused(call: Callable, near: str) -> None:
     with pytest.raises((TypeError, ValueError), match=near):
         call(w.exp().sum())
+
+
+def test_a_forecast_knows_the_hooks_of_tensors_that_a_caller_holds() -> None:
+    def raising(grad):
+        raise ValueError("boom")
+
+    def asks(loss):
+        return gw.forecast(loss)
+
+    inner = torch.rand(3, requires_grad=True) * 2
+    inner.register_hook(raising)
+    assert asks(inner.sum()).reason == "raises"
+
+
+@pytest.mark.parametrize("modified", [False, True])
+def test_a_forecast_is_definite_about_a_write_that_takes_a_view_and_rebuilds_no_view(modified: bool) -> None:
+    base, other = torch.rand(4, 4, requires_grad=True) * 1, torch.rand(4, 4, requires_grad=True) * 1
+    row = other[1]
+    base[0].mul_(row)
+    if modified:
+        other.add_(1)
+    loss, number = base.sum(), torch._C._autograd._get_sequence_nr()
+    told = gw.forecast(loss)
+    assert told.word == ("inplace" if modified else "ok") and not told.assumes
+    assert torch._C._autograd._get_sequence_nr() == number
+    assert (row.grad_fn.name() == "AsStridedBackward0") == modified  # rebuilt now, by this line
+    assert (torch._C._autograd._get_sequence_nr() > number) == modified
