@@ -32,8 +32,11 @@ export function* drawSlices(
 ): Slices<Picture> {
   const folded = yield* foldSlices(graph, state);
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
-  const placed = yield* layoutSlices(layoutInput(plan, earlier));
+  const input = layoutInput(plan, earlier);
+  yield;
+  const placed = yield* layoutSlices(input);
   if (!earlier) settle(plan.edges, placed);
+  yield;
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
 }
 

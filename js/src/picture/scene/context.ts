@@ -90,7 +90,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   const shared = new Uint8Array(n);
   const ghost = new Uint8Array(n);
   const main = new Int32Array(n);
-  const pace = Math.ceil((256 * n) / (graph.n + 1));
+  const pace = Math.ceil((48 * n) / (graph.n + 1));
   yield* eachSlice(
     n,
     (b) => {

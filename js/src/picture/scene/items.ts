@@ -103,7 +103,7 @@ export interface Badges {
 
 /** Badges of the leaves that the cards hand gradients to: above, beside, or a bowl on the card where all is taken. */
 export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, free: Free): Slices<Badges> {
-  const { graph, leaves, folded, level } = context;
+  const { graph, leaves, folded, level, pace } = context;
   const { compact } = context.options;
   const items: Item[] = [];
   const onCards: Item[] = [];
@@ -132,19 +132,23 @@ export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, 
     places.push(...place);
     (side ? items : onCards).push(new LazyItem(source, made.push({ b, parts, side }) - 1));
   };
-  yield* eachSlice(folded.boxes.length, (b) => {
-    const parts = leaves[b]!;
-    if (!parts.length) return;
-    const at = rectAt(cards, b);
-    const side = leavesAbove(context, b) ? "above" : !compact && sideFor(parts, at, whole, free);
-    if (side) for (const part of parts) add(b, [part], side, at.x + part.x, at.y + part.y, part.w, LEAF_H);
-    else {
-      inside.add(b);
-      if (level < 3) return;
-      const place = bowlPlace(context, cardOf(context, b));
-      add(b, parts, null, at.x + place.x, at.y + place.y, BOWL, 8);
-    }
-  });
+  yield* eachSlice(
+    folded.boxes.length,
+    (b) => {
+      const parts = leaves[b]!;
+      if (!parts.length) return;
+      const at = rectAt(cards, b);
+      const side = leavesAbove(context, b) ? "above" : !compact && sideFor(parts, at, whole, free);
+      if (side) for (const part of parts) add(b, [part], side, at.x + part.x, at.y + part.y, part.w, LEAF_H);
+      else {
+        inside.add(b);
+        if (level < 3) return;
+        const place = bowlPlace(context, cardOf(context, b));
+        add(b, parts, null, at.x + place.x, at.y + place.y, BOWL, 8);
+      }
+    },
+    pace,
+  );
   return { items, inside, onCards };
 }
 
