@@ -5,8 +5,16 @@ import { build } from "esbuild";
 import { minify } from "terser";
 import { checkSize } from "./size.mjs";
 
+// Layout, then folding, then the rest of the picture, then the view: gzip looks back 32 kB, and 1,000 bytes fewer are left
+// when code stands close to what is written alike.
+const widget = `
+  import "./src/picture/layout/index.ts";
+  import "./src/picture/fold/index.ts";
+  import "./src/picture/picture.ts";
+  export { default } from "./src/widget.ts";`;
+
 const targets = [
-  { entry: "src/widget.ts", file: "widget.js", options: { format: "esm" } },
+  { entry: widget, file: "widget.js", options: { format: "esm" } },
   { entry: "src/theme.css", file: "widget.css" },
   {
     entry: "src/picture/picture.ts",
@@ -18,7 +26,7 @@ const targets = [
 for (const { entry, file, options } of targets) {
   const outfile = new URL(`../graphwidget/static/${file}`, import.meta.url).pathname;
   await build({
-    entryPoints: [entry],
+    ...(file === "widget.js" ? { stdin: { contents: entry, resolveDir: "." } } : { entryPoints: [entry] }),
     outfile,
     bundle: true,
     minify: true,

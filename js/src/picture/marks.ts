@@ -55,7 +55,7 @@ export function slot(x: number, y: number, look: SlotLook): Mark[] {
     case "none":
       return [shape(path`M${x + 3} ${y + h / 2}H${x + w - 3}`, "none")];
     case "unknown":
-      return [outline("unknown"), text(x + w / 2, y + 9, "?", "tiny", "middle")];
+      return [outline("unknown"), text(x + w / 2, y + 9, "?", "order", "middle")];
     case "will": {
       const half = path`M${x + 1.2} ${y + 2.2}Q${x + 1.2} ${y + 1.2} ${x + 2.2} ${y + 1.2}H${x + w - 2}L${x + 1.2} ${y + h - 2}Z`;
       return [outline("will"), shape(half, "held")];
@@ -68,42 +68,30 @@ export function slot(x: number, y: number, look: SlotLook): Mark[] {
 /** The number of a call in a circle of its root's hue; `solid` where the call itself stands. */
 export function callNumberMark(x: number, y: number, number: number, hue: string, solid = false, r = 7): Mark[] {
   const label = String(number);
-  const look = solid ? "call callsolid" : "call";
-  const body =
-    label.length > 2
-      ? rect(x - r - 3 * (label.length - 2), y - r, 2 * r + 6 * (label.length - 2), 2 * r, `${look} ${hue}`, r)
-      : circle(x, y, r, `${look} ${hue}`);
-  return [body, text(x, y + 3.6, label, `${solid ? "callno callnosolid" : "callno"} ${hue}`, "middle")];
+  const wide = r + 3 * Math.max(0, label.length - 2);
+  const [body, name] = solid ? ["call callsolid", "callno callnosolid"] : ["call", "callno"];
+  return [
+    rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r),
+    text(x, y + 3.6, label, `${name} ${hue}`, "middle"),
+  ];
 }
 
-function octagonPath(x: number, y: number, r: number): string {
+/** An octagon with a cross; `q`: how far the cross reaches. */
+function stop(c: string, q: number, x: number, y: number, r: number): Mark[] {
   const k = r * 0.414;
-  const corners = [
-    [k, -r],
-    [r, -k],
-    [r, k],
-    [k, r],
-    [-k, r],
-    [-r, k],
-    [-r, -k],
-    [-k, -r],
-  ] as const;
-  return `M${corners.map(([dx, dy]) => path`${x + dx} ${y + dy}`).join("L")}Z`;
-}
-
-function cross(x: number, y: number, q: number): string {
-  return path`M${x - q} ${y - q}L${x + q} ${y + q}M${x + q} ${y - q}L${x - q} ${y + q}`;
+  q *= r;
+  const corners =
+    path`M${x + k} ${y - r}L${x + r} ${y - k}V${y + k}L${x + k} ${y + r}` +
+    path`H${x - k}L${x - r} ${y + k}V${y - k}L${x - k} ${y - r}Z`;
+  const cross = path`M${x - q} ${y - q}L${x + q} ${y + q}M${x + q} ${y - q}L${x - q} ${y + q}`;
+  return [shape(corners, c), shape(cross, `${c}x`)];
 }
 
 /** Raised here: solid. */
-export function octagon(x: number, y: number, r = 9): Mark[] {
-  return [shape(octagonPath(x, y, r), "octagon"), shape(cross(x, y, r * 0.38), "octagonx")];
-}
+export const octagon = (x: number, y: number, r = 9) => stop("octagon", 0.38, x, y, r);
 
 /** Would raise here: dashed and hollow. */
-export function octagonOpen(x: number, y: number, r = 9): Mark[] {
-  return [shape(octagonPath(x, y, r), "octagonopen"), shape(cross(x, y, r * 0.36), "octagonopenx")];
-}
+export const octagonOpen = (x: number, y: number, r = 9) => stop("octagonopen", 0.36, x, y, r);
 
 export function warning(x: number, y: number, r = 9): Mark[] {
   return [
@@ -130,7 +118,7 @@ export function tagWidth(nameWidth: number): number {
 export function tag(
   x: number,
   y: number,
-  name: string,
+  words: string,
   width: number,
   look: "" | "carrier" | "gone",
   left = false,
@@ -142,10 +130,16 @@ export function tag(
   const body =
     path`M${x} ${y + h / 2}L${notch} ${y}H${end - side * 3}Q${end} ${y} ${end} ${y + 3}` +
     path`V${y + h - 3}Q${end} ${y + h} ${end - side * 3} ${y + h}H${notch}Z`;
-  const more = look === "carrier" ? " carrier" : look === "gone" ? " taggone" : "";
-  const hole = circle(x + side * 8.5, y + h / 2, 1.9, look === "carrier" ? "taghole carrierhole" : "taghole");
-  const at = left ? x - width + 7 : x + 14;
-  return [shape(body, `tag${more}`), hole, text(at, y + 13.4, name, look === "gone" ? "tagname gonename" : "tagname")];
+  const [outer, hole, name] = {
+    "": ["tag", "taghole", "tagname"],
+    carrier: ["tag carrier", "taghole carrierhole", "tagname"],
+    gone: ["tag taggone", "taghole", "tagname gonename"],
+  }[look] as [string, string, string];
+  return [
+    shape(body, outer),
+    circle(x + side * 8.5, y + h / 2, 1.9, hole),
+    text(left ? x - width + 7 : x + 14, y + 13.4, words, name),
+  ];
 }
 
 export const LEAF_H = 18;
@@ -184,23 +178,23 @@ export function rootDot(x: number, y: number, style: number, hue: string): Mark[
 
 // ---- Lines ------------------------------------------------------------------------------------------------------
 
-/** A wire of one root along path data; hollow for style 2. */
-export function wire(d: string, style: number, hue: string, look: "" | "gone" | "dim" = "", thin = false): Mark[] {
-  const more = `${look ? ` wire${look}` : ""}${thin ? " thin" : ""}`;
-  const marks = [shape(d, `wire wire${style} ${hue}${more}`.replace("wire1 ", ""))];
-  if (style === 2 && !more) marks.push(shape(d, "wirein"));
+/** A line in the style of a root; style 2 is hollow. */
+function rootLine(kind: "wire" | "stripe", d: string, style: number, hue: string, more: string): Mark[] {
+  const marks = [shape(d, `${kind}${style > 1 ? ` ${kind}${style}` : ""} ${hue}${more}`)];
+  if (style === 2 && !more) marks.push(shape(d, `${kind}in`));
   return marks;
 }
 
-export function arrowhead(x: number, y: number, hue: string, dim = false): Mark {
-  return shape(path`M${x - 3.6} ${y + 6}L${x} ${y}L${x + 3.6} ${y + 6}Z`, `arrow ${hue}${dim ? " arrowdim" : ""}`);
+/** A wire of one root along path data. */
+export function wire(d: string, style: number, hue: string, look: "" | "gone" | "dim" = "", thin = false): Mark[] {
+  return rootLine("wire", d, style, hue, `${look && ` wire${look}`}${thin ? " thin" : ""}`);
 }
 
 /** A root's stripe at the left of a card. */
 export function stripe(x: number, y0: number, y1: number, style: number, hue: string, gone = false): Mark[] {
-  const d = path`M${x} ${y0}V${y1}`;
-  const look = gone ? " stripegone" : style > 1 ? ` stripe${style}` : "";
-  const marks = [shape(d, `stripe${look} ${hue}`)];
-  if (style === 2 && !gone) marks.push(shape(d, "stripein"));
-  return marks;
+  return rootLine("stripe", path`M${x} ${y0}V${y1}`, style, hue, gone ? " stripegone" : "");
+}
+
+export function arrowhead(x: number, y: number, hue: string, dim = false): Mark {
+  return shape(path`M${x - 3.6} ${y + 6}L${x} ${y}L${x + 3.6} ${y + 6}Z`, `arrow ${hue}${dim ? " arrowdim" : ""}`);
 }

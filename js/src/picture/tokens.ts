@@ -109,7 +109,6 @@ export const STYLES = {
 
   // Cards.
   node: { fill: "node", stroke: "nodeb", width: 1.1 },
-  stack: { fill: "node", stroke: "nodeb", width: 1.1 },
   ghost: { fill: "none", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
   ghostbg: { fill: "bg" },
   stalecard: { fill: "stbg", stroke: "st", width: 2 },
@@ -161,7 +160,6 @@ export const STYLES = {
   warningbar: line("bg", 1.8, { cap: "round" }),
   pencil: line("st", 1.5, { join: "round" }),
   tick: line("ok", 2, { cap: "round", join: "round" }),
-  button: { fill: "node", stroke: "nodeb", width: 1 },
 
   // Code rail.
   rail: { fill: "nodeb" },
@@ -174,15 +172,12 @@ export const STYLES = {
   notefar: text("ink2", 16.5),
   slotname: text("ink2", 10.5),
   note: text("ink2", 10.5),
-  caption: text("ink2", 10.5),
-  where: text("ink2", 10.5),
   code: text("ink", 11, 400, "mono"),
   hot: { fill: "carb", weight: 700 },
   tagname: text("ink", 11, 700, "mono"),
   leafname: text("ink", 10.5, 400, "mono"),
   flagname: text("ink", 11.5, 700, "mono"),
   flagfar: text("ink", 16.5, 700, "mono"),
-  tiny: text("ink2", 10.5, 700),
   hullname: text("ink2", 10.5, 600),
   hullfar: text("ink2", 16.5, 600),
   carry: text("carb", 10.5, 600),

@@ -92,17 +92,17 @@ export interface OpenMembers {
 
 /** Outer groups first. */
 export function openMembers({ folded }: Context): OpenMembers[] {
-  const found = folded.open.filter((group) => group.byHand).map((group): OpenMembers => ({ group, boxes: [] }));
-  if (!found.length) return [];
-  const parents = new Map(folded.open.map((group) => [group.key, group.parent]));
-  const byKey = new Map(found.map((each) => [each.group.key, each.boxes]));
-  folded.boxes.forEach((box, b) => {
-    const seen = new Set<string>();
-    for (let key = box.parent; key !== null && !seen.has(key); key = parents.get(key) ?? null) {
-      seen.add(key);
-      byKey.get(key)?.push(b);
-    }
-  });
+  /** By key of an open group: those around its boxes. */
+  const around = new Map<string | null, OpenMembers[]>();
+  const found: OpenMembers[] = [];
+  for (const group of folded.open) {
+    const outer = around.get(group.parent) ?? [];
+    const own = group.byHand ? [{ group, boxes: [] }] : [];
+    found.push(...own);
+    around.set(group.key, [...outer, ...own]);
+  }
+  if (found.length)
+    for (const [b, box] of folded.boxes.entries()) for (const { boxes } of around.get(box.parent) ?? []) boxes.push(b);
   return found.filter(({ boxes }) => boxes.length > 0);
 }
 

@@ -42,7 +42,7 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
     isIn(context, b, options.running) && "running",
   ];
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
-  for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "stack ghost ghostbg" : "stack", 6));
+  for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost ghostbg" : "node", 6));
   if (ghost) marks.push(rect(0, 0, w, h, "ghostbg", 6));
   marks.push(rect(0, 0, w, h, looks.filter(Boolean).join(" "), 6));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));

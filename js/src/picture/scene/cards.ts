@@ -58,12 +58,6 @@ export interface Card {
   leavesAbove: boolean;
 }
 
-/** `Mv` and `Backward0`. */
-export function splitName(name: string): [string, string] {
-  const at = name.lastIndexOf("Backward");
-  return at > 0 ? [name.slice(0, at), name.slice(at)] : [name, ""];
-}
-
 export function cardOf(context: Context, b: number): Card {
   let card = context.cards.get(b);
   if (!card) {
@@ -78,7 +72,9 @@ function makeCard(context: Context, b: number): Card {
   const box = folded.boxes[b]!;
   const node = context.main[b]!;
   const single = box.kind === "node";
-  const [title, suffix] = single ? splitName(graph.names[graph.name[node]!]!) : [`${box.title} ▸`, ""];
+  // `Mv` and `Backward0`.
+  const name = graph.names[graph.name[node]!]!;
+  const [, title, suffix] = single ? (/^(.+)(Backward.*)$/s.exec(name) ?? ["", name, ""]) : ["", `${box.title} ▸`, ""];
   const slots = single ? slotTexts(context, box) : [];
   const { counts, freedBy } = slotSummary(graph, box.nodes);
   const note = single ? nodeNote(context, node, slots) : groupNote(box);
@@ -90,8 +86,8 @@ function makeCard(context: Context, b: number): Card {
     w: 0,
     h: options.compact ? COMPACT_LINE : oneLine ? ONE_LINE : TWO_LINES,
     stripes: rootsOf(context, context.reach[b]!).slice(0, MAX_STRIPES),
-    title,
-    suffix,
+    title: title!,
+    suffix: suffix!,
     note,
     slots,
     freedBy: freedBy.length === 1 ? freedBy[0]! : -1,

@@ -4,7 +4,7 @@ import type { Folded } from "../fold/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import { rootLook } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, placeOf, type Root } from "../model.ts";
+import { type Call, type Graph, type Owner, placeOf, type Root } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { whenText } from "../words.ts";
@@ -107,7 +107,8 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     pace,
   );
   const [from, to] = sides(folded.edges);
-  const last = shownFailure(graph);
+  // The call whose failure the picture tells: the newest one, if it raised.
+  const [failed] = graph.calls.slice(-1).filter((call) => call.result === "raised");
   const carriers = carriersByNode(graph);
   yield;
   const names = tagNames(graph, carriers);
@@ -131,8 +132,8 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     below: collect(n, to, from),
     names,
     carriers,
-    engineOrder: engineOrder(last),
-    raised: raisedUids(graph, last),
+    engineOrder: engineOrder(failed),
+    raised: raisedUids(graph, failed),
     wouldRaise: wouldRaise(graph, options),
     wouldFree: wouldFree(graph, options),
     hit,
@@ -205,21 +206,25 @@ function* reachOfNodes(graph: Graph, roots: readonly RootView[]): Slices<Uint32A
 /** Holders that nobody chose a name for are shown only where there is no other. */
 const UNCHOSEN = new Set(["out", "traceback", "frame", "other", "hook", "grad"]);
 
+/** The names of each node: those of a choice first of all, and only where there are none the others. */
 function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<number, string[]> {
-  const found = new Map<number, { chosen: string[]; others: string[] }>();
   const flagged = new Set(graph.roots.filter((root) => root.alive).map((root) => `${root.node} ${root.path}`));
-  for (const owner of graph.owners) {
-    if (owner.node < 0 || graph.leaves.has(owner.node) || flagged.has(`${owner.node} ${owner.path}`)) continue;
-    let names = found.get(owner.node);
-    if (!names) found.set(owner.node, (names = { chosen: [], others: [] }));
-    const into = UNCHOSEN.has(owner.kind) ? names.others : names.chosen;
-    if (!into.includes(owner.path)) into.push(owner.path);
-  }
-  const names = new Map<number, string[]>();
-  for (const [node, { chosen, others }] of found) names.set(node, chosen.length ? chosen : others);
-  for (const [node, carrier] of carriers) {
-    names.set(node, [carrier, ...(names.get(node) ?? []).filter((name) => name !== carrier)]);
-  }
+  const names = new Map([...carriers].map(([node, path]) => [node, [path]]));
+  const add = (owners: readonly Owner[], open: (node: number) => boolean) => {
+    for (const { node, path } of owners) {
+      if (node < 0 || graph.leaves.has(node) || flagged.has(`${node} ${path}`) || !open(node)) continue;
+      const list = names.get(node);
+      if (!list) names.set(node, [path]);
+      else if (!list.includes(path)) list.push(path);
+    }
+  };
+  const isChosen = ({ kind }: Owner) => !UNCHOSEN.has(kind);
+  add(graph.owners.filter(isChosen), () => true);
+  const named = new Set(names.keys());
+  add(
+    graph.owners.filter((owner) => !isChosen(owner)),
+    (node) => !named.has(node),
+  );
   return names;
 }
 
@@ -232,51 +237,36 @@ function carriersByNode(graph: Graph): Map<number, string> {
   return carriers;
 }
 
-/** The call whose failure the picture tells: the newest one, if it raised. */
-function shownFailure(graph: Graph): Call | undefined {
-  const last = graph.calls[graph.calls.length - 1];
-  return last?.result === "raised" ? last : undefined;
-}
-
+/** Turns in engine order, from 1 on. */
 function engineOrder(call: Call | undefined): Map<number, number> {
-  const order = new Map<number, number>();
-  if (!call?.executed || call.executed.length > MAX_ORDER_NOTES) return order;
-  call.executed.forEach((uid, position) => {
-    order.set(uid, position + 1);
-  });
+  if (!call?.executed || call.executed.length > MAX_ORDER_NOTES) return new Map();
+  const order = new Map(call.executed.map((uid, position) => [uid, position + 1]));
   if (call.failedUid !== null) order.set(call.failedUid, call.executedCount + 1);
   return order;
 }
 
 function raisedUids(graph: Graph, call: Call | undefined): Set<number> {
-  const uids = new Set<number>();
-  if (call && call.failedUid !== null) uids.add(call.failedUid);
-  for (const finding of graph.findings) {
-    if (finding.severity === "error" && finding.uid !== null) uids.add(finding.uid);
-  }
-  return uids;
+  const errors = graph.findings.filter(({ severity }) => severity === "error").map(({ uid }) => uid);
+  return new Set([call?.failedUid ?? null, ...errors].filter((uid) => uid !== null));
 }
 
-function wouldRaise(graph: Graph, options: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
-  for (const finding of graph.findings) {
-    if (finding.severity !== "warning" || finding.uid === null) continue;
-    if (finding.kind === "second_backward" || finding.kind === "inplace") uids.set(finding.uid, "would raise here");
+  for (const { severity, kind, uid } of findings) {
+    const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
+    if (raises && uid !== null) uids.set(uid, "would raise here");
   }
-  const forecast = options.forecast;
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, forecast.note ?? "would raise here");
   return uids;
 }
 
-function wouldFree(graph: Graph, options: SceneOptions): Set<number> {
-  const slots = new Set<number>();
-  for (const [uid, position] of options.forecast?.frees ?? []) {
-    const node = graph.indexOf.get(uid);
-    if (node === undefined) continue;
-    const slot = graph.slotStart[node]! + position;
-    if (slot < graph.slotStart[node + 1]!) slots.add(slot);
-  }
-  return slots;
+function wouldFree({ indexOf, slotStart }: Graph, { forecast }: SceneOptions): Set<number> {
+  const slots = (forecast?.frees ?? []).flatMap(([uid, position]) => {
+    const node = indexOf.get(uid) ?? -1;
+    const slot = slotStart[node]! + position;
+    return slot < slotStart[node + 1]! ? slot : [];
+  });
+  return new Set(slots);
 }
 
 /** The roots of a reach mask, in the order in which their lines run side by side. */
@@ -289,9 +279,8 @@ export const isIn = ({ graph, folded }: Context, b: number, uid: number | null |
   uid != null && folded.boxOf[graph.indexOf.get(uid) ?? -1] === b;
 
 /** Whether a line of this root is drawn faintly because another one is looked at. */
-export function isDimmed(context: Context, view: RootView | null): boolean {
-  const only = context.options.onlyRoot;
-  return only !== null && only !== undefined && view?.root.id !== only;
+export function isDimmed({ options: { onlyRoot = null } }: Context, view: RootView | null): boolean {
+  return onlyRoot !== null && view?.root.id !== onlyRoot;
 }
 
 /** Whether a call began at this root. Two names of one node: the one that the call was made by. */

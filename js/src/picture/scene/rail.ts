@@ -2,7 +2,7 @@
 
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
-import { type Call, type Place, placeOf, type Root } from "../model.ts";
+import type { CodeLine, Root } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
@@ -23,20 +23,19 @@ const TWO_LINES_H = 42;
 const SHARE = 0.9;
 const MAX_ROWS = 24;
 
-const keyOf = (place: Place) => `${place.run ?? -1}:${place.cell}:${place.line}`;
+/** A line of code. */
+type Spot = Pick<CodeLine, "run" | "cell" | "line" | "source">;
 
-/** Reading order of two places. */
-function comparePlaces(a: Place, b: Place): number {
-  return (a.run ?? -1) - (b.run ?? -1) || (a.cell ?? -1) - (b.cell ?? -1) || (a.line ?? -1) - (b.line ?? -1);
-}
+/** Grows in reading order; the same for places on one line. */
+const orderOf = ({ run, cell, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? -1) * 1e5 + (line ?? -1);
 
-const isKnown = (place: Place | undefined): place is Place =>
+const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
 
 /** The line that made a box; for a group of several lines the one that called them all, if there is one. */
-function placeOfBox(context: Context, b: number): Place | undefined {
+function placeOfBox(context: Context, b: number): CodeLine | undefined {
   const { graph, folded } = context;
-  const place = placeOf(graph, context.main[b]!);
+  const place = graph.places[graph.place[context.main[b]!]!];
   const nodes = folded.boxes[b]!.nodes;
   if (nodes.length === 1 || !place) return place;
   let same = true;
@@ -56,15 +55,16 @@ export function* railFits(context: Context): Slices<boolean> {
   const { above, pace } = context;
   const n = context.folded.boxes.length;
   if (context.options.rail === false) return false;
-  const known: (Place | null)[] = [];
-  const rows = new Set<string>();
+  /** By box: where its line stands in the code; NaN: unknown. */
+  const order = new Float64Array(n);
+  const rows = new Set<number>();
   let unknown = 0;
   yield* eachSlice(
     n,
     (b) => {
       const place = placeOfBox(context, b);
-      known.push(isKnown(place) ? place : null);
-      if (isKnown(place)) rows.add(keyOf(place));
+      order[b] = isKnown(place) ? orderOf(place) : Number.NaN;
+      if (isKnown(place)) rows.add(order[b]!);
       else unknown++;
       return rows.size <= MAX_ROWS;
     },
@@ -74,18 +74,18 @@ export function* railFits(context: Context): Slices<boolean> {
   let pairs = 0;
   let agree = 0;
   yield* eachSlice(n, (b) => {
-    const below = known[b];
     for (const up of rowOf(above, b)) {
-      if (!below || !known[up]) continue;
+      const down = order[b]! - order[up]!;
+      if (Number.isNaN(down)) continue;
       pairs++;
-      if (comparePlaces(known[up], below) <= 0) agree++;
+      if (down >= 0) agree++;
     }
   });
   return agree >= SHARE * pairs;
 }
 
 interface Row {
-  place: Place;
+  place: Spot;
   top: number;
   bottom: number;
   /** Reach of the boxes; a row of one root's boxes gets its hue. */
@@ -107,12 +107,12 @@ export function* railItems(
   at: (b: number) => Rect,
   flagAt: (root: Root) => Rect | undefined,
 ): Slices<Item[]> {
-  const rows = new Map<string, Row>();
+  const rows = new Map<number, Row>();
   const names = focusNames(context);
-  const rowFor = (place: Place, { y, h }: Rect, call: boolean): Row => {
-    const key = keyOf(place);
-    let row = rows.get(key);
-    if (!row) rows.set(key, (row = { place, top: y, bottom: y, mask: 0, lines: [], more: "", call, raised: false }));
+  const rowFor = (place: Spot, { y, h }: Rect, call: boolean): Row => {
+    const key = orderOf(place);
+    const row = rows.get(key) ?? { place, top: y, bottom: y, mask: 0, lines: [], more: "", call, raised: false };
+    rows.set(key, row);
     row.top = Math.min(row.top, y);
     row.bottom = Math.max(row.bottom, y + h);
     return row;
@@ -124,51 +124,36 @@ export function* railItems(
       if (!isKnown(place)) return;
       const row = rowFor(place, at(b), false);
       row.mask |= context.reach[b]!;
-      row.more ||= repetition(context, b, place);
+      row.more ||= repetition(context, b);
     },
     context.pace,
   );
   // The newest call of each line, beside the flag it started from.
-  const calls = new Map<string, () => void>();
+  const calls = new Map<number, [Spot, Rect, boolean]>();
   for (const call of context.graph.calls) {
     const view = rootOfCall(context, call);
     const area = view && flagAt(view.root);
     if (!area || call.line === null || !call.source) continue;
-    const place = placeOfCall(call, context);
-    calls.set(keyOf(place), () => {
-      rowFor(place, area, true).raised = call.result === "raised";
-    });
+    const { run = null } = context.graph.places.find((each) => each.cell === call.cell && each.run !== null) ?? {};
+    const place = { ...call, run };
+    calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
-  for (const add of calls.values()) add();
-  const list = [...rows.values()].sort((a, b) => a.top - b.top || comparePlaces(a.place, b.place));
+  for (const [place, area, raised] of calls.values()) rowFor(place, area, true).raised = raised;
+  const list = [...rows.values()].sort((a, b) => a.top - b.top || orderOf(a.place) - orderOf(b.place));
   for (const row of list) row.lines = codeLines(row, names, context.measure);
   moveApart(list);
   return list.map((row) => rowItem(context, row, left, names));
 }
 
 /** `each iteration` where iterations meet what was made once: only beside the border, where it matters. */
-function repetition(context: Context, b: number, { iteration }: Place): string {
-  const { times } = context.folded.boxes[b]!;
+function repetition(context: Context, b: number): string {
+  const { graph, folded, carriers } = context;
+  const { times } = folded.boxes[b]!;
+  const iteration = graph.iteration[context.main[b]!]!;
   if (times > 1) return `${times} times`;
-  if ([...context.carriers.keys()].some((node) => context.folded.boxOf[node] === b))
-    return iteration === null ? "once" : "";
-  const isNew = context.graph.boundary.some(({ newUid }) => isIn(context, b, newUid));
-  return isNew && iteration !== null && iteration > 0 ? "each iteration" : "";
-}
-
-function placeOfCall(call: Call, context: Context): Place {
-  const same = context.graph.places.find((place) => place.cell === call.cell && place.run !== null);
-  return {
-    cell: call.cell,
-    line: call.line,
-    source: call.source,
-    outerCell: call.outerCell,
-    outerLine: call.outerLine,
-    outerSource: "",
-    iteration: call.iteration,
-    cellId: null,
-    run: same?.run ?? null,
-  };
+  if ([...carriers.keys()].some((node) => folded.boxOf[node] === b)) return iteration < 0 ? "once" : "";
+  const isNew = graph.boundary.some(({ newUid }) => isIn(context, b, newUid));
+  return isNew && iteration > 0 ? "each iteration" : "";
 }
 
 /** The names to mark in the code: what carried an old part over, else what the shared part's border is called. */
@@ -183,26 +168,24 @@ function focusNames(context: Context): string[] {
   return [...names];
 }
 
-function codeLines(row: Row, names: readonly string[], measure: Measure): string[] {
-  const source = row.place.source.trim();
-  const room = TEXT_ROOM - (row.raised ? 18 : 0);
+/** The source on one line or, where there is room, two; cut so that the names can be seen. */
+function codeLines({ place, raised, call, top, bottom }: Row, names: readonly string[], measure: Measure): string[] {
+  const source = place.source.trim();
+  const room = TEXT_ROOM - (raised ? 18 : 0);
   const fits = (line: string) => line.length <= MOST_LETTERS && measure(line, "code") <= room;
+  const cut = (line: string) =>
+    shorten(line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS - 1)}…` : line, room, "code", measure);
   if (fits(source)) return [source];
-  if (row.call || row.bottom - row.top >= TWO_LINES_H) {
+  if (call || bottom - top >= TWO_LINES_H) {
     // A second line of a lone bracket says nothing.
-    let cut = Math.min(source.length - LEAST_LETTERS, MOST_LETTERS);
-    while (cut > 8 && !(/[\s(,.=]/.test(source[cut - 1]!) && fits(source.slice(0, cut)))) cut--;
-    if (cut > 8) return [source.slice(0, cut).trimEnd(), cutLine(source.slice(cut).trimStart(), room, measure)];
+    for (let end = Math.min(source.length - LEAST_LETTERS, MOST_LETTERS); end > 8; end--) {
+      const first = source.slice(0, end);
+      if (/[\s(,.=]$/.test(first) && fits(first)) return [first.trimEnd(), cut(source.slice(end).trimStart())];
+    }
   }
-  const hidden = names.find((name) => source.includes(name) && source.indexOf(name) + name.length > MOST_LETTERS - 1);
-  if (!hidden) return [cutLine(source, room, measure)];
-  const start = Math.max(0, source.indexOf(hidden) + hidden.length - MOST_LETTERS + 6);
-  return [cutLine(`…${source.slice(start)}`, room, measure)];
-}
-
-function cutLine(line: string, room: number, measure: Measure): string {
-  const short = line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS - 1)}…` : line;
-  return shorten(short, room, "code", measure);
+  const ends = names.filter((name) => source.includes(name)).map((name) => source.indexOf(name) + name.length);
+  const hidden = ends.find((end) => end >= MOST_LETTERS) ?? 0;
+  return [cut(hidden ? `…${source.slice(Math.max(0, hidden - MOST_LETTERS + 6))}` : source)];
 }
 
 /** Rows side by side in the drawing share their height; none overlaps another, each has the height of its text. */
@@ -232,17 +215,17 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
   const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
   const marks: Mark[] = [rect(0, 0, 3, height, own ? `railhue ${own.hue}` : "rail", 1.5)];
   const first = middle - (lines.length > 1 ? 10 : 3);
-  const where = [placeText(place), row.more].filter(Boolean).join(" · ");
+  const where = placeText(place) + (row.more && ` · ${row.more}`);
   if (level === 2 && height > 20) marks.push(text(TEXT_X, middle + 6, placeText(place), "notefar"));
   if (level === 3) {
-    marks.push(text(TEXT_X, first, where, "where"));
+    marks.push(text(TEXT_X, first, where, "note"));
     lines.forEach((line, i) => {
       marks.push(codeMark(TEXT_X, first + 14 + 14 * i, line, names));
     });
     if (row.raised) marks.push(...octagon(TEXT_X + measure(lines[0]!, "code") + 11, first + 10.5, 6));
   }
   return {
-    key: `rail${keyOf(place)}`,
+    key: `rail${orderOf(place)}`,
     role: "rail",
     x: left + X,
     y: top,
@@ -253,32 +236,14 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
   };
 }
 
-/** A line of code with the focused names in bold. */
+/** A line of code with the focused names in bold where they stand as whole words, of two at one place the longer one. */
 function codeMark(x: number, y: number, line: string, names: readonly string[]): Mark {
-  const runs: { s: string; c: string }[] = [];
-  const add = (s: string, c: string) => s && runs.push({ s, c });
-  let at = 0;
-  for (let next = nextName(line, at, names); next; next = nextName(line, at, names)) {
-    add(line.slice(at, next.at), "");
-    add(next.name, "hot");
-    at = next.at + next.name.length;
-  }
   const mark = text(x, y, line, "code");
-  if (!at) return mark;
-  add(line.slice(at), "");
-  return { ...mark, runs };
+  const longest = [...names]
+    .sort((a, b) => b.length - a.length)
+    .map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  const word = "[\\p{L}\\p{N}_]";
+  const parts = names.length ? line.split(new RegExp(`(?<!${word})(${longest.join("|")})(?!${word})`, "u")) : [line];
+  const runs = parts.map((s, i) => ({ s, c: i % 2 ? "hot" : "" })).filter(({ s }) => s);
+  return parts.length > 1 ? { ...mark, runs } : mark;
 }
-
-/** The first of the names from here on, as a whole word; of two at one place the longer one. */
-function nextName(line: string, from: number, names: readonly string[]): { at: number; name: string } | null {
-  let best: { at: number; name: string } | null = null;
-  for (const name of names) {
-    let at = line.indexOf(name, from);
-    while (at >= 0 && (isLetter(line[at - 1]) || isLetter(line[at + name.length]))) at = line.indexOf(name, at + 1);
-    if (at < 0) continue;
-    if (!best || at < best.at || (at === best.at && name.length > best.name.length)) best = { at, name };
-  }
-  return best;
-}
-
-const isLetter = (letter = "") => /[\p{L}\p{N}_]/u.test(letter);

@@ -147,7 +147,7 @@ function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: n
     marks.push(...sign(at, 8, sign === octagon ? 6 : 6.5));
     at += SIGN;
   }
-  marks.push(text(at - 6, 11.8, words, sign ? "raised" : "caption"));
+  marks.push(text(at - 6, 11.8, words, sign ? "raised" : "note"));
   const numbers = listText(calls.map((call) => `call ${callNumber(call.n)}`));
   const label = `${numbers ? `${numbers}:` : `${path}.backward()`} ${words} (${countText(calls.length, "call")})`;
   return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks, label };
