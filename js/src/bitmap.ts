@@ -210,8 +210,7 @@ export class Bitmap {
       return;
     }
     const path = mark.t === "path" ? this.#path(mark.d) : new Path2D();
-    if (mark.t === "circle") path.arc(mark.x, mark.y, mark.r, 0, 7);
-    else if (mark.t === "rect") path.roundRect(mark.x, mark.y, mark.w, mark.h, mark.r ?? 0);
+    if (mark.t === "rect") path.roundRect(mark.x, mark.y, mark.w, mark.h, mark.r ?? 0);
     const { fill, stroke, width, dash, cap, join } = style;
     if (fill && fill !== "none") {
       context.fillStyle = this.#value(fill);
@@ -226,10 +225,9 @@ export class Bitmap {
     context.stroke(path);
   }
 
-  #text(context: CanvasRenderingContext2D, { x, y, s, c, anchor, runs, turned }: Mark & { t: "text" }): void {
+  #text(context: CanvasRenderingContext2D, { x, y, s, c, anchor, runs }: Mark & { t: "text" }): void {
     context.save();
     context.translate(x, y);
-    if (turned) context.rotate(-Math.PI / 2);
     context.textAlign = runs ? "start" : anchor === "middle" ? "center" : (anchor ?? "start");
     let at = 0;
     for (const run of runs ?? [{ s, c: "" }]) {

@@ -10,12 +10,10 @@ function drawMark(mark: Mark): SVGElement {
       return s("rect", own, { x: mark.x, y: mark.y, width: mark.w, height: mark.h, rx: mark.r });
     case "path":
       return s("path", own, { d: mark.d });
-    case "circle":
-      return s("circle", own, { cx: mark.x, cy: mark.y, r: mark.r });
     case "text": {
-      const { x, y, anchor, runs, turned } = mark;
+      const { x, y, anchor, runs } = mark;
       const parts = runs?.map((run) => s("tspan", { class: classAttribute(run.c) }, run.s)) ?? mark.s;
-      return s("text", own, { x, y, "text-anchor": anchor, transform: turned && `rotate(-90 ${x} ${y})` }, parts);
+      return s("text", own, { x, y, "text-anchor": anchor }, parts);
     }
   }
 }

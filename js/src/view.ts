@@ -337,10 +337,8 @@ export class View {
       rail: this.#canvas.viewport.width >= 420 ? undefined : false,
       forecast: forecast
         ? {
-            executes: forecast.executes,
             frees: preview!.mode === "retain" ? [] : forecast.frees,
             failsAt: forecast.failsAt,
-            root: preview!.root.id,
           }
         : null,
       hits: hits.length ? new Set(hits) : null,

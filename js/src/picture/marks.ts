@@ -16,7 +16,7 @@ export function rect(x: number, y: number, w: number, h: number, c: string, r = 
 }
 
 export function circle(x: number, y: number, r: number, c: string): Mark {
-  return { t: "circle", x: round(x), y: round(y), r, c };
+  return rect(x - r, y - r, 2 * r, 2 * r, c, r);
 }
 
 /** Numbers in path data are rounded to a tenth of a px. */

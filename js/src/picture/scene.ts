@@ -23,7 +23,6 @@ import { eachSlice, type Slices } from "./slices.ts";
 export type Mark =
   | { t: "rect"; x: number; y: number; w: number; h: number; r?: number; c: string }
   | { t: "path"; d: string; c: string }
-  | { t: "circle"; x: number; y: number; r: number; c: string }
   | {
       t: "text";
       x: number;
@@ -34,8 +33,6 @@ export type Mark =
       anchor?: "start" | "middle" | "end";
       /** Parts in a style of their own; together they are `s`. Each `c` is added to the classes of the mark. */
       runs?: { s: string; c: string }[];
-      /** Read upwards, turned about x, y. */
-      turned?: boolean;
     };
 
 export type Role =
@@ -51,19 +48,6 @@ export type Role =
   | "note"
   | "tag"
   | "octagon";
-
-/** A backward button under a live root, to be placed over the drawing: x, y are relative to the item. */
-export interface ButtonBox {
-  verb: "backward" | "retain";
-  /** What stands on it: `backward()`, `retain_graph`. */
-  text: string;
-  /** Its accessible name: `loss.backward()`, `loss.backward(retain_graph=True)`. */
-  name: string;
-  x: number;
-  y: number;
-  w: number;
-  h: number;
-}
 
 /** Something drawn, and what a pointer, a key or a screen reader can do with it. */
 export interface Item {
@@ -85,7 +69,8 @@ export interface Item {
   label?: string;
   /** Attributes without their "data-". */
   data?: Record<string, string>;
-  buttons?: ButtonBox[];
+  /** Room for the backward buttons under a live root, relative to the item. */
+  buttons?: Rect[];
 }
 
 export interface Scene {
@@ -100,15 +85,9 @@ export interface Scene {
 
 /** What a backward call would do, to be drawn over what is. */
 export interface ForecastOverlay {
-  /** uids in engine order. */
-  executes: readonly number[];
   /** [uid, position of the saved tensor within its node]. */
   frees: readonly (readonly [number, number])[];
   failsAt: number | null;
-  /** Beside the dashed octagon; "would raise" by default. */
-  note?: string;
-  /** Root id of the button that asked. */
-  root?: number;
 }
 
 export interface SceneOptions {
@@ -121,14 +100,9 @@ export interface SceneOptions {
   buttons?: boolean;
   /** False: never draw the code rail. */
   rail?: boolean;
-  /** Keys of items. */
-  selected?: string | null;
-  focus?: string | null;
   /** uids that a search found, and the one it stands on; the rest is dimmed. */
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
-  /** uid of the node that a step-through stands on. */
-  running?: number | null;
   forecast?: ForecastOverlay | null;
   /** Root id: the lines of the others are dimmed. */
   onlyRoot?: number | null;

@@ -18,19 +18,16 @@ export function markText(mark: Mark): string {
   switch (mark.t) {
     case "rect":
       return `<rect x="${mark.x}" y="${mark.y}" width="${mark.w}" height="${mark.h}"${mark.r ? ` rx="${mark.r}"` : ""} ${c}/>`;
-    case "circle":
-      return `<circle cx="${mark.x}" cy="${mark.y}" r="${mark.r}" ${c}/>`;
     case "path":
       return `<path d="${mark.d}" ${c}/>`;
     case "text": {
       const anchor = mark.anchor && mark.anchor !== "start" ? ` text-anchor="${mark.anchor}"` : "";
-      const turned = mark.turned ? ` transform="rotate(-90 ${mark.x} ${mark.y})"` : "";
       const body = mark.runs
         ? mark.runs
             .map((run) => `<tspan${run.c ? ` class="${classAttribute(run.c)}"` : ""}>${escapeText(run.s)}</tspan>`)
             .join("")
         : escapeText(mark.s);
-      return `<text x="${mark.x}" y="${mark.y}"${anchor}${turned} ${c}>${body}</text>`;
+      return `<text x="${mark.x}" y="${mark.y}"${anchor} ${c}>${body}</text>`;
     }
   }
 }

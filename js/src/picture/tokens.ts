@@ -116,8 +116,6 @@ export const STYLES = {
   dimcard: { stroke: "rule" },
   hitcard: { stroke: "acc", width: 2 },
   hitring: line("acc", 1.2),
-  selected: { stroke: "acc", width: 2 },
-  running: { stroke: "ink", width: 2.4 },
   focus: line("acc", 2),
   badge: { fill: "ink" },
   barbg: line("rule", 1),

@@ -28,9 +28,7 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
   const { options, level, hit } = context;
   const { w, h, box } = card;
   const marks: Mark[] = [];
-  const around = (c: string) => marks.push(rect(-4, -4, w + 8, h + 8, c, 9));
-  if (options.focus === box.key) around("focus");
-  if (isIn(context, b, options.hit)) around("hitring");
+  if (isIn(context, b, options.hit)) marks.push(rect(-4, -4, w + 8, h + 8, "hitring", 9));
   if (level === 0) return marks;
   const looks = [
     "node",
@@ -38,8 +36,6 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
     card.counts[SLOT.stale] && "stalecard",
     [...context.raised].some((uid) => isIn(context, b, uid)) && "failcard",
     hit && (hit[b] ? "hitcard" : "dimcard"),
-    options.selected === box.key && "selected",
-    isIn(context, b, options.running) && "running",
   ];
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
   for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost ghostbg" : "node", 6));

@@ -256,7 +256,7 @@ function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number
     const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
     if (raises && uid !== null) uids.set(uid, "would raise here");
   }
-  if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, forecast.note ?? "would raise here");
+  if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;
 }
 

@@ -2,9 +2,10 @@
 
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import type { Call, Finding } from "../model.ts";
-import type { ButtonBox, Item, Mark } from "../scene.ts";
+import type { Item, Mark } from "../scene.ts";
 import { callLine, callNumber, countText, listText, sentence } from "../words.ts";
 import { type Context, type RootView, startsAt } from "./context.ts";
+import type { Rect } from "./rects.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;
@@ -33,7 +34,7 @@ export interface Flag {
   sign: typeof octagon | null;
   /** Width of that line. */
   line: number;
-  buttons: ButtonBox[];
+  buttons: Rect[];
 }
 
 /** One flag per root; several roots inside one folded group share the newest one's. */
@@ -64,7 +65,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
   const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
   const h = PILL_H + (words ? LINE_H : 0);
-  const buttons = options.buttons && view.root.alive ? buttonBoxes(context, view.root.path, pill, h + 4) : [];
+  const buttons = options.buttons && view.root.alive ? buttonBoxes(context, pill, h + 4) : [];
   const buttonsWidth = buttons.reduce((sum, button) => sum + button.w + BUTTON_GAP, -BUTTON_GAP);
   const w = Math.ceil(Math.max(pill, line, buttonsWidth));
   const all = h + (buttons.length && BUTTON_H + 6);
@@ -80,22 +81,19 @@ function warningOf({ graph }: Context, { root, gone }: RootView): string {
   return `would raise at ${module?.path || finding.node || "a node"}`;
 }
 
-/** Side by side under the middle of the pill. */
-function buttonBoxes({ measure }: Context, name: string, pill: number, y: number): ButtonBox[] {
-  const both = (["backward()", "retain_graph"] as const).map((text, i): ButtonBox => {
-    const w = Math.ceil(measure(text, "buttonname") + 16);
-    const verb = i ? "retain" : "backward";
-    return { verb, text, name: `${name}.backward(${i ? "retain_graph=True" : ""})`, x: 0, y, w, h: BUTTON_H };
-  }) as [ButtonBox, ButtonBox];
-  const x = (pill - both[0].w - BUTTON_GAP - both[1].w) / 2;
-  both[0].x = Math.round(x);
-  both[1].x = Math.round(x + both[0].w + BUTTON_GAP);
-  return both;
+/** Room for the two buttons, side by side under the middle of the pill. */
+function buttonBoxes({ measure }: Context, pill: number, y: number): Rect[] {
+  const [first, second] = ["backward()", "retain_graph"].map((words) => Math.ceil(measure(words, "buttonname") + 16));
+  const x = (pill - first! - BUTTON_GAP - second!) / 2;
+  return [
+    { x: Math.round(x), y, w: first!, h: BUTTON_H },
+    { x: Math.round(x + first! + BUTTON_GAP), y, w: second!, h: BUTTON_H },
+  ];
 }
 
 /** The flag with its top centre at x, y, and the line under it. */
 export function drawFlag(context: Context, flag: Flag, x: number, y: number): Item[] {
-  const { measure, level, options, graph } = context;
+  const { measure, level, graph } = context;
   const { view, pill, name, sub } = flag;
   const { root, hue, gone } = view;
   const key = `root${root.id}`;
@@ -104,9 +102,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const w = near ? pill : Math.max(pill, measure(name, look) + 32);
   const quiet = gone ? " goneword" : "";
   const marks: Mark[] = [];
-  if (options.focus === key) marks.push(rect(-4, -4, w + 8, PILL_H + 8, "focus", 15));
   marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " flaggone" : ""}`, 11));
-  if (options.selected === key) marks.push(rect(-3, -3, w + 6, PILL_H + 6, "hitring", 14));
   marks.push(...rootDot(12, 11, view.style, hue));
   if (level >= 2) marks.push(text(21, near ? 15 : 16.5, name, look + quiet));
   if (sub && near) marks.push(text(27 + measure(name, look), 15, sub, `slotname${quiet}`));
