@@ -25,7 +25,7 @@ export async function show(story: Story, manager?: unknown): Promise<Shown> {
   new View(model, el, life.signal);
   const root = el.querySelector<HTMLElement>(".graphwidget")!;
   const settle = async () => {
-    for (let i = 0; i < 6; i++) await new Promise((resolve) => setTimeout(resolve, 12));
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setTimeout(resolve, 12));
   };
   const shown: Shown = {
     model,
