@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import dis
-import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from graphwidget.model import SlotState
@@ -53,19 +54,25 @@ def unpack(node: Any, slot: Any, data: Any, saved: str | None, shown: str) -> in
     except RuntimeError as error:
         state = _state_of(error)
         if state == STALE and not ti.requires_grad(data) and not ti.is_output_slot(shown):
-            return unpack_slot(slot) or STALE  # torch looks for `.detach_()` before it looks at versions
+            return unpack_slot(slot, node, saved) or STALE  # torch looks for `.detach_()` before it looks at versions
         return state
     # The attribute vouches for the node and so hides a `.detach_()`; the slot alone does not. (An output is not `data`)
     if got is data and not ti.requires_grad(data):
-        return unpack_slot(slot)
+        return unpack_slot(slot, node, saved)
     return HELD
 
 
-def unpack_slot(slot: Any) -> int:
-    """Unpack a slot without its node. An output then looks as if it were detached."""
+def unpack_slot(slot: Any, node: Any = None, saved: str | None = None) -> int:
+    """Unpack a slot without its node. An output then looks as if it were detached.
+
+    Before torch 2.12 a slot cannot be unpacked alone. There the node's attribute `saved`, where one is given, has to
+    do: it tells what is stale, and takes what was `.detach_()`ed for held.
+    """
     unpack: Callable[[], Any] | None = getattr(slot, "unpack", None)
-    if unpack is None:  # torch < 2.12
-        return UNKNOWN
+    if unpack is None:
+        if saved is None:
+            return UNKNOWN
+        unpack = partial(getattr, node, saved)
     try:
         unpack()
     except RuntimeError as error:
@@ -131,7 +138,7 @@ def never_saves(function: Any) -> bool:
         return False
     context = code.co_varnames[0]
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("RESUME", "CACHE")]
-    for step, after in itertools.pairwise([*steps, steps[-1]]):
+    for step, after in pairwise([*steps, steps[-1]]):
         named = step.argval if isinstance(step.argval, tuple) else (step.argval,)
         if context in named and (
             step.opname.count("FAST") != 1 or "_ATTR" not in after.opname and "METHOD" not in after.opname
