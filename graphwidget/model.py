@@ -21,7 +21,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import compress
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 __all__ = [
     "BackwardCall",
@@ -126,12 +126,11 @@ class Leaf:
     grad_refuses: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(NamedTuple):
     """Memory behind one or more saved tensors. `key` is the same across snapshots while it lives.
 
     `owners` are the Python paths of tensors that use it too: freeing the slot alone does not give
-    these bytes back.
+    these bytes back. A tuple, because a snapshot has about as many of these as nodes.
     """
 
     key: int

@@ -85,19 +85,17 @@ def _edges_to_break(numbers: Sequence[int], edge_start: Sequence[int], edge_to: 
     height = [0] * len(numbers)
     broken: dict[int, list[int]] = {}
     for i in sorted(range(len(numbers)), key=numbers.__getitem__):
-        most, number, rising = 0, numbers[i], False
-        targets = edge_to[edge_start[i] : edge_start[i + 1]]
-        for j in targets:
-            if height[j] >= most:
-                most = height[j] + 1
-            if numbers[j] >= number and edge_start[j] < edge_start[j + 1]:
-                rising = True
+        most = 0
+        for j in edge_to[edge_start[i] : edge_start[i + 1]]:
+            above = height[j]
+            if above >= most:
+                most = above + 1
+            if not above and edge_start[j] < edge_start[j + 1]:  # not met before: it is no older than this one
+                broken[i] = list(edge_to[edge_start[i] : edge_start[i + 1]])
         height[i] = most
-        floor = most // SEGMENT
-        if rising:
-            broken[i] = list(targets)
-        elif floor > 1:
-            below = [j for j in targets if SEGMENT <= height[j] < floor * SEGMENT]
+        if most >= 2 * SEGMENT and i not in broken:
+            floor = most // SEGMENT * SEGMENT
+            below = [j for j in edge_to[edge_start[i] : edge_start[i + 1]] if SEGMENT <= height[j] < floor]
             if below:
                 broken[i] = below
     return broken

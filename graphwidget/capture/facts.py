@@ -13,7 +13,8 @@ from graphwidget.model import Kind, NodeFacts
 from . import hidden, noted
 from . import torch_internals as ti
 from .python_code import Reading, materializes_grads, read_backward, read_function
-from .slots import SlotColumns, Tables
+from .slots import SlotColumns
+from .tables import Tables
 
 __all__ = ["Facts"]
 

@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
 from time import perf_counter
@@ -104,7 +104,7 @@ class Search:
     def named(self, storages: tuple[Storage, ...]) -> tuple[Storage, ...]:
         """The storages of a snapshot with the names of all tensors that use them, also of those without grad."""
         names = self.storage_owners({storage.key for storage in storages})
-        return tuple(replace(s, owners=names.get(s.key, s.owners)) for s in storages)
+        return tuple(s._replace(owners=names.get(s.key, s.owners)) for s in storages)
 
     @staticmethod
     def _own(

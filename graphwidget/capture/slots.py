@@ -2,17 +2,15 @@
 
 The slots of a chunk of nodes are gathered into one list, then each property is read for the whole list at once, in
 C loops: that is what keeps a snapshot of a hundred thousand nodes near the cost of walking them. Only slots that
-need a closer look (modified tensors, views, freed and packed slots) are looked at one by one.
+need a closer look (modified tensors, views, packed slots) are looked at one by one.
 
 FREED and UNSAVED both show as "no data". Only then the unpacking attribute is asked: it gives None, or raises if
-FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FREED without asking. A node whose
-slots were all FREED or UNSAVED stays so for ever: it is copied from the earlier snapshot without being read.
+FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FREED without asking.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, repeat
 from operator import attrgetter, is_, is_not
@@ -21,6 +19,7 @@ from typing import Any
 from graphwidget.model import Snapshot
 
 from . import torch_internals as ti
+from .gathering import Chunk, Gatherer
 from .slot_states import (
     DETACHED,
     FREED,
@@ -29,116 +28,19 @@ from .slot_states import (
     STALE,
     UNKNOWN,
     UNSAVED,
-    never_saves,
     unpack,
     unpack_slot,
 )
+from .tables import Tables, Translation, each
 
-__all__ = ["Numbered", "SlotColumns", "Tables"]
+__all__ = ["SlotColumns"]
 
 _data_of, _hook_of = attrgetter("data"), attrgetter("unpack_hook")
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
-_ENDED = bytes(state in (FREED, UNSAVED) for state in range(256))  # states that no slot leaves again
+_HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 
 
-class Numbered(dict[Any, int]):
-    """Value -> its number: values get one when they are first looked up, from 0."""
-
-    def __missing__(self, value: Any) -> int:
-        number = self[value] = len(self)
-        return number
-
-
-class _Translation(dict[int, int]):
-    """Number in an earlier snapshot's table -> number in ours, -1 -> -1."""
-
-    def __init__(self, table: Numbered, values: Sequence[Any]) -> None:
-        super().__init__({-1: -1})
-        self._table, self._values = table, values
-
-    def __missing__(self, number: int) -> int:
-        here = self[number] = self._table[self._values[number]]
-        return here
-
-
-class Tables:
-    """What slots, leaves and facts share: numbered texts, types, shapes and storages."""
-
-    def __init__(self) -> None:
-        self.slot_names = Numbered()
-        self.dtypes = Numbered()
-        self.shapes = Numbered()
-        self.storages: dict[int, int] = {}  # key -> index
-        self.storage_bytes: list[int] = []
-        self.storage_version: list[int] = []
-
-    def storage(self, tensor: Any) -> int:
-        """Index of the memory behind a tensor, -1: it has none that could be named."""
-        found = ti.storage_of(tensor)
-        if found is None:
-            return -1
-        key, size = found
-        at = self.storages.get(key)
-        if at is None:
-            at = self.storages[key] = len(self.storage_bytes)
-            self.storage_bytes.append(size)
-            self.storage_version.append(ti.version_of(tensor))
-        return at
-
-    def storages_of(self, tensors: Sequence[Any], versions: Sequence[int]) -> list[int]:
-        """The same for many tensors, of which the versions are known."""
-        keys = _each(ti.storage_key, _storage_key, tensors)
-        known, sizes, found = self.storages, self.storage_bytes, list[int]()
-        find, put = known.get, found.append
-        for key, tensor, version in zip(keys, tensors, versions, strict=True):
-            at = find(key)
-            if at is None:
-                if key <= 0 and (key := _storage_key(tensor)) < 0:
-                    put(-1)
-                    continue
-                at = known[key] = len(sizes)
-                sizes.append(ti.untyped_storage(tensor).nbytes())
-                self.storage_version.append(version)
-            put(at)
-        return found
-
-    def dtype(self, tensor: Any) -> int:
-        try:
-            return self.dtypes[ti.dtype(tensor)]
-        except (RuntimeError, TypeError):
-            return -1
-
-    def shape(self, tensor: Any) -> int:
-        try:
-            return self.shapes[ti.shape(tensor)]
-        except (RuntimeError, TypeError):  # nested: a length that is not one number
-            return -1
-
-
-def _storage_key(tensor: Any) -> int:
-    found = ti.storage_of(tensor)
-    return -1 if found is None else found[0]
-
-
-def _each(quick: Callable[[Any], Any], careful: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`quick` of all items; if that raises for any (sparse, nested, functional tensors), `careful` of all."""
-    try:
-        return list(map(quick, items))
-    except Exception:
-        return list(map(careful, items))
-
-
-class _Plan:
-    """How the slots of nodes of one type are read: `read` gives one slot each, `names` are their numbers.
-
-    `read` is None where that is not known before a node is asked: lists of slots, custom Functions.
-    """
-
-    __slots__ = ("names", "read")
-
-    def __init__(self, read: tuple[Callable[[Any], Any], ...] | None, names: tuple[int, ...] = ()) -> None:
-        self.read = read
-        self.names = names
+_NOUGHT, _NONE_LONG, _NONE = array("q", [0]), array("q", [-1]), array("i", [-1])
 
 
 class SlotColumns:
@@ -174,20 +76,15 @@ class SlotColumns:
         self.packed: dict[int, list[Any]] = {}  # node -> unpack hooks of its packed slots
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
         self.unreadable: dict[str, int] = {}  # node name -> how many
+        if previous is not None:
+            self._was = previous.slot_state + bytes([UNKNOWN])  # the last one at -1: not there
+            self._dtypes = Translation(tables.dtypes, previous.dtypes)
+            self._shapes = Translation(tables.shapes, previous.shapes)
         self._nodes: Sequence[Any] = ()
         self._uids: Sequence[int] = ()
         self._names: Sequence[str] = ()
-        self._plans: dict[type, _Plan] = {}
-        self._careful = False
-        self._ended: dict[int, tuple[int, int]] = {}
-        # Of the chunk of nodes that is being read:
-        self._base = 0  # position of its first slot
-        self._slots: list[Any] = []  # torch's SavedTensor, None where nothing is to be read
-        self._released: list[tuple[int, int | None]] = []  # (position, position in `previous`) of slots of a freed list
-        self._copied: list[list[int]] = []  # [position, position in `previous`, how many], neighbours merged
-        self._blank = 0  # positions where nothing is to be read
-        self._lost: list[int] = []  # positions of nodes that could not be read
         self._shown: list[str] = []  # slot names by number
+        self._chunk = Chunk(0, 0)  # of the nodes that are being read
 
     def skip(self, count: int) -> None:
         """Nodes whose slots are not asked for."""
@@ -195,222 +92,137 @@ class SlotColumns:
 
     def read(self, nodes: Sequence[Any], uids: Sequence[int], names: Sequence[str]) -> None:
         """Read the slots of all `nodes`. Never raises: a node that cannot be read gets one UNKNOWN slot."""
-        self._nodes, self._uids, self._names, self._ended = nodes, uids, names, self._find_ended()
+        self._nodes, self._uids, self._names = nodes, uids, names
+        gatherer = Gatherer(self.tables, self.previous, nodes, uids, names)
+        self.empty_after_release, self.unreadable = gatherer.empty_after_release, gatherer.unreadable
         for first in range(0, len(nodes), CHUNK):
-            self._read_chunk(first, min(first + CHUNK, len(nodes)))
-        self._nodes, self._uids, self._names, self._ended = (), (), (), {}
+            self._read(gatherer.gather(first, min(first + CHUNK, len(nodes)), len(self.state)))
+        self._nodes, self._uids, self._names = (), (), ()
 
-    def _read_chunk(self, first: int, last: int) -> None:
-        try:
-            whole = self._gather(first, last)
-        except Exception:
-            whole = False
-        if not whole:
-            self._careful = True
-            self._plans.clear()
-            self._gather(first, last)
-        count = len(self._slots)
+    def _read(self, chunk: Chunk) -> None:
+        self.start.extend(chunk.starts())
+        count = len(chunk.slots)
         if not count:
             return
-        self._shown = list(self.tables.slot_names)
+        self._chunk, self._shown = chunk, list(self.tables.slot_names)
+        self.name.extend(chunk.names)
         self.state.extend(bytes(count))
-        self.bytes.extend(repeat(0, count))
-        for column in (self.dtype, self.shape, self.storage, self.freed, self.version):
-            column.extend(repeat(-1, count))
-        self._copy()
-        for position in self._lost:
+        self.bytes.extend(_NOUGHT * count)
+        self.version.extend(_NONE_LONG * count)
+        for column in (self.dtype, self.shape, self.storage, self.freed):
+            column.extend(_NONE * count)
+        if chunk.ended and 1 in chunk.ended:
+            self._copy(chunk.ended)
+        for position in chunk.lost:
             self.state[position] = UNKNOWN
-        for position, before in self._released:
-            self._freed(position, before)
+        self._freed(chunk.released)
         self._read_gathered()
-        self._slots = []
+        self._chunk = Chunk(0, 0)
 
-    # ------------------------------------------------------------ which slots there are
-
-    def _gather(self, first: int, last: int) -> bool:
-        """List the slots of nodes `first` to `last`. False: a type was not as its first node let expect."""
-        base = self._base = len(self.state)
-        slots, starts, ended = list[Any](), list[int](), self._ended
-        del self.name[base:], self.start[first + 1 :]
-        self._slots, self._blank = slots, 0
-        self._released, self._copied, self._lost = [], [], []
-        end, put, put_names = starts.append, slots.append, self.name.extend
-        plans, index = self._plans, first
-        for index, node in enumerate(self._nodes[first:last], first):
-            plan = plans.get(type(node))
-            if plan is None:
-                plan = plans[type(node)] = self._plan(node)
-            read = plan.read
-            if read != ():
-                if ended and (uid := self._uids[index]) in ended:
-                    self._keep(*ended[uid])
-                elif read is None:
-                    self._gather_carefully(index)
-                else:
-                    for get in read:
-                        put(get(node))
-                    put_names(plan.names)
-            end(base + len(slots))
-        self.start.extend(starts)
-        kinds = set(map(type, slots))
-        kinds.discard(type(None))
-        return all(map(ti.is_saved_tensor_type, kinds)) and (sum(map(is_, slots, repeat(None))) == self._blank)
-
-    def _plan(self, node: Any) -> _Plan:
-        """The plan for nodes like this one. What is a list is a list in all of them, and only lists ever raise."""
-        cls = type(node)
-        if self._careful or ti.is_custom_function(cls):
-            return _Plan(None)
-        found = ti.slot_names(cls)
-        try:
-            if not all(ti.is_saved_tensor_type(type(getattr(node, raw))) for raw, _, _ in found):
-                return _Plan(None)
-        except RuntimeError:
-            return _Plan(None)
-        read = tuple(cls.__dict__[raw].__get__ for raw, _, _ in found)
-        return _Plan(read, tuple(self.tables.slot_names[shown] for _, _, shown in found))
-
-    def _gather_carefully(self, index: int) -> None:
-        node, first, blank = self._nodes[index], len(self._slots), self._blank
-        try:
-            if ti.is_custom_function(type(node)):
-                self._gather_list(index, first, "saved_tensors", ti.saved_by_custom)
-            else:
-                for raw, _, shown in ti.slot_names(type(node)):
-                    self._gather_list(index, first, shown, attrgetter(raw))
-        except Exception:
-            del self._slots[first:], self.name[self._base + first :]
-            self._released = [entry for entry in self._released if entry[0] < self._base + first]
-            self._blank = blank
-            self._lost.append(self._base + first)
-            self._add("?", None)
-            name = self._names[index]
-            self.unreadable[name] = self.unreadable.get(name, 0) + 1
-
-    def _gather_list(self, index: int, first: int, shown: str, read: Callable[[Any], Any]) -> None:
-        try:
-            slots = read(self._nodes[index])
-        except RuntimeError:
-            self._released_list(index, first, shown)
-            return
-        if type(slots) is tuple:
-            for i, slot in enumerate(slots):
-                self._add(f"{shown}[{i}]", slot)
-        elif slots is not None:
-            self._add(shown, slots)
-
-    def _add(self, shown: str, slot: Any) -> None:
-        self._slots.append(slot)
-        self.name.append(self.tables.slot_names[shown])
-        if slot is None:
-            self._blank += 1
-
-    def _released_list(self, index: int, first: int, shown: str) -> None:
-        """The slots of a list that raises because it was released: how many there were, only an earlier look knows."""
-        old, node = self.previous, self._nodes[index]
-        at = None if old is None else old.index_of.get(self._uids[index])
-        custom = ti.is_custom_function(type(node))
-        if old is None or at is None:
-            if custom and never_saves(ti.function_with_context(node)):
-                self.empty_after_release.add(index)
-            else:
-                self._released.append((self._base + len(self._slots), None))
-                self._add(shown, None)
-            return
-        count = len(self._slots)
-        for before in range(old.slot_start[at] + count - first, old.slot_start[at + 1]):
-            name = old.slot_names[old.slot_name[before]]
-            if name != shown and not name.startswith(shown + "["):
-                break
-            self._released.append((self._base + len(self._slots), before))
-            self._add(name, None)
-        if custom and len(self._slots) == count:
-            self.empty_after_release.add(index)
-
-    # ------------------------------------------------------------ what never changes again
-
-    def _find_ended(self) -> dict[int, tuple[int, int]]:
-        """uid -> first and last + 1 slot in the previous snapshot, of nodes of which no slot will change any more."""
-        old = self.previous
-        if old is None:
-            return {}
-        ended = old.slot_state.translate(_ENDED)
-        if 1 not in ended:
-            return {}
-        starts = old.slot_start
-        ranges = zip(old.uid, starts, starts[1:])
-        if 0 not in ended:
-            return {uid: (first, last) for uid, first, last in ranges if first < last}
-        return {uid: (first, last) for uid, first, last in ranges if first < last and ended.find(0, first, last) < 0}
-
-    def _keep(self, first: int, last: int) -> None:
-        """Copy slots `first` to `last` of the previous snapshot to the next positions."""
-        position, count = self._base + len(self._slots), last - first
-        run = self._copied[-1] if self._copied else None
-        if run is not None and run[0] + run[2] == position and run[1] + run[2] == first:
-            run[2] += count
-        else:
-            self._copied.append([position, first, count])
-        self._slots.extend(repeat(None, count))
-        self.name.extend(repeat(0, count))
-        self._blank += count
-
-    def _copy(self) -> None:
-        old, tables = self.previous, self.tables
-        if old is None or not self._copied:
-            return
-        names = _Translation(tables.slot_names, old.slot_names)
-        dtypes, shapes = _Translation(tables.dtypes, old.dtypes), _Translation(tables.shapes, old.shapes)
-        for position, first, count in self._copied:
-            here, there = slice(position, position + count), slice(first, first + count)
-            self.name[here] = map(names.__getitem__, old.slot_name[there])
-            self.state[here] = old.slot_state[there]
-            self.dtype[here] = array("i", map(dtypes.__getitem__, old.slot_dtype[there]))
-            self.shape[here] = array("i", map(shapes.__getitem__, old.slot_shape[there]))
-            self.bytes[here] = old.slot_bytes[there]
-            self.freed[here] = old.slot_freed_by[there]
-            if self.freed_by:
-                for p in range(position, position + count):
-                    if self.freed[p] < 0 and self.state[p] == FREED:
-                        self.freed[p] = self.freed_by.get(self._uids[self._node_at(p)], -1)
-        self._shown = list(tables.slot_names)
+    def _copy(self, ended: bytes | bytearray) -> None:
+        """The slots that will not change any more are as they were. Who freed them may be known only now."""
+        old, chunk = self.previous, self._chunk
+        assert old is not None and chunk.before is not None
+        here = list(compress(range(chunk.base, len(self.state)), ended))
+        there = list(compress(chunk.before, ended))
+        self._put(self.state, here, bytes(map(old.slot_state.__getitem__, there)))
+        self._put(self.freed, here, list(map(old.slot_freed_by.__getitem__, there)))
+        self._take_over(here, there)
+        if self.freed_by:
+            for position in here:
+                if self.freed[position] < 0 and self.state[position] == FREED:
+                    self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
 
     # ------------------------------------------------------------ all slots at once
 
     def _read_gathered(self) -> None:
-        slots = self._slots
-        where: Sequence[int] = range(self._base, self._base + len(slots))
-        if self._blank:
+        slots, base = self._chunk.slots, self._chunk.base
+        where: Sequence[int] = range(base, base + len(slots))
+        if self._chunk.blank:
             where, slots = _only(slots, is_not, where, slots)
         hooks, datas = list(map(_hook_of, slots)), list(map(_data_of, slots))
         if any(map(is_not, hooks, repeat(None))):
             self._look_at(self._packed, _only(hooks, is_not, where, slots)[0])
             where, datas = _only(hooks, is_, where, datas)
         if any(map(is_, datas, repeat(None))):
-            self._look_at(self._gone, _only(datas, is_, where, datas)[0])
+            self._read_gone(_only(datas, is_, where, datas)[0])
             where, datas = _only(datas, is_not, where, datas)
-        versions = _each(ti.version, ti.version_of, datas)
+        versions = each(ti.version, ti.version_of, datas)
         self._write(where, datas, versions)
-        wants = map(ti.requires_grad, datas)
+        wants = list(map(ti.requires_grad, datas))
         # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
-        doubtful = [position for position, v, w in zip(where, versions, wants, strict=True) if v or not w]
-        self._check(doubtful)
+        if any(versions) or not all(wants):
+            self._check([position for position, v, w in zip(where, versions, wants, strict=True) if v or not w])
 
     def _write(self, where: Sequence[int], tensors: Sequence[Any], versions: Sequence[int]) -> None:
         """All columns but the state, which is HELD so far."""
         tables = self.tables
         self._put(self.storage, where, tables.storages_of(tensors, versions))
-        self._put(self.bytes, where, _each(ti.nbytes, ti.bytes_of, tensors))
-        self._put(self.dtype, where, _numbered(tables.dtypes, ti.dtype, tables.dtype, tensors))
-        self._put(self.shape, where, _numbered(tables.shapes, ti.shape, tables.shape, tensors))
+        self._put(self.bytes, where, each(ti.nbytes, ti.bytes_of, tensors))
+        self._put(self.dtype, where, tables.dtypes_of(tensors))
+        self._put(self.shape, where, tables.shapes_of(tensors))
         self._put(self.version, where, versions)
 
-    def _put(self, column: array[int], where: Sequence[int], values: Sequence[int]) -> None:
-        if len(values) == len(column) - self._base:
-            column[self._base :] = array(column.typecode, values)
+    def _put(self, column: array[int] | bytearray, where: Sequence[int], values: Sequence[int]) -> None:
+        if len(values) == len(column) - self._chunk.base:  # in all of the chunk
+            column[self._chunk.base :] = values if type(column) is bytearray else array(column.typecode, values)
         else:
             for position, value in zip(where, values, strict=True):
                 column[position] = value
+
+    # ------------------------------------------------------------ slots without data
+
+    def _read_gone(self, positions: list[int]) -> None:
+        """Slots that show no data: was there any? What an earlier snapshot saw there tells, or else the node."""
+        chunk = self._chunk
+        if chunk.before is not None and self.previous is not None:
+            was = [self._was[chunk.before[position - chunk.base]] for position in positions]
+            self._freed(list(compress(positions, map(_HAD.__getitem__, was))))
+            for position in compress(positions, map(UNSAVED.__eq__, was)):
+                self.state[position] = UNSAVED
+            positions = list(compress(positions, map(UNKNOWN.__eq__, was)))
+        if chunk.plain:
+            positions = self._never_saved(positions)
+        self._look_at(self._gone, positions)
+
+    def _never_saved(self, positions: list[int]) -> list[int]:
+        """Ask all nodes at once whether they ever saved these; those that would not say are left over."""
+        nodes, owners, base = self._nodes, self._chunk.owners, self._chunk.base
+        saved, names = ["_saved_" + shown for shown in self._shown], self.name
+        try:
+            values = [getattr(nodes[owners[at - base]], saved[names[at]]) for at in positions]
+        except RuntimeError:
+            return positions
+        for position in compress(positions, map(is_, values, repeat(None))):
+            self.state[position] = UNSAVED
+        return list(compress(positions, map(is_not, values, repeat(None))))
+
+    def _gone(self, position: int) -> None:
+        node, shown = self._nodes[self._node_at(position)], self._shown[self.name[position]]
+        saved = None if ti.is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
+        if ti.was_never_saved(node, self._chunk.slots[position - self._chunk.base], saved):
+            self.state[position] = UNSAVED
+        else:
+            self._freed([position])
+
+    def _freed(self, positions: list[int]) -> None:
+        """Write freed slots, with what an earlier snapshot knew of them."""
+        chunk = self._chunk
+        owners = map(self._uids.__getitem__, map(self._node_at, positions))
+        self._put(self.freed, positions, [self.freed_by.get(uid, -1) for uid in owners])
+        self._put(self.state, positions, bytes([FREED]) * len(positions))
+        if chunk.before is not None and self.previous is not None:
+            there = [chunk.before[position - chunk.base] for position in positions]
+            known = [at >= 0 for at in there]
+            self._take_over(list(compress(positions, known)), list(compress(there, known)))
+
+    def _take_over(self, here: Sequence[int], there: Sequence[int]) -> None:
+        """Type, shape and bytes as they were in the earlier snapshot."""
+        old = self.previous
+        assert old is not None
+        self._put(self.dtype, here, list(map(self._dtypes.__getitem__, map(old.slot_dtype.__getitem__, there))))
+        self._put(self.shape, here, list(map(self._shapes.__getitem__, map(old.slot_shape.__getitem__, there))))
+        self._put(self.bytes, here, list(map(old.slot_bytes.__getitem__, there)))
 
     # ------------------------------------------------------------ a closer look at some
 
@@ -424,12 +236,13 @@ class SlotColumns:
                 self.unreadable[name] = self.unreadable.get(name, 0) + 1
 
     def _node_at(self, position: int) -> int:
-        return bisect_right(self.start, position) - 1
+        return self._chunk.owners[position - self._chunk.base]
 
     def _check(self, doubtful: Iterable[int]) -> None:
         """Slots with a tensor that was modified at some time or requires no grad."""
         outputs = {number for name, number in self.tables.slot_names.items() if ti.is_output_slot(name)}
-        slots, base, versions, names, closer = self._slots, self._base, self.version, self.name, list[int]()
+        slots, base, closer = self._chunk.slots, self._chunk.base, list[int]()
+        versions, names = self.version, self.name
         for position in doubtful:
             if versions[position] > 0:
                 closer.append(position)
@@ -443,7 +256,7 @@ class SlotColumns:
     def _judge(self, position: int) -> None:
         index = self._node_at(position)
         shown = self._shown[self.name[position]]
-        data = _data_of(self._slots[position - self._base])
+        data = _data_of(self._chunk.slots[position - self._chunk.base])
         state = self._held(index, position, data, shown)
         if state == DETACHED:
             self.detached.setdefault(index, shown)
@@ -458,13 +271,13 @@ class SlotColumns:
         if version <= 0 and (wants or custom or ti.is_output_slot(shown)):
             return HELD
         if version > 0 and wants:
-            proof = self._proof(index, position, version)
+            proof = self._proof(position, version)
             if proof is not None:
                 return proof
         if version > 0 and ti.maybe_stale_view(data):
             return self._view_slot(position, data, custom)
         saved = None if custom or shown.endswith("]") else "_saved_" + shown
-        return unpack(node, self._slots[position - self._base], data, saved, shown)
+        return unpack(node, self._chunk.slots[position - self._chunk.base], data, saved, shown)
 
     def _view_slot(self, position: int, data: Any, custom: bool) -> int:
         """A view that was modified since its history was read. Saving it read its history: so it is stale.
@@ -473,12 +286,12 @@ class SlotColumns:
         """
         if ti.is_ordinary_view(data) and not self.settle:
             return STALE if ti.TELLS_STALE_VIEWS else UNKNOWN
-        state = unpack_slot(self._slots[position - self._base])
+        state = unpack_slot(self._chunk.slots[position - self._chunk.base])
         return HELD if state == DETACHED and custom else state
 
-    def _proof(self, index: int, position: int, version: int) -> int | None:
+    def _proof(self, position: int, version: int) -> int | None:
         """What the previous snapshot proves about a held slot that stands at `version`."""
-        at = self._before(index, position)
+        at = self._before(position)
         if at is None:
             return None
         before = self.previous.slot_state[at]  # type: ignore[union-attr]
@@ -488,49 +301,14 @@ class SlotColumns:
             return HELD if self.previous.slot_version[at] == version else STALE  # type: ignore[union-attr]
         return None
 
-    def _before(self, index: int, position: int) -> int | None:
+    def _before(self, position: int) -> int | None:
         """Position of this slot in the previous snapshot."""
-        previous = self.previous
-        if previous is None:
-            return None
-        node = previous.index_of.get(self._uids[index])
-        if node is None:
-            return None
-        at = previous.slot_start[node] + position - self.start[index]
-        shown = self._shown[self.name[position]]
-        if at >= previous.slot_start[node + 1] or previous.slot_names[previous.slot_name[at]] != shown:
-            return None
-        return at
-
-    def _gone(self, position: int) -> None:
-        """A slot that shows no data: was there any?"""
-        index = self._node_at(position)
-        at = self._before(index, position)
-        before = UNKNOWN if at is None else self.previous.slot_state[at]  # type: ignore[union-attr]
-        if before in (HELD, STALE, FREED, PACKED):
-            self._freed(position, at)
-            return
-        node, shown = self._nodes[index], self._shown[self.name[position]]
-        saved = None if ti.is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
-        if before == UNSAVED or ti.was_never_saved(node, self._slots[position - self._base], saved):
-            self.state[position] = UNSAVED
-        else:
-            self._freed(position, None)
-
-    def _freed(self, position: int, before: int | None) -> None:
-        """Write a freed slot, with what an earlier snapshot knew of it."""
-        self.state[position] = FREED
-        self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
-        old = self.previous
-        if before is not None and old is not None:
-            if old.slot_dtype[before] >= 0:
-                self.dtype[position] = self.tables.dtypes[old.dtypes[old.slot_dtype[before]]]
-            if old.slot_shape[before] >= 0:
-                self.shape[position] = self.tables.shapes[old.shapes[old.slot_shape[before]]]
-            self.bytes[position] = old.slot_bytes[before]
+        before = self._chunk.before
+        at = -1 if before is None else before[position - self._chunk.base]
+        return None if at < 0 else at
 
     def _packed(self, position: int) -> None:
-        slot = self._slots[position - self._base]
+        slot = self._chunk.slots[position - self._chunk.base]
         hook, data = _hook_of(slot), _data_of(slot)
         self.packed.setdefault(self._node_at(position), []).append(hook)
         self.state[position] = PACKED
@@ -548,12 +326,3 @@ def _only(
     """Positions and items of which the value is None (`is_`) or is not (`is_not`). Foreign `__eq__` is never asked."""
     chosen = list(map(test, values, repeat(None)))
     return list(compress(where, chosen)), list(compress(items, chosen))
-
-
-def _numbered(
-    table: Numbered, quick: Callable[[Any], Any], careful: Callable[[Any], int], items: Sequence[Any]
-) -> list[int]:
-    try:
-        return list(map(table.__getitem__, map(quick, items)))
-    except Exception:
-        return list(map(careful, items))

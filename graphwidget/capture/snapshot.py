@@ -6,9 +6,10 @@ Python wrappers of the nodes are held for the walk only: nothing live remains wh
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storage, TensorRef
@@ -17,9 +18,12 @@ from . import facts as fact_reading
 from . import torch_internals as ti
 from .deep import make_safe_to_drop
 from .identity import Identity
-from .slots import Numbered, SlotColumns, Tables
+from .slots import SlotColumns
+from .tables import Numbered, Tables
 
 __all__ = ["take"]
+
+_new_storage = functools.partial(tuple.__new__, Storage)  # a third of the time that `Storage(...)` takes
 
 
 def take(
@@ -187,31 +191,36 @@ class _Reader:
     def walk(self) -> None:
         """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
         nodes, index = self.nodes, self.index
-        numbers, names, kinds = self.numbers, self.names, self.kinds
-        edge_to, edge_nr, ends = self.edge_to, self.edge_nr, self.edge_start
-        types: dict[type, tuple[Any, Any, str | None, int]] = {}
+        edge_to, edge_nr, ends = self.edge_to, self.edge_nr, list[int]()
+        find, meet, put_to, put_nr, end = index.get, nodes.append, edge_to.append, edge_nr.append, ends.append
         for node in nodes:  # grows while it is read
-            cls = type(node)
-            spec = types.get(cls)
-            if spec is None:
-                spec = types[cls] = ti.node_readers(cls)
-            next_of, number_of, name, kind = spec
-            numbers.append(number_of(node))
-            names.append(ti.name_of(node) if name is None else name)
-            kinds.append(kind)
-            for after, nr in next_of(node):
+            for after, nr in node.next_functions:
                 if after is not None:
-                    at = index.get(after)
+                    at = find(after)
                     if at is None:
                         at = index[after] = len(nodes)
-                        nodes.append(after)
-                    edge_to.append(at)
-                    edge_nr.append(nr)
-            ends.append(len(edge_to))
+                        meet(after)
+                    put_to(at)
+                    put_nr(nr)
+            end(len(edge_to))
+        self.edge_start.fromlist(ends)
+        self._describe()
         known = self.identity.given
-        self.uids = self.identity.assign(nodes, numbers, names, (ends, edge_to), self.previous)
+        self.uids = self.identity.assign(nodes, self.numbers, self.names, (self.edge_start, edge_to), self.previous)
         if self.identity.given > known:  # what was walked before was made safe then
-            make_safe_to_drop(nodes, numbers, ends, edge_to)
+            make_safe_to_drop(nodes, self.numbers, self.edge_start, edge_to)
+
+    def _describe(self) -> None:
+        """Numbers, names and kinds, type by type."""
+        nodes, types = self.nodes, list(map(type, self.nodes))
+        readers = {cls: ti.node_readers(cls) for cls in set(types)}
+        self.numbers = ti.sequence_numbers(nodes, types)
+        shared = {cls: name for cls, (_, _, name, _) in readers.items()}
+        self.names = list(map(shared.__getitem__, types))
+        if None in shared.values():
+            self.names = [ti.name_of(n) if name is None else name for n, name in zip(nodes, self.names, strict=True)]
+        kinds = {cls: kind for cls, (_, _, _, kind) in readers.items()}
+        self.kinds.extend(map(kinds.__getitem__, types))
 
     def read_slots(self, wanted: bool) -> None:
         if wanted:
@@ -364,10 +373,11 @@ class _Reader:
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
                     owners.setdefault(found[0], []).extend(self.paths[id(holding.tensor)])
-        storages = list(map(Storage, tables.storages, tables.storage_bytes, tables.storage_version))
+        rows = zip(tables.storages, tables.storage_bytes, tables.storage_version, repeat(()))
+        storages: list[Storage] = list(map(_new_storage, rows))
         for key, paths in owners.items():
             at = tables.storages[key]
-            storages[at] = replace(storages[at], owners=tuple(paths))
+            storages[at] = storages[at]._replace(owners=tuple(paths))
         return tuple(storages)
 
     def _reference(self, seed: _Seed) -> TensorRef:

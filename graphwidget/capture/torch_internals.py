@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import compress
+from operator import methodcaller
 from typing import Any
 
 import torch
@@ -355,6 +356,7 @@ def version_of(tensor: Any) -> int:
 # ---------------------------------------------------------------- nodes
 
 next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
+_sequence_nr: Callable[[Any], int] = methodcaller("_sequence_nr")
 saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
 """ `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
 _name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
@@ -502,6 +504,14 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
     # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
     shared = name if name.rstrip("0123456789").endswith("Backward") else None
     return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
+
+
+def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
+    """The sequence numbers of nodes, whose types are given."""
+    if not any(map(is_custom_function, set(types))):
+        return list(map(_sequence_nr, nodes))
+    readers = {cls: node_readers(cls)[1] for cls in set(types)}
+    return [readers[cls](node) for node, cls in zip(nodes, types, strict=True)]
 
 
 def name_of(node: Any) -> str:

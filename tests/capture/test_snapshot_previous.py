@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from graphwidget.capture import slots as reading
+from graphwidget.capture.gathering import Gatherer
 from graphwidget.capture.identity import Identity
-from graphwidget.capture.slots import SlotColumns
 from graphwidget.capture.snapshot import take
 from graphwidget.model import SlotState, Snapshot
 from tests.capture.graphs import Held, leaf, states
@@ -181,6 +181,6 @@ def test_nodes_that_are_not_as_the_first_of_their_type_are_read_one_by_one(seed:
         program.step()
     owners = [Held(str(i), tensor) for i, tensor in enumerate(program.tensors)]
     quick = slots(take([], owners=owners, identity=identity))
-    gather = SlotColumns._gather
-    monkeypatch.setattr(SlotColumns, "_gather", lambda self, *nodes: gather(self, *nodes) and self._careful)
+    gather = Gatherer._gather
+    monkeypatch.setattr(Gatherer, "_gather", lambda self, *nodes: gather(self, *nodes) if self._careful else None)
     assert slots(take([], owners=owners, identity=identity)) == quick
