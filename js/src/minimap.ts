@@ -72,7 +72,8 @@ export class Minimap {
     if (!context) return false;
     const [k, dx, dy] = this.#fit();
     context.fillStyle = this.#colour("nodeb");
-    for (const [i, { role, x, y, w, h }] of scene.items.entries()) {
+    for (let i = 0; i < scene.items.length; i++) {
+      const { role, x, y, w, h } = scene.items[i]!;
       if (i % 64 === 63) yield;
       if (role === "node" || role === "group" || role === "root")
         context.fillRect(x * k + dx, y * k + dy, Math.max(0.7, w * k), Math.max(0.7, h * k));

@@ -32,7 +32,8 @@ export class Space {
   *fill(): Slices<Space> {
     const { items } = this.scene;
     let [left, top, right, bottom] = [1e9, 1e9, -1e9, -1e9];
-    for (const [i, item] of items.entries()) {
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i]!;
       const { x, y, w, h } = item;
       this.byKey.set(item.key, item);
       if (isFocusable(item)) this.cards++;
@@ -50,17 +51,20 @@ export class Space {
         if (list) list.push(i);
         else this.#grid.set(cell, [i]);
       }
-      if (i % 256 === 255) yield;
+      if (i % 64 === 63) yield;
     }
     if (items.length) this.content = { x: left, y: top, w: right - left, h: bottom - top };
     return this;
   }
 
-  *#cells({ x, y, w, h }: Box): Generator<number> {
+  /** The numbers of the cells that a part of the picture touches. */
+  #cells({ x, y, w, h }: Box): number[] {
     const columns = Math.ceil(this.scene.width / CELL) + 2;
+    const cells: number[] = [];
     for (let row = Math.floor(y / CELL); row <= Math.floor((y + h) / CELL); row++)
       for (let column = Math.floor(x / CELL); column <= Math.floor((x + w) / CELL); column++)
-        yield row * columns + column;
+        cells.push(row * columns + column);
+    return cells;
   }
 
   /** Items that touch a part of the picture, in drawing order. */
