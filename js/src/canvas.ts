@@ -51,7 +51,7 @@ export class Canvas {
   readonly el: HTMLElement;
   readonly overlay = h("div.gw-overlay");
   readonly viewport = new Viewport(() => this.#move());
-  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [] });
+  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], look() {} });
   /** Whether the scene is drawn as a bitmap. */
   big = false;
   /** Key of the tab stop. */
@@ -149,6 +149,7 @@ export class Canvas {
     const { items } = space.scene;
     const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
     const camera = this.#camera(space);
+    if (big) space.scene.look(camera.scale);
     const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
     const made = await drive(this.#make(big ? [] : items), wanted);
     if (!show || !made) return false;
@@ -169,6 +170,12 @@ export class Canvas {
     this.viewport.go(this.#camera(space));
     this.#ring();
     return true;
+  }
+
+  /** Items of a large scene change with the distance, without a scene of their own for each. */
+  look(): void {
+    this.space.scene.look(this.viewport.scale);
+    this.#pin();
   }
 
   /** In a bitmap only the tab stop and the selected card are elements. */

@@ -22,7 +22,7 @@ import { type Folded, type FoldState, search as searchNodes } from "./picture/fo
 import { type Measure, measureByFont, measureByTable } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { unite } from "./picture/scene/rects.ts";
-import { type Item, importantUids, type SceneOptions } from "./picture/scene.ts";
+import { type Item, importantUids, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { applyDelta, decode } from "./picture/wire.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
 import { RootBars } from "./rootbar.ts";
@@ -422,11 +422,11 @@ export class View {
   #moved(): void {
     this.#bars.place();
     const { scale } = this.#canvas.viewport;
-    const level = [0.3, 0.55, 0.79].filter((least) => scale >= least).length;
+    const level = levelOf(scale);
     if (level === this.#level) return;
     this.#level = level;
-    // A bitmap picks its own level of detail: making a large scene anew would take seconds.
-    if (!this.#canvas.big) this.#schedule("look");
+    if (this.#canvas.big) this.#canvas.look();
+    else this.#schedule("look");
   }
 
   // ---- What the user does -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import type { Measure } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./scene/areas.ts";
 import { leavesAbove } from "./scene/cards.ts";
-import { type Context, rowOf } from "./scene/context.ts";
+import { type Context, levelOf, rowOf } from "./scene/context.ts";
 import { cardItems, leafBadges } from "./scene/items.ts";
 import { lowerEdges, type Plan } from "./scene/plan.ts";
 import { RAIL_WIDTH, railItems } from "./scene/rail.ts";
@@ -18,6 +18,8 @@ import { drawFlag } from "./scene/roots.ts";
 import { octagonItems, orderNote, placeTag } from "./scene/tags.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./scene/wires.ts";
 import { eachSlice, type Slices } from "./slices.ts";
+
+export { levelOf } from "./scene/context.ts";
 
 /** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
 export type Mark =
@@ -81,6 +83,8 @@ export interface Scene {
   height: number;
   /** In drawing order. */
   items: Item[];
+  /** Cards, leaves and wires will be drawn as they look at this scale; their places stay. */
+  look(scale: number): void;
 }
 
 /** What a backward call would do, to be drawn over what is. */
@@ -161,7 +165,10 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     carriers,
     signs(context, at, whole, free),
   ];
-  return yield* extent(([] as Item[]).concat(...layers), whole, placed.left);
+  const look = (scale: number) => {
+    context.level = levelOf(scale);
+  };
+  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
 }
 
 /** Carriers come first: their place is where the story is. */
@@ -214,7 +221,7 @@ function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Fre
   return [...turns, ...octagons];
 }
 
-function* extent(items: Item[], whole: Rect, left: number): Slices<Scene> {
+function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "look">> {
   let right = whole.x + whole.w;
   let bottom = whole.y + whole.h;
   let top = whole.y;

@@ -318,3 +318,16 @@ describe("the code rail", () => {
     expect(texts(byKey(scene, "n11"))).toContain("In[1]:6");
   });
 });
+
+it("a scene that is looked at from elsewhere has the marks that one made for that distance has", () => {
+  for (const name of FIXTURES) {
+    const scene = sceneOfFixture(name);
+    for (const scale of Object.values(SCALES)) {
+      scene.look(scale);
+      const made = sceneOfFixture(name, { scale });
+      for (const { key, role, marks } of made.items) {
+        if (role === "node" || role === "group" || role === "wire") expect(byKey(scene, key).marks, key).toEqual(marks);
+      }
+    }
+  }
+});

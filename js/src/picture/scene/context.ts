@@ -74,12 +74,8 @@ const MAX_ROOTS = 31;
 /** Beyond this many nodes, engine order is not written beside each. */
 const MAX_ORDER_NOTES = 12;
 
-/** Text of 10.5 px stays above 9 down to 0.86, the large names down to 0.55. */
-export function levelOf(scale: number): Level {
-  if (scale >= 0.86) return 3;
-  if (scale >= 0.55) return 2;
-  return scale >= 0.3 ? 1 : 0;
-}
+/** Names of 11.5 px stay above 9 down to 0.79, the large names down to 0.55. */
+export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
 
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
   const { boxes, boxOf } = folded;

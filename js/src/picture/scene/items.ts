@@ -31,7 +31,7 @@ export function* cardItems(context: Context, places: Float64Array, bowls: Readon
   const { boxes } = context.folded;
   const source: Source = {
     places,
-    uids: graph.uid,
+    context,
     key: (b) => boxes[b]!.key,
     role: (b) => (boxes[b]!.kind === "node" ? "node" : "group"),
     node: (b) => main[b]!,
@@ -114,7 +114,7 @@ export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, 
   const first = (i: number) => made[i]!.parts[0]!.nodes[0]!;
   const source: Source = {
     places,
-    uids: graph.uid,
+    context,
     key: (i) => `leaf${folded.boxes[made[i]!.b]!.key}:${graph.uid[first(i)]}`,
     role: () => "leaf",
     node: first,
@@ -180,14 +180,15 @@ function leafMade(context: Context, parts: readonly LeafPart[], wide: number, si
   const mask = nodes.reduce((all, node) => all | nodeReach[node]!, 0);
   const roots = rootNames(context, mask);
   const [{ x, y, w, text }] = parts as [LeafPart];
-  const line = {
-    above: () => path`M${Math.min(w / 2, wide - 12 - x)} ${LEAF_H}V${-y}`,
-    right: () => path`M0 ${LEAF_H / 2}H${wide - x}`,
-    left: () => path`M${w} ${LEAF_H / 2}H${-x}`,
-  };
-  const marks = side
-    ? [shape(line[side](), "leafline"), ...leaf(0, 0, context.level === 3 ? text : "", w, hasGrad, gone)]
-    : [bowl(1, 1, hasGrad)];
+  // From afar the bowl alone, at the end of its line.
+  const [name, own] = context.level === 3 ? [text, w] : ["", 22];
+  const middle = Math.min(w / 2, wide - 12 - x);
+  const [line, at] = {
+    above: [path`M${middle} ${LEAF_H}V${-y}`, own < w ? middle - own / 2 : 0] as const,
+    right: [path`M0 ${LEAF_H / 2}H${wide - x}`, 0] as const,
+    left: [path`M${w} ${LEAF_H / 2}H${-x}`, w - own] as const,
+  }[side ?? "right"];
+  const marks = side ? [shape(line, "leafline"), ...leaf(at, 0, name, own, hasGrad, gone)] : [bowl(1, 1, hasGrad)];
   return {
     marks,
     label: leafLabel({ names, type, hasGrad, gone, roots, place: graph.places[graph.place[first]!] }),

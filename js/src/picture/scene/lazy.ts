@@ -1,6 +1,7 @@
 /** Items of which only a number is kept: in a large graph, the marks and words of most are never asked for. */
 
 import type { Item, Role } from "../scene.ts";
+import type { Context, Level } from "./context.ts";
 
 export type Made = Pick<Item, "marks" | "label" | "data">;
 
@@ -8,8 +9,7 @@ export type Made = Pick<Item, "marks" | "label" | "data">;
 export interface Source {
   /** x, y, w, h of each. */
   places: ArrayLike<number>;
-  /** The graph's column. */
-  uids: ArrayLike<number>;
+  context: Context;
   key(i: number): string;
   role(i: number): Role;
   /** Position of its node; without: it has none. */
@@ -20,7 +20,9 @@ export interface Source {
 export class LazyItem implements Item {
   readonly #source: Source;
   readonly #i: number;
-  #made: Made | null = null;
+  #made: Made | undefined;
+  /** For which the marks were made: a large scene is not made anew when one looks from another distance. */
+  #level: Level | undefined;
 
   constructor(source: Source, i: number) {
     this.#source = source;
@@ -37,7 +39,7 @@ export class LazyItem implements Item {
     return this.#source.node?.(this.#i);
   }
   get uid() {
-    return this.#source.uids[this.index ?? -1];
+    return this.#source.context.graph.uid[this.index ?? -1];
   }
   get x() {
     return this.#source.places[4 * this.#i]!;
@@ -52,7 +54,9 @@ export class LazyItem implements Item {
     return this.#source.places[4 * this.#i + 3]!;
   }
   get #all(): Made {
-    this.#made ??= this.#source.make(this.#i);
+    const { level } = this.#source.context;
+    if (!this.#made || this.#level !== level) this.#made = this.#source.make(this.#i);
+    this.#level = level;
     return this.#made;
   }
   get marks() {

@@ -184,7 +184,7 @@ export function* wireItems(context: Context, courses: Courses, keys: (i: number)
   const places = new Float64Array(4 * from.length);
   const source = {
     places,
-    uids: [],
+    context,
     key: (e: number) => `w${keys(from[e]!)}>${keys(to[e]!)}`,
     role: () => "wire" as const,
     make: (e: number) => ({ marks: lines(context, courses, e, places[4 * e]!, places[4 * e + 1]!) }),
