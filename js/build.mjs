@@ -6,12 +6,12 @@ import { minify } from "terser";
 import { ownNames } from "./names.mjs";
 import { checkSize } from "./size.mjs";
 
-// Layout, then folding, then the rest of the picture, then the view: gzip looks back 32 kB, and 1,000 bytes fewer are left
-// when code stands close to what is written alike.
+// Layout, then the rest of the picture, then the view: gzip looks back 32 kB, and 1,500 bytes fewer are left when code
+// stands close to what is written alike.
 const widget = `
+  import "./src/picture/tokens.ts";
   import "./src/picture/layout/index.ts";
-  import "./src/picture/fold/index.ts";
-  import "./src/picture/picture.ts";
+  import "./src/pipeline.ts";
   export { default } from "./src/widget.ts";`;
 
 const targets = [
