@@ -6,7 +6,7 @@
  * the rules of autograd that matter here are in `run` (engine order, freed slots, the second backward).
  */
 import type { Model } from "../src/kernel.ts";
-import { SLOT } from "../src/picture/model.ts";
+import * as SLOT from "../src/picture/slot.ts";
 import { columnText, endsText, smallText } from "./columns.ts";
 
 type Listener = (...args: unknown[]) => void;

@@ -1,7 +1,8 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
-import { type Graph, placeOf, SLOT } from "./picture/model.ts";
+import { type Graph, placeOf } from "./picture/model.ts";
+import * as SLOT from "./picture/slot.ts";
 import { slotSummary } from "./picture/words.ts";
 import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
 import type { Context, Kept, KeptOrNot, Part } from "./state.ts";

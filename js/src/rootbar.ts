@@ -3,7 +3,8 @@ import { told } from "./actions.ts";
 import type { Canvas } from "./canvas.ts";
 import { attr, attrs, button, focused, h } from "./dom.ts";
 import { forecastSentence } from "./forecast.ts";
-import { type Graph, type Root, SLOT } from "./picture/model.ts";
+import type { Graph, Root } from "./picture/model.ts";
+import * as SLOT from "./picture/slot.ts";
 import { backwardName, cellList } from "./say.ts";
 import { type Context, type Mode, shown, whyOff } from "./state.ts";
 

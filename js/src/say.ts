@@ -1,5 +1,6 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
-import { type Call, type Graph, type Place, type Root, SLOT, type TimelineEvent } from "./picture/model.ts";
+import type { Call, Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
+import * as SLOT from "./picture/slot.ts";
 import { bytesText as bytes, callNumber, placeText as cellLine } from "./picture/words.ts";
 
 export { bytesText as bytes, callNumber, placeText as cellLine, STATE_WORDS } from "./picture/words.ts";

@@ -17,8 +17,8 @@ import type {
   Status,
   TimelineEvent,
 } from "./model.ts";
-import { SLOT } from "./model.ts";
 import { runSlices, type Slices } from "./slices.ts";
+import * as SLOT from "./slot.ts";
 
 export const SCHEMA = 2;
 

@@ -1,6 +1,7 @@
 /** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
 
-import { type Call, type CodeLine, type Graph, KIND, type Place, placeOf, SLOT } from "./model.ts";
+import { type Call, type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
+import * as SLOT from "./slot.ts";
 
 /** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
 export function bytesText(count: number): string {

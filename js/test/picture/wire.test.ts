@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { columnText, smallText } from "../../dev/columns.ts";
-import { type Graph, placeOf, SLOT } from "../../src/picture/model.ts";
+import { type Graph, placeOf } from "../../src/picture/model.ts";
+import * as SLOT from "../../src/picture/slot.ts";
 import { applyDelta, decode, decodeSlices, WireError } from "../../src/picture/wire.ts";
 import { FIXTURES, graphOf, wireText } from "./support.ts";
 

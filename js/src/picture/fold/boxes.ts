@@ -1,5 +1,6 @@
 /** Boxes and the edges between them, once it is decided which nodes stand in which box. */
-import { type Graph, KIND, SLOT } from "../model.ts";
+import { type Graph, KIND } from "../model.ts";
+import * as SLOT from "../slot.ts";
 import type { Badges } from "./badges.ts";
 import type { Box } from "./types.ts";
 

@@ -1,5 +1,6 @@
 /** Parts of the graph that a user asks to see alone. All pure: node masks. */
-import { type Graph, SLOT } from "../model.ts";
+import type { Graph } from "../model.ts";
+import * as SLOT from "../slot.ts";
 import type { Focus } from "./types.ts";
 
 /** 1 for every node in focus. An unknown uid gives an empty picture, never an error. */

@@ -1,5 +1,6 @@
 /** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
-import { type CodeLine, type Graph, SLOT } from "../model.ts";
+import type { CodeLine, Graph } from "../model.ts";
+import * as SLOT from "../slot.ts";
 
 /** Level at which every node stands alone. */
 export interface Levels {

@@ -2,8 +2,8 @@
 
 import { callNumberMark, rect, SLOT_LOOKS, SLOT_W, type SlotLook, slot as slotMark, stripe, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
-import { SLOT } from "../model.ts";
 import type { Mark } from "../scene.ts";
+import * as SLOT from "../slot.ts";
 import { callNumber, shortBytes } from "../words.ts";
 import { BOWL, type Card, GAP, glyphRoom, hasNoSlots, slotClass, slotLabel, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn } from "./context.ts";

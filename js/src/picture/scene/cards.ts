@@ -3,7 +3,8 @@
 import type { Box } from "../fold/index.ts";
 import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
 import { shorten } from "../measure.ts";
-import { type Graph, SLOT } from "../model.ts";
+import type { Graph } from "../model.ts";
+import * as SLOT from "../slot.ts";
 import { countText, placeText, shortBytes, slotSummary } from "../words.ts";
 import { type Context, type RootView, rootsOf } from "./context.ts";
 
