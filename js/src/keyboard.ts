@@ -2,8 +2,9 @@
 import type { Canvas } from "./canvas.ts";
 import { done } from "./dom.ts";
 import type { Item } from "./picture/scene.ts";
+import { runSlices } from "./picture/slices.ts";
 import type { Drawing } from "./pipeline.ts";
-import { isFocusable } from "./space.ts";
+import { isFocusable, type Space } from "./space.ts";
 import type { Context } from "./state.ts";
 
 /** The ways of the arrows: towards the inputs, towards the losses, to the sides. */
@@ -15,20 +16,23 @@ const ARROWS: Record<string, readonly [number, number]> = {
 };
 
 /** Items that an edge joins to one: above it what its gradients go to, below it where they come from. */
-function along({ graph, folded, space }: Drawing, item: Item, down: boolean): Item[] {
+function along({ graph, folded, space }: Drawing, { role, key, root }: Item, down: boolean): Item[] {
   const { boxes, boxOf, edges } = folded;
-  /** The box that a leaf's badge or a root's flag hangs on; a badge's key names it. */
-  const boxKey = ({ role, key, root }: Item) =>
-    role === "leaf"
-      ? key.slice(4, key.lastIndexOf(":"))
-      : boxes[boxOf[graph.roots.find(({ id }) => id === root)?.node ?? -1] ?? -1]?.key;
-  const keys = new Set<string | undefined>();
-  if (item.role === (down ? "leaf" : "root")) keys.add(boxKey(item));
-  const at = boxes.findIndex(({ key }) => key === item.key);
-  for (let e = 0; e < edges.length; e += 2)
-    if (edges[down ? e + 1 : e] === at) keys.add(boxes[edges[down ? e : e + 1]!]!.key);
-  const hangs = down ? "root" : "leaf";
-  return space.scene.items.filter((each) => keys.has(each.key) || (each.role === hangs && boxKey(each) === item.key));
+  const boxAt = (node: number) => boxes[boxOf[node] ?? -1]?.key;
+  const keys: (string | undefined)[] = [];
+  if (role === "leaf") {
+    // The key of a badge names the box that it hangs on.
+    if (down) keys.push(key.slice(4, key.lastIndexOf(":")));
+  } else if (role === "root") {
+    if (!down) keys.push(boxAt(graph.roots.find(({ id }) => id === root)?.node ?? -1));
+  } else {
+    const at = boxes.findIndex((box) => box.key === key);
+    for (let e = 0; e < edges.length; e += 2)
+      if (edges[down ? e + 1 : e] === at) keys.push(boxes[edges[down ? e : e + 1]!]!.key);
+    if (!down) for (const leaf of boxes[at]?.leaves ?? []) keys.push(`leaf${key}:${graph.uid[leaf]}`);
+    else for (const { id, node } of graph.roots) if (boxAt(node) === key) keys.push(`root${id}`);
+  }
+  return keys.flatMap((each) => space.byKey.get(each ?? "") ?? []);
 }
 
 const middle = ({ x, y, w, h }: Item) => [x + w / 2, y + h / 2] as const;
@@ -42,9 +46,9 @@ function nearest(from: Item, others: readonly Item[]): Item | undefined {
 }
 
 /** The first item from the top, or the last. */
-function outermost(items: readonly Item[], first: boolean): Item | undefined {
+function outermost({ byKey }: Space, first: boolean): Item | undefined {
   let best: Item | undefined;
-  for (const item of items)
+  for (const item of byKey.values())
     if (isFocusable(item) && (!best || (item.y - best.y || item.x - best.x) < 0 === first)) best = item;
   return best;
 }
@@ -52,17 +56,21 @@ function outermost(items: readonly Item[], first: boolean): Item | undefined {
 /** Where an arrow key leads from an item; nowhere at the end. */
 function walk(drawing: Drawing, item: Item, dx: number, dy: number): Item | undefined {
   if (dy) return nearest(item, along(drawing, item, dy > 0));
-  const [x, y] = middle(item);
-  const beside = (test: (other: Item, far: number) => boolean) =>
-    nearest(
-      item,
-      drawing.space.scene.items.filter((other) => isFocusable(other) && test(other, (middle(other)[0] - x) * dx)),
+  const { space } = drawing;
+  const { x, w } = space.content;
+  /** The nearest at that side that begins `least` px away, in a strip of the picture. */
+  const beside = (y: number, h: number, least: number) => {
+    const others = runSlices(space.within({ x, y, w, h })).filter(
+      (other) =>
+        isFocusable(other) &&
+        (middle(other)[0] - middle(item)[0]) * dx > least &&
+        other.y < y + h &&
+        other.y + other.h > y,
     );
-  return (
-    beside((other, far) => far > 1 && other.y < item.y + item.h && other.y + other.h > item.y) ??
-    // Nothing in the same row: the nearest in the lane beside, a row or two away.
-    beside((other, far) => far > item.w / 2 && Math.abs(middle(other)[1] - y) < 160)
-  );
+    return nearest(item, others);
+  };
+  // Where nothing is in the same row: the nearest in the lane beside, a row or two away.
+  return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 
 export interface KeyTarget {
@@ -87,7 +95,7 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     let next: Item | undefined;
     if (arrow && shift) canvas.viewport.pan(-40 * arrow[0], -40 * arrow[1]);
     else if (arrow) next = walk(drawing, item, ...arrow);
-    else if (key === "Home" || key === "End") next = outermost(drawing.space.scene.items, key === "Home");
+    else if (key === "Home" || key === "End") next = outermost(drawing.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
     else if (key === "Enter" || key === " ") {
       if (item.role === "root") {

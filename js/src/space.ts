@@ -4,6 +4,8 @@ import type { Slices } from "./picture/slices.ts";
 import type { Box } from "./viewport.ts";
 
 const CELL = 512;
+/** What touches more cells than this counts as being everywhere. */
+const MOST_CELLS = 64;
 const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root", "open"];
 
 /** Nodes, leaves, roots, and what stands for several of them. */
@@ -24,6 +26,7 @@ export class Space {
   /** How many items can have the focus. */
   cards = 0;
   readonly #grid = new Map<number, number[]>();
+  readonly #large: number[] = [];
 
   constructor(scene: Scene) {
     this.scene = scene;
@@ -34,8 +37,9 @@ export class Space {
     let [left, top, right, bottom] = [1e9, 1e9, -1e9, -1e9];
     for (let i = 0; i < items.length; i++) {
       const item = items[i]!;
-      const { x, y, w, h } = item;
-      this.byKey.set(item.key, item);
+      const { x, y, w, h, role } = item;
+      // Nobody asks for a line by its key, and there are many.
+      if (role !== "wire") this.byKey.set(item.key, item);
       if (isFocusable(item)) this.cards++;
       left = Math.min(left, x);
       top = Math.min(top, y);
@@ -46,11 +50,14 @@ export class Space {
         right = Math.max(right, x + button.x + button.w);
         bottom = Math.max(bottom, y + button.y + button.h);
       }
-      for (const cell of this.#cells(item)) {
-        const list = this.#grid.get(cell);
-        if (list) list.push(i);
-        else this.#grid.set(cell, [i]);
-      }
+      const cells = this.#cells({ x, y, w, h });
+      if (cells.length > MOST_CELLS) this.#large.push(i);
+      else
+        for (const cell of cells) {
+          const list = this.#grid.get(cell);
+          if (list) list.push(i);
+          else this.#grid.set(cell, [i]);
+        }
       if (i % 64 === 63) yield;
     }
     if (items.length) this.content = { x: left, y: top, w: right - left, h: bottom - top };
@@ -61,13 +68,13 @@ export class Space {
   #cells({ x, y, w, h }: Box): number[] {
     const columns = Math.ceil(this.scene.width / CELL) + 2;
     const cells: number[] = [];
+    const last = Math.floor((x + w) / CELL);
     for (let row = Math.floor(y / CELL); row <= Math.floor((y + h) / CELL); row++)
-      for (let column = Math.floor(x / CELL); column <= Math.floor((x + w) / CELL); column++)
-        cells.push(row * columns + column);
+      for (let column = Math.floor(x / CELL); column <= last; column++) cells.push(row * columns + column);
     return cells;
   }
 
-  /** Items that touch a part of the picture, in drawing order. */
+  /** Items that touch a part of the picture, and a few large ones, in drawing order. */
   *within(box: Box): Slices<Item[]> {
     const { items } = this.scene;
     const touched = new Uint8Array(items.length);
@@ -75,6 +82,7 @@ export class Space {
       for (const i of this.#grid.get(cell) ?? []) touched[i] = 1;
       yield;
     }
+    for (const i of this.#large) touched[i] = 1;
     return items.filter((_, i) => touched[i]);
   }
 

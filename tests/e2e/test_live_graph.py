@@ -196,6 +196,39 @@ def test_every_drawn_node_says_all_of_itself(open_notebook):
     clean(notebook)
 
 
+def test_dialogs_and_the_slider_are_the_browsers_own(open_notebook, shots):
+    notebook = open_notebook(LOAD, SEED_002, SEED_002_LOOP, "%graphwidget")
+    for cell in range(4):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 3)
+    nodes(widget, "MvBackward0").first.wait_for()
+    keyboard = notebook.page.keyboard
+    button = widget.get_by_role("button", name="Legend", exact=True)
+    button.focus()
+    keyboard.press("Enter")
+    dialog = widget.get_by_role("dialog", name="Legend")
+    dialog.get_by_text("would be freed (forecast)").wait_for()
+    screenshot(widget, shots / "legend.png")
+    focus_inside = "dialog => dialog.contains(document.activeElement)"
+    for _ in range(3):
+        keyboard.press("Tab")
+        # Between the last and the first element the focus may rest on the page itself, never on what is behind.
+        assert dialog.evaluate(f"d => ({focus_inside})(d) || document.activeElement === document.body")
+    keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+    assert button.evaluate("button => document.activeElement === button")
+    slider = widget.get_by_role("slider", name="Time")
+    assert "which raised" in slider.get_attribute("aria-valuetext")
+    slider.focus()
+    keyboard.press("Home")
+    wait_for(lambda: widget.get_attribute("data-past") == "true", 20, "a picture of the past")
+    wait_for(lambda: slider.get_attribute("aria-valuetext").startswith("In["), 20, "the words of the first moment")
+    keyboard.press("n")
+    wait_for(lambda: widget.get_attribute("data-past") is None, 20, "now")
+    assert slider.evaluate("slider => slider.value === slider.max")
+    clean(notebook)
+
+
 def test_text_from_the_kernel_is_drawn_as_text(open_notebook):
     evil = 'd = {"<img src=x onerror=window.hacked=1>": torch.ones(2, requires_grad=True).exp().sum()}'
     notebook = open_notebook(LOAD, "import torch\n" + evil, "%graphwidget")
