@@ -106,7 +106,8 @@ class Cell:
 class Scope:
     """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
 
-    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "watched")
+    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "stops",
+                 "watched")  # fmt: skip
 
     def __init__(self, cell: Cell, code: CodeType, watched: Callable[[Scope], set[int]] | None = None) -> None:
         magic = code.co_filename in MAGIC_FILES
@@ -131,9 +132,21 @@ class Scope:
                 inside = tuple(j for j, other in enumerate(own) if i in other.parents)
                 self.marks.setdefault(loop.mark, []).append((i, inside))
         self.watched: set[int] = watched(self) if watched is not None else set()
+        self.stops = self.watched.union(self.marks)  # lines at which there is more to do than to note the line
         self.entry: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.at: dict[int, tuple[int, ...]] = {}
+
+    def watch(self, line: int) -> None:
+        """From now on whoever watches lines wants to hear of this one."""
+        self.watched.add(line)
+        self.stops.add(line)
+
+    def unwatch(self, line: int) -> None:
+        """No longer."""
+        self.watched.discard(line)
+        if line not in self.marks:
+            self.stops.discard(line)
 
     def loops_at(self, line: int) -> tuple[int, ...]:
         """Positions of the loops around `line`, innermost first."""

@@ -74,10 +74,12 @@ class FrameState:
     It knows its frame by `id` only: a frame keeps every local variable alive.
     """
 
-    __slots__ = ("around", "base", "counts", "frame_id", "line", "outer", "parent", "scope", "thread")
+    __slots__ = ("around", "base", "code_id", "counts", "frame_id", "line", "outer", "parent", "recursive", "scope",
+                 "stops", "thread")  # fmt: skip
 
     def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
-        self.scope, self.thread, self.base = scope, thread, scope.base
+        self.scope, self.thread, self.base, self.stops = scope, thread, scope.base, scope.stops
+        self.code_id = id(frame.f_code)
         self.line = frame.f_lineno or 0
         self.frame_id = id(frame)
         self.counts = [-1] * len(scope.loops)
@@ -88,10 +90,18 @@ class FrameState:
         parent = self.thread.top
         self.parent: FrameState | None = parent
         self.outer = self.around = -1
+        self.recursive = parent is not None and (parent.recursive or self._has_a_twin())
         if parent is not None and not self.scope.outermost:
             self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
             self.around = parent.iteration()
         self.thread.top = self
+
+    def _has_a_twin(self) -> bool:
+        """Whether a frame that called this one has the same code: the code alone then does not tell the frame."""
+        parent = self.parent
+        while parent is not None and parent.code_id != self.code_id:
+            parent = parent.parent
+        return parent is not None
 
     def adopted(self) -> None:
         """The frame was running before it was seen: the loops around its line are in an unknown pass."""
@@ -108,6 +118,14 @@ class FrameState:
                 if counts[i] != -1:
                     return max(counts[i], -1)
         return -1
+
+    def stop(self, line: int, frame: FrameType) -> None:
+        """There may be more to do at this line than to note it."""
+        thread, scope = self.thread, self.scope
+        if thread.watching == self.frame_id or line in scope.watched:
+            thread.tell(frame, line, scope)
+        if line in scope.marks:
+            self.arrive(line, frame.f_lasti)
 
     def arrive(self, line: int, offset: int) -> None:
         """Count: `line` begins passes of loops, or is where a loop is entered."""
@@ -183,11 +201,14 @@ class LineTracer:
 
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
         """(inner, outer, iteration) for the frames from `frame` outwards; None: no cell is running there."""
-        scope, foreign = self.book.scope, self.book.foreign
+        scope, foreign, top = self.book.scope, self.book.foreign, self.state().top
         inner = outer = -1
         while frame is not None:
             found = None if frame.f_code.co_filename in foreign else scope(frame.f_code)
             if found is not None:
+                if inner < 0 and top is not None and top.frame_id == id(frame) and top.scope is found:
+                    inner = found.base + (frame.f_lineno or 0)  # the frames below it are known
+                    return inner, inner if top.outer < 0 else top.outer, top.iteration()
                 outer = found.base + (frame.f_lineno or 0)
                 if inner < 0:
                     inner = outer
@@ -196,7 +217,6 @@ class LineTracer:
             frame = frame.f_back
         if inner < 0:
             return None
-        top = self.state().top
         return inner, outer, top.iteration() if top is not None else -1
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
@@ -371,11 +391,8 @@ class TracedFrame(FrameState):
             thread.close(now)
         if event == "line":
             line: int = frame.f_lineno  # type: ignore[assignment]
-            scope = self.scope
-            if thread.watching == self.frame_id or line in scope.watched:
-                thread.tell(frame, line, scope)
-            if line in scope.marks:
-                self.arrive(line, frame.f_lasti)
+            if line in self.stops or thread.watching:
+                self.stop(line, frame)
             self.line = line
             thread.top = self
         elif event == "return":
@@ -421,7 +438,7 @@ class MonitoringTracer(LineTracer):
             (events.PY_RESUME, self._resumed),
             (events.PY_RETURN, self._left),
             (events.PY_YIELD, self._yielded),
-            (events.LINE, self._line),
+            (events.LINE, self._line_callback()),
             (events.JUMP, self._jumped),
         ]
 
@@ -520,28 +537,29 @@ class MonitoringTracer(LineTracer):
             self.problem(error)
         return None
 
-    def _line(self, code: CodeType, line: int) -> Any:
-        try:
-            thread: ThreadState = self._local.state
-        except AttributeError:
-            thread = self.state()
-        try:
-            now = thread.count()
-            if now != thread.last:
-                thread.close(now)
-            frame = sys._getframe(1)
-            state = thread.top
-            if state is None or state.frame_id != id(frame):
-                state = self._settle(thread, frame, code)
-            scope = state.scope
-            if thread.watching == state.frame_id or line in scope.watched:
-                thread.tell(frame, line, scope)
-            if line in scope.marks:
-                state.arrive(line, frame.f_lasti)
-            state.line = line
-        except Exception as error:
-            self.problem(error)
-        return None
+    def _line_callback(self) -> Callable[[CodeType, int], None]:
+        """What runs at every line of a cell: a closure, so that it looks up as little as possible."""
+        local, count, frame_at, problem = self._local, self.count, sys._getframe, self.problem
+
+        def line_begins(code: CodeType, line: int) -> None:
+            try:
+                try:
+                    thread: ThreadState = local.state
+                except AttributeError:
+                    thread = self.state()
+                now = count()
+                if now != thread.last:
+                    thread.close(now)
+                state = thread.top
+                if state is None or state.code_id != id(code) or state.recursive:
+                    state = self._settle(thread, frame_at(1), code)
+                if line in state.stops or thread.watching:
+                    state.stop(line, frame_at(1))
+                state.line = line
+            except Exception as error:
+                problem(error)
+
+        return line_begins
 
 
 def line_tracer(count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> LineTracer:

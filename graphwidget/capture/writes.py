@@ -343,7 +343,7 @@ class Writes:
     def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
         if not statement.due():
             self._left_out.setdefault(statement, set()).add((scope, line))
-            scope.watched.discard(line)
+            scope.unwatch(line)
             return
         if self._left_out:
             self._notice_left_out()
@@ -402,7 +402,7 @@ class Writes:
         """Hear of the lines again that were left out."""
         for spots in self._left_out.values():
             for scope, line in spots:
-                scope.watched.add(line)
+                scope.watch(line)
         self._left_out.clear()
 
     def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
@@ -424,10 +424,9 @@ class Writes:
             paused = self.pause()
             if paused is None:
                 return
-            own = reading.own_attributes(optimizer)
+            own = _attributes(optimizer)
             hooks = own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks")
-            kind = type(optimizer)
-            if len(args) <= 1 and not kwargs and not hooks and kind.__module__.startswith("torch.optim"):
+            if len(args) <= 1 and not kwargs and not hooks and _is_torch_s_own(optimizer):
                 self._resting[threading.get_ident()] = paused
                 paused = None
         except Exception as error:
@@ -440,7 +439,7 @@ class Writes:
         """An optimizer has made a step."""
         paused = self._resting.pop(threading.get_ident(), None) or self.pause()
         try:
-            groups = reading.own_attributes(optimizer).get("param_groups", ())
+            groups = _attributes(optimizer).get("param_groups", ())
             parameters = [parameter for group in groups for parameter in group["params"]]
             if self._as_usual(optimizer, parameters):
                 return
@@ -491,8 +490,7 @@ class Writes:
         for at in (0, -1):
             if usual.refs[usual.positions[at]]() is not parameters[at]:
                 return False
-            found = internals.storage_of(parameters[at])
-            if found is None or found[0] not in usual.write.storages:
+            if internals.storage_key(parameters[at]) not in usual.write.storages:
                 return False
         spot = self.spot()
         if spot is None or spot[:2] != usual.spot[:2]:
@@ -539,6 +537,15 @@ class Writes:
         if last is not None and last.storages == storages and last.paths == paths:
             storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
         self._log.append(Write(place, by, paths, storages, self.calls(), optimizer))
+
+
+def _is_torch_s_own(optimizer: Any) -> bool:
+    return type(optimizer).__module__.startswith("torch.optim")
+
+
+def _attributes(optimizer: Any) -> dict[str, Any]:
+    """What is stored in the optimizer itself."""
+    return vars(optimizer) if _is_torch_s_own(optimizer) else reading.own_attributes(optimizer)
 
 
 def _version(tensor: Any) -> int | None:

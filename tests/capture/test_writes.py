@@ -68,7 +68,7 @@ class Notebook:
         finally:
             sys.settrace(before)
             self.writes.end_cell()
-            self.writes.watch(owners.find(self.namespace, last_error=False))
+            self.writes.watch(owners.find(self.namespace, last_error=False, budget_s=5))
         return None
 
     def seen(self) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -185,7 +185,7 @@ def test_a_step_inside_library_code_names_the_line_that_called_it(notebook):
 def test_an_in_place_module_reports_its_input(notebook):
     relu, x = nn.ReLU(inplace=True), torch.ones(2)
     notebook.namespace.update(relu=relu, x=x, report=lambda: notebook.writes.module_called(relu, "relu", (x,)))
-    notebook.writes.watch(owners.find(notebook.namespace))
+    notebook.writes.watch(owners.find(notebook.namespace, budget_s=5))
     notebook.run("y = 1\nreport()")
     write = notebook.writes.all()[0]
     assert (write.by, write.paths, write.place.line) == ("relu (ReLU, inplace=True)", ("x",), 2)
@@ -210,7 +210,7 @@ def test_a_line_left_out_by_sampling_is_compared_again_once_something_changed(no
 def test_a_search_in_the_middle_of_a_line_loses_no_write(notebook):
     module = type(sys)("library")
     exec("def touch(t):\n    t.add_(1)\n    again()", vars(module))
-    module.again = lambda: notebook.writes.watch(owners.find(notebook.namespace))
+    module.again = lambda: notebook.writes.watch(owners.find(notebook.namespace, budget_s=5))
     notebook.namespace.update(touch=module.touch, torch=torch)
     notebook.run("t = torch.ones(2)")
     notebook.run("a = 1\ntouch(t)")
