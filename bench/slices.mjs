@@ -76,7 +76,7 @@ function once(raw) {
   const plan = drive("plan", planSlices(graph, folded, { measure, buttons: true }));
   const layout = function* () {
     const placed = yield* layoutSlices(layoutInput(plan));
-    settle(plan.edges, placed);
+    yield* settle(plan.edges, placed);
     return placed;
   };
   const placed = drive("layout", layout());

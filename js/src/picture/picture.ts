@@ -35,8 +35,7 @@ export function* drawSlices(
   const input = layoutInput(plan, earlier);
   yield;
   const placed = yield* layoutSlices(input);
-  if (!earlier) settle(plan.edges, placed);
-  yield;
+  if (!earlier) yield* settle(plan.edges, placed);
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
 }
 

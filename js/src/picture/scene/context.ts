@@ -109,6 +109,10 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   yield;
   const names = tagNames(graph, carriers);
   yield;
+  const above = collect(n, from, to);
+  yield;
+  const below = collect(n, to, from);
+  yield;
   const { hits } = options;
   const hit = hits ? new Uint8Array(n) : null;
   for (const uid of hits ?? []) hit![boxOf[graph.indexOf.get(uid) ?? -1] ?? -1] = 1;
@@ -124,8 +128,8 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     shared,
     ghost,
     main,
-    above: collect(n, from, to),
-    below: collect(n, to, from),
+    above,
+    below,
     names,
     carriers,
     engineOrder: engineOrder(failed),

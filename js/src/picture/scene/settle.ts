@@ -1,17 +1,22 @@
 /** The last touch to a fresh layout: what stands alone in its rows moves over the middle of what stands around it. */
 
 import { collect, type LayoutOutput, type Rows } from "../layout/types.ts";
+import type { Slices } from "../slices.ts";
 import { rowOf, sides } from "./context.ts";
 
 /**
  * Centres runs of rows with a single box: a shared trunk over its branches, a flag under them. Changes `placed`.
  * Routes need no care: only wires between neighbouring rows end at such a box, and those are drawn from box to box.
  */
-export function settle(pairs: Int32Array, { x, rank }: LayoutOutput): void {
+export function* settle(pairs: Int32Array, { x, rank }: LayoutOutput): Slices<void> {
   const [from, to] = sides(pairs);
+  yield;
   const alone = loneBoxes(from, to, rank);
+  yield;
   const below = collect(rank.length, to, from);
+  yield;
   const above = collect(rank.length, from, to);
+  yield;
   for (let first = 0; first < alone.length; first++) {
     let end = first;
     while (alone[end]! >= 0) end++;

@@ -64,6 +64,9 @@ export function* wireCourses(
   const lists = rank.length;
   const ids = from.map((_, e) => e);
   const arriving = collect(lists, to, ids);
+  yield;
+  const leaving = collect(lists, from, ids);
+  yield;
   const byMask = new Map<number, (RootView | null)[]>();
   const flagOf = (e: number) => flagged[e - (count - flagged.length)] ?? null;
   const courses: Courses = {
@@ -87,7 +90,7 @@ export function* wireCourses(
     },
     isGone: (e) => flagOf(e)?.gone ?? context.ghost[from[e]!] === 1,
   };
-  yield* spread(courses, collect(lists, from, ids), at, 0);
+  yield* spread(courses, leaving, at, 0);
   yield* spread(courses, arriving, at, 1);
   yield* eachSlice(count, (e) => straighten(courses, e, at));
   return courses;
