@@ -29,7 +29,7 @@ if (!positionals.length) {
 
 const folder = mkdtempSync(join(tmpdir(), "graphwidget-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const { foldSlices, layoutInput, layoutSlices, measureByTable, planSlices, sceneSlices, settle, toGraph } = await bundle();
+const { foldSlices, inputSlices, layoutSlices, measureByTable, planSlices, sceneSlices, settle, toGraph } = await bundle();
 
 async function bundle() {
   const outfile = join(folder, "picture.mjs");
@@ -37,7 +37,7 @@ async function bundle() {
     export { foldSlices } from "./src/picture/fold/index.ts";
     export { layoutSlices } from "./src/picture/layout/index.ts";
     export { measureByTable } from "./src/picture/measure.ts";
-    export { layoutInput, planSlices } from "./src/picture/scene/plan.ts";
+    export { inputSlices, planSlices } from "./src/picture/scene/plan.ts";
     export { settle } from "./src/picture/scene/settle.ts";
     export { sceneSlices } from "./src/picture/scene.ts";
     export { toGraph } from "./test/graphs/plain.ts";`;
@@ -75,7 +75,7 @@ function once(raw) {
   const folded = drive("fold", foldSlices(graph, { expandAll: true }));
   const plan = drive("plan", planSlices(graph, folded, { measure, buttons: true }));
   const layout = function* () {
-    const placed = yield* layoutSlices(layoutInput(plan));
+    const placed = yield* layoutSlices(yield* inputSlices(plan));
     yield* settle(plan.edges, placed);
     return placed;
   };

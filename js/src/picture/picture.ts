@@ -4,7 +4,7 @@ import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
 import { type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
-import { type Earlier, layoutInput, type Plan, planSlices } from "./scene/plan.ts";
+import { type Earlier, inputSlices, type Plan, planSlices } from "./scene/plan.ts";
 import { settle } from "./scene/settle.ts";
 import { importantUids, type Scene, type SceneOptions, sceneSlices } from "./scene.ts";
 import { runSlices, type Slices } from "./slices.ts";
@@ -32,7 +32,7 @@ export function* drawSlices(
 ): Slices<Picture> {
   const folded = yield* foldSlices(graph, state);
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
-  const input = layoutInput(plan, earlier);
+  const input = yield* inputSlices(plan, earlier);
   yield;
   const placed = yield* layoutSlices(input);
   if (!earlier) yield* settle(plan.edges, placed);

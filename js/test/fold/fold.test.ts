@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type Folded, type FoldState, fold, search, seedPositions } from "../../src/picture/fold/index.ts";
+import { type Folded, type FoldState, fold, search, seedSlices } from "../../src/picture/fold/index.ts";
 import type { Graph } from "../../src/picture/model.ts";
+import { runSlices } from "../../src/picture/slices.ts";
 import {
   accumulation,
   anyDag,
@@ -376,7 +377,7 @@ describe("places for the next picture", () => {
     again.places = again.places.map((p) => ({ ...p, cell: 7, outerCell: 7, run: 7 }));
     const next = fold(again);
     expect(next.boxes[0].key).not.toBe(folded.boxes[0].key);
-    expect(seedPositions(folded, layout, next)).toEqual(layout);
+    expect(runSlices(seedSlices(folded, layout, next))).toEqual(layout);
   });
 
   test("new boxes have no place yet", () => {
@@ -384,7 +385,7 @@ describe("places for the next picture", () => {
     grown.nodes.push({ label: "MulBackward0", kind: "fn", seq: 1e6, line: null, mod: null });
     grown.edges.push([grown.nodes.length - 1, 0]);
     const next = fold(toGraph(grown));
-    const seeded = seedPositions(folded, layout, next);
+    const seeded = runSlices(seedSlices(folded, layout, next));
     expect([...seeded.x].filter(Number.isNaN)).toHaveLength(1);
     expect([...seeded.x].slice(0, folded.boxes.length)).toEqual([...layout.x]);
   });

@@ -5,7 +5,7 @@ import { layout } from "../../src/picture/layout/index.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices } from "../../src/picture/picture.ts";
-import { layoutInput, planSlices } from "../../src/picture/scene/plan.ts";
+import { inputSlices, planSlices } from "../../src/picture/scene/plan.ts";
 import { type Scene, sceneSlices } from "../../src/picture/scene.ts";
 import { eachSlice, runSlices, type Slices } from "../../src/picture/slices.ts";
 import { anyDag, lstm, residual, toGraph } from "../graphs/index.ts";
@@ -96,7 +96,7 @@ describe("between two yields", () => {
       };
       const seen = { ...folded, boxes: watched(folded.boxes, count) };
       const [plan, planned] = mostWork(planSlices(Object.fromEntries(columns), seen, options(measure)), work);
-      const placed = layout(layoutInput(plan));
+      const placed = layout(runSlices(inputSlices(plan)));
       const [scene, composed] = mostWork(sceneSlices(plan, placed), work);
       expect(planned).toBeGreaterThan(0);
       expect(Math.max(planned, composed)).toBeLessThan(expandAll ? MOST : graph.n);

@@ -18,7 +18,7 @@ import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
 export { focusMask } from "./focus.ts";
 export { shortOp } from "./names.ts";
 export { search } from "./search.ts";
-export { seedPositions } from "./seed.ts";
+export { seedSlices } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
 
 /** Graphs up to this many boxes are shown as they are. */

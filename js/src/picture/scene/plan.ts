@@ -1,6 +1,6 @@
 /** How many px a box needs and what belongs where inside; made once, used by the layout and by the drawing. */
 
-import { type Box, type Folded, seedPositions } from "../fold/index.ts";
+import { type Box, type Folded, seedSlices } from "../fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
 import type { Graph } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
@@ -145,7 +145,7 @@ export interface Earlier {
   placed: LayoutOutput;
 }
 
-export function layoutInput(plan: Plan, earlier?: Earlier): LayoutInput {
+export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput> {
   const { context, flags, width, height, edges } = plan;
   const n = width.length;
   const input: LayoutInput = {
@@ -159,7 +159,7 @@ export function layoutInput(plan: Plan, earlier?: Earlier): LayoutInput {
   };
   if (earlier) {
     const { plan: old, placed } = earlier;
-    const seeds = seedPositions(old.context.folded, placed, context.folded);
+    const seeds = yield* seedSlices(old.context.folded, placed, context.folded);
     const x = new Float32Array(n).fill(Number.NaN);
     const y = x.slice();
     x.set(seeds.x);
