@@ -432,7 +432,7 @@ def test_large_ordinary_data_does_not_hide_a_tensor_and_is_not_read_to_the_end(x
         "c_lists": [[float(i)] for i in range(100_000)],
         "zzz": {"deep": [types.SimpleNamespace(h=x * 2)]},
     }
-    search = owners.find(namespace, budget_s=5)
+    search = owners.find(namespace)
     assert [h.path for h in search.holdings] == ["zzz['deep'][0].h"]
     assert search.notes, "it stopped before it had seen everything, and says so"
     assert any("elements of `a_numbers`" in note for note in search.notes)
