@@ -1,0 +1,87 @@
+"""What is read of `torch.utils.checkpoint`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .tensors import is_tensor
+
+__all__ = [
+    "checkpoint_frame",
+    "checkpointed_function",
+    "is_reentrant_checkpoint",
+    "refuses_reentrant_checkpoints",
+    "state_of_argument",
+    "tensors_around",
+]
+
+
+def is_reentrant_checkpoint(forward: type) -> bool:
+    """Whether a custom Function is that of `checkpoint(use_reentrant=True)`."""
+    return forward.__name__ == "CheckpointFunction" and forward.__module__ == "torch.utils.checkpoint"
+
+
+def refuses_reentrant_checkpoints() -> bool:
+    """Whether a call in progress on this thread was given `inputs=`: re-entrant checkpoints inside it raise."""
+    valid = getattr(torch.autograd, "_is_checkpoint_valid", None)
+    return valid is not None and not valid()
+
+
+def checkpoint_frame(unpack_hook: Any) -> Any:
+    """The frame of `torch.utils.checkpoint` behind an unpack hook, None if the hook is another one."""
+    code = getattr(unpack_hook, "__code__", None)
+    if code is None or not getattr(unpack_hook, "__qualname__", "").startswith("_checkpoint_hook."):
+        return None
+    frame = _cells(unpack_hook).get("frame")
+    if frame is None:  # with debug=True the hook is wrapped once more
+        inner = _cells(unpack_hook).get("unpack_hook")
+        frame = None if inner is None else _cells(inner).get("frame")
+    return frame
+
+
+def checkpointed_function(frame: Any) -> Any:
+    """The user's function that a checkpoint frame runs again."""
+    cells = _cells(frame.recompute_fn)
+    return cells.get("fn", cells.get("function"))
+
+
+def state_of_argument(saved: Any) -> str:
+    """Whether a checkpoint's argument can still be taken: "ok", "inplace" or "detached". No hook runs."""
+    unpack = getattr(saved, "unpack", None)
+    if unpack is None:
+        return "ok"
+    try:
+        unpack()
+    except RuntimeError as error:
+        return "inplace" if "modified by an inplace" in str(error) else "detached"
+    return "ok"
+
+
+def tensors_around(function: Any, depth: int = 0) -> list[Any]:
+    """Tensors that a function uses without being given them: closure, defaults, globals; two levels deep."""
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    names = function.__globals__
+    used = [names[name] for name in code.co_names if name in names]
+    found: list[Any] = []
+    for value in (*_cells(function).values(), *(function.__defaults__ or ()), *used):
+        if is_tensor(value):
+            found.append(value)
+        elif depth < 2 and type(value).__name__ == "function":
+            found += tensors_around(value, depth + 1)
+    return found
+
+
+def _cells(function: Any) -> dict[str, Any]:
+    """Closure variables of a function that have a value."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found

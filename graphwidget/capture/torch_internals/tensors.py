@@ -1,0 +1,344 @@
+"""What is read of a tensor: through the descriptors of the base class, so that no code of a subclass runs."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import compress
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+__all__ = [
+    "NOT_REBUILT",
+    "TELLS_STALE_VIEWS",
+    "as_edge",
+    "as_integers",
+    "base",
+    "bytes_of",
+    "count_of",
+    "creation_is_no_grad",
+    "dtype",
+    "dtype_name",
+    "grad",
+    "grad_fn",
+    "history",
+    "hook_registries",
+    "hooks_of",
+    "is_held_elsewhere",
+    "is_leaf",
+    "is_memory_of",
+    "is_ordinary_view",
+    "is_tensor",
+    "is_view",
+    "leaf_and_grad",
+    "maybe_no_leaf",
+    "maybe_stale_view",
+    "nbytes",
+    "never_rebuilt",
+    "numel",
+    "output_nr",
+    "overlaps_itself",
+    "refuses_writes",
+    "requires_grad",
+    "retains_grad",
+    "shape",
+    "shape_of",
+    "storage_key",
+    "storage_of",
+    "tensors_alive",
+    "untyped_storage",
+    "version",
+    "version_of",
+    "weak_memory",
+]
+
+_Base = torch._C.TensorBase
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether `obj` is a tensor, told by its type alone: no foreign `__class__` runs, nothing warns."""
+    return issubclass(type(obj), torch.Tensor)
+
+
+# Slot reads of the base class: `requires_grad(t)` is `t.requires_grad` without any code of a subclass.
+requires_grad: Callable[[Any], bool] = _Base.__dict__["requires_grad"].__get__
+version: Callable[[Any], int] = _Base.__dict__["_version"].__get__
+base: Callable[[Any], Any] = _Base.__dict__["_base"].__get__
+grad_fn: Callable[[Any], Any] = _Base.__dict__["grad_fn"].__get__
+is_leaf: Callable[[Any], bool] = _Base.__dict__["is_leaf"].__get__
+output_nr: Callable[[Any], int] = _Base.__dict__["output_nr"].__get__
+shape: Callable[[Any], Any] = _Base.__dict__["shape"].__get__
+dtype: Callable[[Any], Any] = _Base.__dict__["dtype"].__get__
+nbytes: Callable[[Any], int] = _Base.__dict__["nbytes"].__get__
+grad: Callable[[Any], Any] = _Base.__dict__["grad"].__get__
+retains_grad: Callable[[Any], bool] = _Base.__dict__["retains_grad"].__get__
+hook_registries: dict[str, Callable[[Any], Any]] = {
+    name: getattr(_Base, name).__get__
+    for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    if hasattr(_Base, name)
+}
+is_view: Callable[[Any], bool] = _Base._is_view
+untyped_storage: Callable[[Any], Any] = _Base.untyped_storage
+numel: Callable[[Any], int] = _Base.numel
+
+
+def maybe_stale_view(tensor: Any) -> bool:
+    """Whether reading the tensor's history could make torch rebuild it, or raise. False is certain, True nearly."""
+    if not is_view(tensor):
+        return False
+    try:
+        if version(tensor) == 0:
+            return False
+    except RuntimeError:  # inference tensors count no versions and have no history
+        return False
+    origin = base(tensor)
+    if not requires_grad(tensor) and (origin is None or not requires_grad(origin)):
+        return False
+    return not is_ordinary_view(tensor) or _rebuild_is_due(tensor)
+
+
+_creation_meta: Callable[[Any], Any] | None = getattr(torch._C._autograd, "_get_creation_meta", None)
+_set_creation_meta: Callable[[Any, Any], None] | None = getattr(torch._C._autograd, "_set_creation_meta", None)
+TELLS_STALE_VIEWS = _creation_meta is not None and _set_creation_meta is not None
+
+
+def is_ordinary_view(view: Any) -> bool:
+    """Whether torch rebuilds the view's history when it is stale. Where it refuses (unbind, no_grad), it raises."""
+    return _creation_meta is None or getattr(_creation_meta(view), "name", "") == "DEFAULT"
+
+
+def _rebuild_is_due(view: Any) -> bool:
+    if not TELLS_STALE_VIEWS:
+        return True
+    try:
+        with never_rebuilt([view]):
+            grad_fn(view)
+    except RuntimeError:
+        return True
+    return False
+
+
+NOT_REBUILT = "inference mode"  # words of the error that a view inside `never_rebuilt` raises if it is stale
+
+
+@contextmanager
+def never_rebuilt(views: Sequence[Any]) -> Iterator[None]:
+    """Mark ordinary views as such whose history torch refuses to rebuild: reading it raises if they are stale."""
+    assert _creation_meta is not None and _set_creation_meta is not None
+    marks = [_creation_meta(view) for view in views]
+    try:
+        for view, mark in zip(views, marks, strict=True):
+            _set_creation_meta(view, type(mark).INFERENCE_MODE)
+        yield
+    finally:
+        for view, mark in zip(views, marks, strict=True):
+            _set_creation_meta(view, mark)
+
+
+def tensors_alive() -> list[Any]:
+    """Every tensor that is a Python object anywhere in the process. 10 ms for 100,000 objects of any kind."""
+    objects = gc.get_objects()
+    types = {cls for cls in set(map(type, objects)) if issubclass(cls, torch.Tensor)}
+    return list(compress(objects, map(types.__contains__, map(type, objects))))
+
+
+def creation_is_no_grad(tensor: Any) -> bool:
+    """Whether the tensor is a view that was made under `no_grad` (and not yet detached from its base)."""
+    if _creation_meta is None or not is_view(tensor):
+        return False
+    return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
+
+
+def storage_of(tensor: Any) -> tuple[int, int] | None:
+    """(key, bytes) of the memory behind a tensor. The key is an address: it means something only while that lives."""
+    try:
+        storage = untyped_storage(tensor)
+        return storage._cdata, storage.nbytes()
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return None
+
+
+def is_held_elsewhere(grad: Any) -> bool:
+    """Whether something in C++ besides its leaf holds a `.grad`, or shares its memory: a saved tensor, a view."""
+    return _holders(grad) > _holders_of_a_grad()
+
+
+def _holders(tensor: Any) -> int:
+    storage = untyped_storage(tensor)
+    return int(_Base._use_count(tensor)) + int(torch._C._storage_Use_Count(storage._cdata))  # type: ignore[attr-defined]
+
+
+@functools.lru_cache(maxsize=1)
+def _holders_of_a_grad() -> int:
+    leaf = torch.ones((), dtype=torch.float32, device="cpu", requires_grad=True)
+    leaf.grad = torch.ones((), dtype=torch.float32, device="cpu")
+    return _holders(grad(leaf))
+
+
+# The key of `storage_of` alone, quickly; 0 or an exception where there is none.
+storage_key: Callable[[Any], int] = getattr(torch._C, "_storage_address", lambda tensor: untyped_storage(tensor)._cdata)
+
+
+_COMPRESSED = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
+_layout: Callable[[Any], Any] = _Base.__dict__["layout"].__get__
+
+
+def bytes_of(tensor: Any) -> int:
+    """Bytes of the tensor itself; of its parts if it is sparse; 0 if nothing is known."""
+    sparse = str(_layout(tensor)).startswith("torch.sparse")
+    parts = () if not sparse else ("_indices", "_values") if _layout(tensor) is torch.sparse_coo else _COMPRESSED
+    total = 0
+    try:
+        total = 0 if sparse else int(nbytes(tensor))
+    except (RuntimeError, NotImplementedError, TypeError):
+        return 0
+    for part in parts:
+        try:
+            with torch.no_grad():
+                total += int(nbytes(getattr(_Base, part)(tensor)))
+        except (RuntimeError, NotImplementedError, TypeError, AttributeError):
+            continue
+    return total
+
+
+def history(tensor: Any, *, asked: bool) -> tuple[Any, int, str | None]:
+    """(grad_fn, output number, problem) of a tensor; `problem` as in `model.TensorRef`.
+
+    Parameters
+    ----------
+    asked
+        The user asked for this very tensor: read its history even if that makes torch rebuild it.
+    """
+    if not requires_grad(tensor):
+        return None, 0, None
+    if not asked and maybe_stale_view(tensor):
+        return None, 0, "stale_view"
+    try:
+        node = grad_fn(tensor)
+    except RuntimeError:
+        return None, 0, "no_grad_view_modified"
+    if node is not None:
+        return node, output_nr(tensor), None
+    if is_view(tensor):
+        origin = base(tensor)
+        if origin is not None and requires_grad(origin) and creation_is_no_grad(tensor):
+            return None, 0, "no_grad_view"
+    return None, 0, None
+
+
+def as_edge(obj: Any) -> tuple[Any, int] | None:
+    """(node, number) of a `torch.autograd.graph.GradientEdge`, None for anything else."""
+    if isinstance(obj, torch.autograd.graph.GradientEdge):
+        return obj.node, int(obj.output_nr)
+    return None
+
+
+def maybe_no_leaf(variable: Any) -> bool:
+    """Whether only rebuilding the history of a leaf would tell if it still is one.
+
+    So it is for a view of a tensor with history that was modified since.
+    """
+    origin = base(variable)
+    return origin is not None and requires_grad(origin) and maybe_stale_view(variable)
+
+
+def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:
+    """(is it still a leaf, its `.grad`) of the tensor behind an AccumulateGrad node. Warns about nothing.
+
+    Unless `asked`, a view whose history looking might rebuild counts as the leaf that it was.
+    """
+    if not asked and maybe_no_leaf(variable):
+        return True, None
+    if not is_leaf(variable):
+        return False, None  # `.grad` of a non-leaf warns
+    return True, grad(variable)
+
+
+_is_zero_tensor: Callable[[Any], bool] = getattr(_Base, "_is_zerotensor", lambda tensor: False)
+
+
+def refuses_writes(tensor: Any) -> str:
+    """Why torch refuses to write into the tensor in place; empty if it does not.
+
+    Some derivatives that are zero everywhere (the second one of `abs`) are tensors without memory that nobody may write
+    to, and AccumulateGrad takes them over as `.grad` as they are: the next gradient cannot be added.
+    """
+    if _is_zero_tensor(tensor):
+        return "is a ZeroTensor"
+    if _Base.is_inference(tensor):
+        return "is an inference tensor"
+    return "overlaps itself in memory" if overlaps_itself(tensor) else ""
+
+
+def overlaps_itself(tensor: Any) -> bool:
+    """Whether several elements surely share memory, so that in-place writes are refused (an expanded tensor)."""
+    if str(_layout(tensor)) != "torch.strided":
+        return False
+    return any(step == 0 and size > 1 for step, size in zip(_Base.stride(tensor), shape(tensor), strict=True))
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape; () where it cannot be read, -1 for a length that is not one number (nested tensors)."""
+    try:
+        return as_integers(shape(tensor))
+    except (RuntimeError, TypeError):
+        return ()
+
+
+def as_integers(lengths: Any) -> tuple[int, ...]:
+    """A shape without symbolic numbers."""
+    return tuple(length if type(length) is int else -1 for length in lengths)
+
+
+def dtype_name(tensor: Any) -> str:
+    """The dtype as "float32"."""
+    return str(dtype(tensor)).removeprefix("torch.")
+
+
+def count_of(tensor: Any) -> int:
+    """Number of elements; -1 where it cannot be read."""
+    try:
+        number = numel(tensor)
+        return number if type(number) is int else -1
+    except (RuntimeError, TypeError):
+        return -1
+
+
+def hooks_of(tensor: Any) -> dict[int, Any]:
+    """Python hooks that were registered on a tensor itself, by the number of their handle, which is unique.
+
+    Those on its node cannot be listed.
+    """
+    return {key: hook for read in (_backward_hooks, _post_hooks) for key, hook in (read(tensor) or {}).items()}
+
+
+_backward_hooks: Callable[[Any], Any] = _Base.__dict__["_backward_hooks"].__get__
+_post_hooks: Callable[[Any], Any] = _Base.__dict__["_post_accumulate_grad_hooks"].__get__
+
+
+def version_of(tensor: Any) -> int:
+    """The tensor's version counter, -1 if it counts none (inference tensors)."""
+    try:
+        return version(tensor)
+    except RuntimeError:
+        return -1
+
+
+def weak_memory(tensor: Any) -> Any:
+    """A weak reference to the memory behind a tensor, None if it has none. It keeps no data alive."""
+    try:
+        return StorageWeakRef(untyped_storage(tensor))  # type: ignore[no-untyped-call]
+    except Exception:  # sparse, functional: no storage
+        return None
+
+
+def is_memory_of(reference: Any, tensor: Any) -> bool:
+    """Whether a weak reference made by `weak_memory` is to the memory of this tensor, and that has lived since."""
+    found = storage_of(tensor)
+    if reference is None or found is None:
+        return reference is None and found is None
+    return bool(reference.cdata == found[0]) and not reference.expired()
