@@ -114,7 +114,7 @@ export function headerPart(context: Context, boxes: () => number, searchBox: HTM
       const [shape, now] = status(state);
       text(words, now);
       const found = graph?.findings.length;
-      attrs(pill, { "data-shape": shape, title: found && count(found, "finding") });
+      attrs(pill, { "data-shape": shape, title: found ? count(found, "finding") : null });
     },
   };
 }
