@@ -1,5 +1,6 @@
 /** Boxes and the edges between them, once it is decided which nodes stand in which box. */
 import { type Graph, KIND } from "../model.ts";
+import type { Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import type { Badges } from "./badges.ts";
 import type { Box } from "./types.ts";
@@ -75,6 +76,8 @@ export class Counter {
 
 const NONE = new Int32Array(0);
 
+const SLICE = 4096;
+
 export interface BoxEdges {
   edges: Int32Array;
   edgeStart: Int32Array;
@@ -82,10 +85,10 @@ export interface BoxEdges {
 }
 
 /** One edge for each pair of boxes with a graph edge between them, in the order of the boxes and of next_functions. */
-export function boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array): BoxEdges {
+export function* boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array): Slices<BoxEdges> {
   const { edgeStart: start, edgeTo } = graph;
-  let most = 0;
-  for (const box of boxes) for (const v of box.nodes) most += start[v + 1] - start[v];
+  // A leaf on its own may stand in no box.
+  const most = edgeTo.length;
   const pairOf = new Int32Array(most);
   const member = new Int32Array(most);
   const edges = new Int32Array(2 * most);
@@ -94,6 +97,7 @@ export function boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array)
   let pairs = 0;
   let members = 0;
   for (let a = 0; a < boxes.length; a++) {
+    if (a % SLICE === SLICE - 1) yield;
     for (const v of boxes[a].nodes) {
       for (let e = start[v]; e < start[v + 1]; e++) {
         const b = boxOf[edgeTo[e]];
@@ -110,6 +114,7 @@ export function boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array)
       }
     }
   }
+  yield;
   const edgeStart = new Int32Array(pairs + 1);
   for (let i = 0; i < members; i++) edgeStart[pairOf[i] + 1]++;
   for (let i = 0; i < pairs; i++) edgeStart[i + 1] += edgeStart[i];

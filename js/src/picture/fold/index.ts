@@ -12,7 +12,7 @@ import { makeHashes, makeLevels } from "./levels.ts";
 import { nameGroup } from "./names.ts";
 import { MAX_BOXES, openDefault, visibleGroups } from "./open.ts";
 import { forwardOrder } from "./sequence.ts";
-import { type Group, type Line, makeGroup } from "./tree.ts";
+import { Group, type Line, splitLarge } from "./tree.ts";
 import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
 
 export { focusMask } from "./focus.ts";
@@ -23,6 +23,9 @@ export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
 
 /** Graphs up to this many boxes are shown as they are. */
 export const SMALL_GRAPH = 40;
+
+/** Nodes looked at between two pauses. */
+const SLICE = 4096;
 
 export function fold(graph: Graph, state: FoldState = {}): Folded {
   return runSlices(foldSlices(graph, state));
@@ -36,29 +39,38 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const order = forwardOrder(graph, drawn);
   yield;
   const boxOf = new Int32Array(graph.n).fill(-1);
-  if (!order.length) return { boxes: [], ...boxEdges(graph, [], boxOf), boxOf, open: [], total: 0 };
+  if (!order.length) return { boxes: [], ...(yield* boxEdges(graph, [], boxOf)), boxOf, open: [], total: 0 };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
-  const line = makeLine(graph, order, drawn, !small);
+  const line = yield* makeLine(graph, order, drawn, !small);
   yield;
-  const root = makeGroup({ kind: "group", a: 0, b: order.length, level: 0, key: "g", parent: null });
-  if (!small && !state.expandAll) openDefault(line, root, wantedPositions(graph, order, state), maxBoxes);
+  const root = new Group("group", 0, order.length, 0, "g", null);
+  if (!small && !state.expandAll) {
+    yield* splitLarge(line, root);
+    openDefault(line, root, wantedPositions(graph, order, state), maxBoxes);
+  }
   yield;
   if (root.state === "closed") root.state = "open";
-  const { shown, open } = visibleGroups(line, root, state, small);
+  const { shown, open } = yield* visibleGroups(line, root, state, small);
 
   const counter = new Counter(graph, badges);
   yield;
   let total = 0;
-  const boxes = yield* mapSlices(shown, (group, i) => {
+  const boxes: Box[] = [];
+  let looked = 0;
+  for (const group of shown) {
     const box = makeBox(line, counter, group, root);
     total += box.count;
-    for (const v of box.nodes) boxOf[v] = i;
-    return box;
-  });
-  const hulls = open.map((group) => openGroup(line, group, root, state));
-  return { boxes, ...boxEdges(graph, boxes, boxOf), boxOf, open: hulls, total };
+    for (const v of box.nodes) boxOf[v] = boxes.length;
+    boxes.push(box);
+    looked += 4 + box.nodes.length;
+    if (looked < SLICE) continue;
+    looked = 0;
+    yield;
+  }
+  const hulls = yield* mapSlices(open, (group) => openGroup(line, group, root, state));
+  return { boxes, ...(yield* boxEdges(graph, boxes, boxOf)), boxOf, open: hulls, total };
 }
 
 /** What stands on the line: everything in focus that is not a badge. */
@@ -69,20 +81,24 @@ function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array 
   return drawn;
 }
 
-function makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: boolean): Line {
+function* makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: boolean): Slices<Line> {
   const onlyTarget = new Int32Array(order.length).fill(-1);
   const onlyUser = new Int32Array(order.length).fill(-1);
   if (reduce) {
     const position = new Int32Array(graph.n).fill(-1);
     for (let i = 0; i < order.length; i++) position[order[i]] = i;
     const users = usersOf(graph);
+    yield;
     for (let i = 0; i < order.length; i++) {
       const v = order[i];
       onlyTarget[i] = onlyOne(graph.edgeTo, graph.edgeStart[v], graph.edgeStart[v + 1], drawn, position);
       onlyUser[i] = onlyOne(users.item, users.start[v], users.start[v + 1], drawn, position);
     }
   }
-  return { graph, order, levels: makeLevels(graph), hash: makeHashes(graph, order), onlyTarget, onlyUser, reduce };
+  yield;
+  const levels = makeLevels(graph);
+  yield;
+  return { graph, order, levels, hash: makeHashes(graph, order), onlyTarget, onlyUser, reduce };
 }
 
 function onlyOne(items: Int32Array, from: number, to: number, drawn: Uint8Array, position: Int32Array): number {

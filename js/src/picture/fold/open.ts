@@ -6,7 +6,8 @@
  * `maxBoxes`. What the user opened or closed comes on top and changes nothing else.
  */
 
-import { childrenOf, type Group, type Line, makeGroup } from "./tree.ts";
+import type { Slices } from "../slices.ts";
+import { childrenOf, childrenSlices, Group, type Line } from "./tree.ts";
 import type { FoldState } from "./types.ts";
 
 export const MAX_BOXES = 60;
@@ -15,6 +16,7 @@ const MAX_CHILDREN = 32;
 const STRETCHES = 16;
 /** A longer repeat stays folded unless something in it matters. */
 const MAX_UNROLLED = 16;
+const SLICE = 1024;
 
 export function openDefault(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
   root.state = "reveal";
@@ -39,23 +41,31 @@ function widen(line: Line, root: Group, maxBoxes: number): void {
   }
 }
 
-/** What of an open group is shown, in the order of the line. */
-export function shownChildren(line: Line, group: Group): Group[] {
+/** What of an open group is shown, in the order of the line. Asked for again and again: remembered. */
+function shownChildren(line: Line, group: Group): Group[] {
+  const { state, wanted, shown } = group;
+  if (shown && shown.state === state && shown.wanted === wanted) return shown.groups;
+  const groups = findShown(line, group);
+  group.shown = { state, wanted, groups };
+  return groups;
+}
+
+function findShown(line: Line, group: Group): Group[] {
   const children = childrenOf(line, group);
   if (group.state === "all") return children;
   const short = group.state === "open" && children.length <= MAX_CHILDREN;
   if (short || children.length <= 3) return children;
-  const alone = (child: Group, i: number) =>
-    group.wanted?.has(child) === true ||
-    (group.kind === "repeat" && (group.chunk ? i === children.length - 1 : i === 0));
+  const alone = new Set<number>();
+  for (const child of group.wanted ?? []) alone.add(indexAt(children, child.a));
+  if (group.kind === "repeat") alone.add(group.chunk ? children.length - 1 : 0);
   const shown: Group[] = [];
   let from = 0;
-  for (let i = 0; i <= children.length; i++) {
-    if (i < children.length && !alone(children[i], i)) continue;
+  for (const i of [...alone].sort((a, b) => a - b)) {
     pushStretch(line, group, children.slice(from, i), shown);
-    if (i < children.length) shown.push(children[i]);
+    shown.push(children[i]);
     from = i + 1;
   }
+  pushStretch(line, group, children.slice(from), shown);
   return shown;
 }
 
@@ -72,19 +82,15 @@ function pushStretch(line: Line, group: Group, rest: Group[], shown: Group[]): v
 
 function stretch(line: Line, group: Group, rest: Group[]): Group {
   if (rest.length === 1) return rest[0];
-  const chunk = makeGroup({
-    kind: group.kind === "repeat" ? "repeat" : "group",
-    a: rest[0].a,
-    b: rest[rest.length - 1].b,
-    level: group.level,
-    // A stretch within a stretch begins with the same group: one more dot tells them apart.
-    key: `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`,
-    parent: group,
-    times: group.kind === "repeat" ? rest.length : 1,
-    children: rest,
-    chunk: true,
-  });
-  chunk.alike = line.hash(chunk.a, chunk.b);
+  const { a } = rest[0];
+  const { b } = rest[rest.length - 1];
+  const repeat = group.kind === "repeat";
+  // A stretch within a stretch begins with the same group: one more dot tells them apart.
+  const key = `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`;
+  const chunk = new Group(repeat ? "repeat" : "group", a, b, group.level, key, group, line.hash(a, b));
+  if (repeat) chunk.times = rest.length;
+  chunk.children = rest;
+  chunk.chunk = true;
   return chunk;
 }
 
@@ -114,14 +120,19 @@ function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes:
 
 function childAt(line: Line, group: Group, position: number): Group {
   const children = childrenOf(line, group);
+  return children[indexAt(children, position)];
+}
+
+/** Index of the group that holds a position of the line. */
+function indexAt(groups: readonly Group[], position: number): number {
   let low = 0;
-  let high = children.length - 1;
+  let high = groups.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (children[middle].a <= position) low = middle;
+    if (groups[middle].a <= position) low = middle;
     else high = middle - 1;
   }
-  return children[low];
+  return low;
 }
 
 function countShown(line: Line, root: Group): number {
@@ -188,16 +199,18 @@ function frontier(line: Line, root: Group): { closed: { group: Group; depth: num
 }
 
 /** The boxes to draw, in the order of the line, and the open groups around them. */
-export function visibleGroups(
+export function* visibleGroups(
   line: Line,
   root: Group,
   state: FoldState,
   all: boolean,
-): { shown: Group[]; open: Group[] } {
+): Slices<{ shown: Group[]; open: Group[] }> {
   const shown: Group[] = [];
   const open: Group[] = [];
   const stack = [root];
+  let steps = 0;
   for (let group = stack.pop(); group; group = stack.pop()) {
+    if (++steps % SLICE === 0) yield;
     if (group.b - group.a === 1) {
       shown.push(group);
       continue;
@@ -210,6 +223,7 @@ export function visibleGroups(
       continue;
     }
     if (group !== root) open.push(group);
+    yield* childrenSlices(line, group);
     const children = shownChildren(line, group);
     for (let i = children.length - 1; i >= 0; i--) {
       children[i].parent = group;

@@ -1,5 +1,7 @@
 /** Equal runs in a list: `a b c b c b c d` holds the unit `b c` three times. */
 
+import type { Slices } from "../slices.ts";
+
 export interface Repeat {
   /** First item, items in a unit, number of units. */
   at: number;
@@ -10,18 +12,17 @@ export interface Repeat {
 const LEAST_TIMES = 3;
 const GRAM = 4;
 const MOST_CANDIDATES = 4;
+const SLICE = 4096;
 
 /** Non-overlapping repeats of at least three units, from left to right. Near linear: candidates come from equal short runs. */
-export function findRepeats(items: ArrayLike<number>): Repeat[] {
+export function* findRepeats(items: ArrayLike<number>): Slices<Repeat[]> {
   const count = items.length;
   const found: Repeat[] = [];
   if (count < LEAST_TIMES) return found;
-  const nextOne = nextEqual(items, 1);
-  const nextGram = nextEqual(items, GRAM);
-  let i = 0;
-  while (i < count) {
+  const nexts = [yield* nextEqual(items, 1), yield* nextEqual(items, GRAM)];
+  for (let i = 0, looked = 0; i < count; looked++) {
     let best: Repeat | null = null;
-    for (const next of [nextOne, nextGram]) {
+    for (const next of nexts) {
       let at = next[i];
       for (let c = 0; c < MOST_CANDIDATES && at >= 0; c++, at = next[at]) {
         const period = at - i;
@@ -34,6 +35,7 @@ export function findRepeats(items: ArrayLike<number>): Repeat[] {
     }
     if (best) found.push(best);
     i += best ? best.times * best.period : 1;
+    if (looked % SLICE === SLICE - 1) yield;
   }
   return found;
 }
@@ -45,7 +47,7 @@ function timesAt(items: ArrayLike<number>, at: number, period: number): number {
 }
 
 /** For each position the next one at which the same `gram` items start, -1: none. */
-function nextEqual(items: ArrayLike<number>, gram: number): Int32Array {
+function* nextEqual(items: ArrayLike<number>, gram: number): Slices<Int32Array> {
   const next = new Int32Array(items.length).fill(-1);
   const last = new Map<number, number>();
   for (let i = items.length - gram; i >= 0; i--) {
@@ -53,6 +55,7 @@ function nextEqual(items: ArrayLike<number>, gram: number): Int32Array {
     for (let k = 0; k < gram; k++) hash = (hash * 1000003 + (items[i + k] % 0x7fffffff)) % 0x1fffffffffff;
     next[i] = last.get(hash) ?? -1;
     last.set(hash, i);
+    if (i % SLICE === 0) yield;
   }
   return next;
 }

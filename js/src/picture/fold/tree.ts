@@ -4,34 +4,47 @@
  * of single nodes collapsed.
  */
 import type { Graph, Place } from "../model.ts";
+import { runSlices, type Slices } from "../slices.ts";
 import type { Levels } from "./levels.ts";
 import { findRepeats } from "./repeats.ts";
 
-export interface Group {
-  kind: "node" | "group" | "repeat" | "chain";
+type Kind = "node" | "group" | "repeat" | "chain";
+
+export class Group {
+  kind: Kind;
   /** Positions on the line: first, and one past the last. */
   a: number;
   b: number;
   /** First level at which the interval may still split. */
   level: number;
   key: string;
-  /** What the keys of children begin with. */
-  prefix: string;
   parent: Group | null;
-  times: number;
-  /** Counted from 1 for a unit of several pieces in a repeat, else 0. */
-  unit: number;
   /** Equal for groups that look alike. */
   alike: number;
+  times = 1;
+  /** Counted from 1 for a unit of several pieces in a repeat, else 0. */
+  unit = 0;
   /** Pieces of a repeat, chain or chunk; null: not looked for yet. */
-  children: Group[] | null;
+  children: Group[] | null = null;
   /** A stretch of siblings put together only to be short. */
-  chunk: boolean;
+  chunk = false;
   /** Closed, only these children shown, or all of them. */
-  state: "closed" | "reveal" | "open" | "all";
-  wanted: Set<Group> | null;
+  state: "closed" | "reveal" | "open" | "all" = "closed";
+  wanted: Set<Group> | null = null;
+  /** What was shown of it in which state. */
+  shown: { state: Group["state"]; wanted: Set<Group> | null; groups: Group[] } | null = null;
   /** Found when the group is named. */
-  common: Common | null;
+  common: Common | null = null;
+
+  constructor(kind: Kind, a: number, b: number, level: number, key: string, parent: Group | null, alike = 0) {
+    this.kind = kind;
+    this.a = a;
+    this.b = b;
+    this.level = level;
+    this.key = key;
+    this.parent = parent;
+    this.alike = alike;
+  }
 }
 
 /** What all nodes of a group have in common. */
@@ -58,54 +71,53 @@ export interface Line {
   reduce: boolean;
 }
 
+/** Groups of so many nodes are worth an own slice; pieces of a list that are made in one. */
+const LARGE = 4096;
+const SLICE = 1024;
 /** A chain is worth collapsing from three nodes on, and in lists longer than this. */
 const LONG_LIST = 12;
 const CHAIN = 3;
 
-export function makeGroup(
-  fields: Pick<Group, "kind" | "a" | "b" | "level" | "key" | "parent"> & Partial<Group>,
-): Group {
-  return {
-    prefix: fields.key,
-    times: 1,
-    unit: 0,
-    alike: 0,
-    children: null,
-    chunk: false,
-    state: "closed",
-    wanted: null,
-    common: null,
-    ...fields,
-  };
-}
-
 /** Children of a group in the order of the line; at least two, unless it is a node. */
 export function childrenOf(line: Line, group: Group): Group[] {
+  return group.children ?? runSlices(childrenSlices(line, group));
+}
+
+/** The same in slices. */
+export function* childrenSlices(line: Line, group: Group): Slices<Group[]> {
   if (group.children) return group.children;
-  let children = split(line, group);
+  let children = yield* split(line, group);
   if (line.reduce) {
-    children = foldRepeats(line, group, children);
+    children = yield* foldRepeats(line, group, children);
     if (children.length > LONG_LIST && children[0].level === line.levels.single)
-      children = foldChains(line, group, children);
+      children = yield* foldChains(line, group, children);
   }
-  while (children.length === 1 && children[0].kind !== "node") children = adopt(line, group, children[0]);
+  // A group that is nothing but one repeat or chain is that repeat or chain itself.
+  while (children.length === 1 && children[0].kind !== "node") {
+    const [only] = children;
+    if (group.kind === "group") group.kind = only.kind;
+    if (only.times > 1) group.times = only.times;
+    children = yield* childrenSlices(line, only);
+    for (const child of children) child.parent = group;
+  }
   group.children = children;
   return children;
 }
 
-/** A group that is nothing but one repeat or chain is that repeat or chain itself. */
-function adopt(line: Line, group: Group, only: Group): Group[] {
-  if (group.kind === "group") group.kind = only.kind;
-  if (only.times > 1) group.times = only.times;
-  const children = childrenOf(line, only);
-  for (const child of children) child.parent = group;
-  return children;
+/** Finds the children of all large groups, so that nobody waits long who asks for them later. */
+export function* splitLarge(line: Line, root: Group): Slices<void> {
+  const stack = [root];
+  for (let group = stack.pop(); group; group = stack.pop()) {
+    if (group.b - group.a < LARGE) continue;
+    for (const child of yield* childrenSlices(line, group)) stack.push(child);
+  }
 }
 
-function split(line: Line, group: Group): Group[] {
-  const { order, levels } = line;
+/** Splits at the first level that tells the nodes apart. */
+function* split(line: Line, group: Group): Slices<Group[]> {
+  const { graph, order, levels, hash } = line;
   const { a, b } = group;
-  let prefix = group.prefix;
+  let prefix = group.key;
   let level = group.level;
   for (; level < levels.single; level++) {
     const first = levels.key(level, order[a]);
@@ -114,123 +126,75 @@ function split(line: Line, group: Group): Group[] {
     if (i < b) break;
     const tag = levels.tag(level, order[a]);
     if (tag) prefix += `/${tag}`;
+    if (b - a > LARGE) yield;
   }
   group.level = level;
-  return level < levels.single ? splitAt(line, group, level, prefix) : splitNodes(line, group, prefix);
-}
-
-function splitAt(line: Line, group: Group, level: number, prefix: string): Group[] {
-  const { order, levels, hash } = line;
+  const single = level === levels.single;
   const ordinals = new Map<string, number>();
   const children: Group[] = [];
-  let from = group.a;
-  let key = levels.key(level, order[from]);
-  for (let i = group.a + 1; i <= group.b; i++) {
-    const next = i < group.b ? levels.key(level, order[i]) : Number.NaN;
-    if (next === key) continue;
-    const name = numbered(ordinals, levels.tag(level, order[from]) || "-");
-    children.push(
-      makeGroup({
-        kind: i - from === 1 ? "node" : "group",
-        a: from,
-        b: i,
-        level: level + 1,
-        key: `${prefix}/${name}`,
-        parent: group,
-        alike: hash(from, i) + 7919 * (levels.shape(level, order[from]) + 2),
-      }),
-    );
+  for (let from = a, i = a + 1; i <= b; i++) {
+    const v = order[from];
+    if (!single && i < b && levels.key(level, order[i]) === levels.key(level, v)) continue;
+    const tag = single ? (graph.names[graph.name[v]] ?? "?") : levels.tag(level, v) || "-";
+    const before = ordinals.get(tag) ?? 0;
+    ordinals.set(tag, before + 1);
+    const kind = i - from === 1 ? "node" : "group";
+    const key = `${prefix}/${before ? `${tag}#${before}` : tag}`;
+    const alike = hash(from, i) + (single ? 0 : 7919 * (levels.shape(level, v) + 2));
+    children.push(new Group(kind, from, i, single ? level : level + 1, key, group, alike));
     from = i;
-    key = next;
+    if (children.length % SLICE === 0) yield;
   }
   return children;
 }
 
-function splitNodes(line: Line, group: Group, prefix: string): Group[] {
-  const { graph, order, hash, levels } = line;
-  const ordinals = new Map<string, number>();
-  const children: Group[] = new Array(group.b - group.a);
-  for (let i = group.a; i < group.b; i++) {
-    const name = numbered(ordinals, graph.names[graph.name[order[i]]] ?? "?");
-    children[i - group.a] = makeGroup({
-      kind: "node",
-      a: i,
-      b: i + 1,
-      level: levels.single,
-      key: `${prefix}/${name}`,
-      parent: group,
-      alike: hash(i, i + 1),
-    });
-  }
-  return children;
-}
-
-function numbered(ordinals: Map<string, number>, tag: string): string {
-  const before = ordinals.get(tag) ?? 0;
-  ordinals.set(tag, before + 1);
-  return before ? `${tag}#${before}` : tag;
-}
-
-function foldRepeats(line: Line, group: Group, children: Group[]): Group[] {
+function* foldRepeats(line: Line, group: Group, children: Group[]): Slices<Group[]> {
   const alike = new Float64Array(children.length);
-  for (let i = 0; i < children.length; i++) alike[i] = children[i].alike;
-  const repeats = findRepeats(alike);
+  for (let i = 0; i < alike.length; i++) alike[i] = children[i].alike;
+  const repeats = yield* findRepeats(alike);
   if (!repeats.length) return children;
   const folded: Group[] = [];
   let at = 0;
   for (const { at: first, period, times } of repeats) {
     while (at < first) folded.push(children[at++]);
-    const repeat = makeGroup({
-      kind: "repeat",
-      a: children[first].a,
-      b: children[first + period * times - 1].b,
-      level: group.level,
-      key: `${children[first].key}*`,
-      parent: group,
-      times,
-    });
-    repeat.alike = line.hash(repeat.a, repeat.b);
+    const end = first + period * times;
+    const [a, b] = [children[first].a, children[end - 1].b];
+    const repeat = new Group("repeat", a, b, group.level, `${children[first].key}*`, group, line.hash(a, b));
+    repeat.times = times;
     repeat.children = [];
-    for (let unit = 0; unit < times; unit++) {
-      const pieces = children.slice(first + unit * period, first + (unit + 1) * period);
-      repeat.children.push(period === 1 ? pieces[0] : together(line, repeat, pieces, "group", "+"));
-      repeat.children[unit].parent = repeat;
-      if (period > 1) repeat.children[unit].unit = unit + 1;
+    for (; at < end; at += period) {
+      const unit = period === 1 ? children[at] : together(line, repeat, children.slice(at, at + period), "group", "+");
+      unit.parent = repeat;
+      repeat.children.push(unit);
+      if (period > 1) unit.unit = repeat.children.length;
+      if (unit.b % SLICE === 0) yield;
     }
     folded.push(repeat);
-    at = first + period * times;
   }
   while (at < children.length) folded.push(children[at++]);
   return folded;
 }
 
 /** A group made of neighbouring siblings. */
-export function together(line: Line, parent: Group, pieces: Group[], kind: Group["kind"], mark: string): Group {
-  const a = pieces[0].a;
-  const b = pieces[pieces.length - 1].b;
-  const group = makeGroup({
-    kind,
-    a,
-    b,
-    level: parent.level,
-    key: `${pieces[0].key}${mark}`,
-    parent,
-    alike: line.hash(a, b),
-  });
+function together(line: Line, parent: Group, pieces: Group[], kind: Kind, mark: string): Group {
+  const { a } = pieces[0];
+  const { b } = pieces[pieces.length - 1];
+  const group = new Group(kind, a, b, parent.level, `${pieces[0].key}${mark}`, parent, line.hash(a, b));
   group.children = pieces;
   for (const piece of pieces) piece.parent = group;
   return group;
 }
 
 /** Collapses runs of single nodes, each the only target of the next. */
-function foldChains(line: Line, group: Group, children: Group[]): Group[] {
+function* foldChains(line: Line, group: Group, children: Group[]): Slices<Group[]> {
   const folded: Group[] = [];
   let from = 0;
   for (let i = 1; i <= children.length; i++) {
+    if (i % SLICE === 0) yield;
     if (i < children.length && linked(line, children[i - 1], children[i])) continue;
-    const run = children.slice(from, i);
-    if (run.length >= CHAIN && run.length < children.length) folded.push(together(line, group, run, "chain", "~"));
-    else folded.push(...run);
+    if (i - from >= CHAIN && i - from < children.length)
+      folded.push(together(line, group, children.slice(from, i), "chain", "~"));
+    else for (; from < i; from++) folded.push(children[from]);
     from = i;
   }
   return folded;
