@@ -38,8 +38,8 @@ function layers(
   budget?: number,
 ): { graph: Directed; rank: Int32Array; layered: Layered } {
   const graph = direct(input(n, pairs));
-  const rank = rankBoxes(graph, input(n, pairs));
-  return { graph, rank, layered: makeLayers(graph, rank, budget) };
+  const rank = finish(rankBoxes(graph, input(n, pairs)));
+  return { graph, rank, layered: finish(makeLayers(graph, rank, budget)) };
 }
 
 /** Every item in the order of its number. */
@@ -79,7 +79,7 @@ describe("direction", () => {
 describe("ranks", () => {
   const ranks = (n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}) => {
     const asked = input(n, pairs, more);
-    return [...rankBoxes(direct(asked), asked)];
+    return [...finish(rankBoxes(direct(asked), asked))];
   };
 
   test("count from the inputs", () => {
@@ -125,7 +125,7 @@ describe("ranks", () => {
       [4, 0],
     ];
     expect(ranks(5, pairs, { previous: { x, y } })).toEqual([0, 1, 2, 3, 4]);
-    expect([...previousRanks(y, 5)]).toEqual([0, 1, 2, -1, -1]);
+    expect([...finish(previousRanks(y, 5))]).toEqual([0, 1, 2, -1, -1]);
   });
 
   test("no row stays empty", () => {

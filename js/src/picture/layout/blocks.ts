@@ -2,6 +2,7 @@
  * Fifth phase, first half: which items stand exactly below one another. A block is a vertical run of items, one
  * per row, that share one x: the main line of the graph, the dummies of a long edge, a chain. Blocks never cross.
  */
+import type { Slices } from "../slices.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
@@ -24,7 +25,7 @@ export function* makeBlocks(
   order: Order,
   previous: Float64Array | null,
   lines = false,
-): Generator<void, Blocks> {
+): Slices<Blocks> {
   const { items, up, down } = layered;
   const mainUp = new Int32Array(items);
   const mainDown = new Int32Array(items);

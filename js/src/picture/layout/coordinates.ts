@@ -3,6 +3,8 @@
  * projection: once pushing only to the right, once only to the left, and the mean of both, which keeps all gaps and
  * favours no side. The spine is pinned, so that a deep graph does not drift.
  */
+
+import type { Slices } from "../slices.ts";
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
@@ -12,6 +14,8 @@ const ROUNDS = 8;
 /** Rounds end when nothing moves by more px than this. */
 const SETTLED = 1;
 const DUMMY_WIDTH = 2;
+/** Blocks between two pauses. */
+const SLICE = 16384;
 
 /** Neighbours to the right of each block in compressed rows, with the smallest distance of centres. */
 interface Forces {
@@ -29,11 +33,11 @@ export function* placeItems(
   width: Float32Array,
   nodesep: number,
   previous: Float64Array | null,
-): Generator<void, Float64Array> {
+): Slices<Float64Array> {
   const { items, box } = layered;
   const itemWidth = new Float64Array(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
-  if (previous) seatNewcomers(layered, order, previous, itemWidth, nodesep);
+  if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
   let field = yield* makeField(
     layered,
@@ -55,6 +59,7 @@ export function* placeItems(
   }
   if (previous) {
     const squeezed = squeezedBlocks(field);
+    yield;
     if (squeezed)
       field = yield* makeField(layered, order, cutBlocks(field.blocks, squeezed), itemWidth, nodesep, previous);
   }
@@ -89,23 +94,25 @@ function* makeField(
   itemWidth: Float64Array,
   nodesep: number,
   previous: Float64Array | null,
-): Generator<void, Field> {
+): Slices<Field> {
+  yield;
   const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep);
+  yield;
   const pin = findPins(blocks, previous, layered.items);
   const low = new Float64Array(blocks.count);
   const high = new Float64Array(blocks.count);
-  findBounds(forces, pin, low, high);
-  yield;
+  yield* findBounds(forces, pin, low, high);
   return { blocks, forces, pin, low, high };
 }
 
 /** Pulls and projects, round by round. */
-function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Generator<void, Float64Array> {
+function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Slices<Float64Array> {
   const x = new Float64Array(blocks.count);
   const wish = new Float64Array(blocks.count);
   const scratch = new Float64Array(blocks.count);
   for (let round = 0; round < ROUNDS; round++) {
     for (let b = 0; b < blocks.count; b++) {
+      if (b % SLICE === SLICE - 1) yield;
       let want = 0;
       if (!Number.isNaN(pin[b])) want = pin[b];
       else {
@@ -116,8 +123,7 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Ge
       }
       wish[b] = want;
     }
-    const moved = project(forces, wish, x, scratch);
-    yield;
+    const moved = yield* project(forces, wish, x, scratch);
     if (round > 0 && moved < SETTLED) break;
   }
   const result = new Float64Array(blocks.of.length);
@@ -153,7 +159,7 @@ function* findForces(
   blocks: Blocks,
   itemWidth: Float64Array,
   nodesep: number,
-): Generator<void, Forces> {
+): Slices<Forces> {
   const { items, start, row, box } = layered;
   const { of, head, below, count } = blocks;
   const rightStart = new Int32Array(count + 1);
@@ -176,9 +182,10 @@ function* findForces(
       rightGap[filled++] = gap;
       waiting[of[w]]++;
     }
-    if (b % 4096 === 0) yield;
+    if (b % SLICE === SLICE - 1) yield;
   }
   rightStart[count] = filled;
+  yield;
   const queue = new Int32Array(count);
   let ready = 0;
   for (let b = 0; b < count; b++) if (waiting[b] === 0) queue[ready++] = b;
@@ -200,7 +207,7 @@ function findPins(blocks: Blocks, previous: Float64Array | null, items: number):
 }
 
 /** How far left and right a free block can go without pushing a pinned one. */
-function findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: Float64Array): void {
+function* findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: Float64Array): Slices<void> {
   const { order, rightStart, rightBlock, rightGap } = forces;
   low.fill(Number.NEGATIVE_INFINITY);
   high.fill(Number.POSITIVE_INFINITY);
@@ -212,6 +219,7 @@ function findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: 
       if (bound > low[rightBlock[k]]) low[rightBlock[k]] = bound;
     }
   }
+  yield;
   for (let i = order.length - 1; i >= 0; i--) {
     const b = order[i];
     for (let k = rightStart[b]; k < rightStart[b + 1]; k++) {
@@ -220,6 +228,7 @@ function findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: 
       if (bound < high[b]) high[b] = bound;
     }
   }
+  yield;
 }
 
 /** Half way between a block's place and the mean of what its items are linked with outside it. */
@@ -248,7 +257,7 @@ function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, 
  * x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it.
  * Returns the largest move.
  */
-function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): number {
+function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): Slices<number> {
   const { order, rightStart, rightBlock, rightGap } = forces;
   scratch.set(wish);
   for (let i = 0; i < order.length; i++) {
@@ -259,6 +268,7 @@ function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: F
       if (scratch[rightBlock[k]] < least) scratch[rightBlock[k]] = least;
     }
   }
+  yield;
   // From right to left; wish[b] becomes the rightmost solution.
   let moved = 0;
   for (let i = order.length - 1; i >= 0; i--) {
@@ -274,5 +284,6 @@ function project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: F
     if (move > moved) moved = move;
     x[b] = next;
   }
+  yield;
   return moved;
 }

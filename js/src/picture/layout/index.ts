@@ -6,7 +6,7 @@
  * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
  */
 
-import { runSlices } from "../slices.ts";
+import { runSlices, type Slices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
 import { direct } from "./direct.ts";
 import { makeLayers } from "./layers.ts";
@@ -24,21 +24,23 @@ export function layout(input: LayoutInput): LayoutOutput {
 }
 
 /** Yields every few milliseconds of work; a driver goes on when the page has time. */
-export function* layoutSlices(input: LayoutInput): Generator<void, LayoutOutput> {
+export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const graph = direct(input);
   yield;
-  const rank = rankBoxes(graph, input);
+  const rank = yield* rankBoxes(graph, input);
   yield;
-  const layered = makeLayers(graph, rank);
+  const layered = yield* makeLayers(graph, rank);
   yield;
   const bonds: Bonds = {
     lane: input.lane ? perItem(layered.box, input.lane, -1, Int32Array) : null,
     previous: input.previous ? perItem(layered.box, input.previous.x, Number.NaN, Float64Array) : null,
   };
+  yield;
   const order = yield* orderRows(layered, bonds);
   const itemX = yield* placeItems(layered, order, input.width, input.nodesep, bonds.previous);
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
+  yield;
   return finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
 }
 

@@ -5,6 +5,8 @@
  * Dummies are bounded. A box with many far users is drawn as one bus that they all join; what would still be too
  * long is left to the outer channel (`route.ts`).
  */
+
+import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import { collect, type Rows } from "./types.ts";
 
@@ -31,12 +33,16 @@ export function dummyBudget(n: number, m: number): number {
   return Math.max(20000, 3 * (n + m));
 }
 
-export function makeLayers(graph: Directed, rank: Int32Array, budget = dummyBudget(graph.n, graph.m)): Layered {
+export function* makeLayers(
+  graph: Directed,
+  rank: Int32Array,
+  budget = dummyBudget(graph.n, graph.m),
+): Slices<Layered> {
   const { n, m, lower, upper } = graph;
   const plan = planDummies(graph, rank, budget);
+  yield;
   let rows = 0;
   for (let v = 0; v < n; v++) if (rank[v] >= rows) rows = rank[v] + 1;
-
   const start = new Int32Array(rows + 1);
   for (let v = 0; v < n; v++) start[rank[v] + 1]++;
   for (let d = 0; d < plan.row.length; d++) start[plan.row[d] + 1]++;
@@ -54,12 +60,14 @@ export function makeLayers(graph: Directed, rank: Int32Array, budget = dummyBudg
     box[item] = v;
     row[item] = rank[v];
   }
+  yield;
   const dummy = new Int32Array(plan.row.length);
   for (let d = 0; d < dummy.length; d++) {
     dummy[d] = next[plan.row[d]]++;
     row[dummy[d]] = plan.row[d];
   }
 
+  yield;
   let links = 0;
   for (let e = 0; e < m; e++) if (plan.dummyStart[e] >= 0) links += plan.own[e] + 1;
   const above = new Int32Array(links);
@@ -79,7 +87,9 @@ export function makeLayers(graph: Directed, rank: Int32Array, budget = dummyBudg
     above[link] = last;
     below[link++] = itemOf[lower[e]];
   }
+  yield;
   const up = collect(items, below, above);
+  yield;
   const down = collect(items, above, below);
   return { rows, items, start, box, itemOf, row, up, down, dummyStart: plan.dummyStart, dummy };
 }

@@ -3,21 +3,29 @@
  * it is linked with among those wide enough, so that nothing old has to give way; the ends of a row always are.
  * Dummies stay between the old boxes where the sweeps put them.
  */
+
+import type { Slices } from "../slices.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
 /** A pixel of pushing old items aside counts as much as this many of distance. */
 const PUSH = 8;
+const SLICE = 32768;
 
-export function seatNewcomers(
+export function* seatNewcomers(
   layered: Layered,
   order: Order,
   previous: Float64Array,
   itemWidth: Float64Array,
   nodesep: number,
-): void {
-  const wish = wishedPlaces(layered, order, previous);
-  for (let r = 0; r < layered.rows; r++) {
+): Slices<void> {
+  const wish = yield* wishedPlaces(layered, order, previous);
+  for (let r = 0, work = 0; r < layered.rows; r++) {
+    work += layered.start[r + 1] - layered.start[r];
+    if (work > SLICE) {
+      work = 0;
+      yield;
+    }
     const row = order.item.subarray(layered.start[r], layered.start[r + 1]);
     const old: number[] = [];
     const fresh: number[] = [];
@@ -81,11 +89,12 @@ function seatInRow(
 }
 
 /** Earlier x of old items; for new ones the mean of what they are linked with, passed on down and up. */
-function wishedPlaces(layered: Layered, order: Order, previous: Float64Array): Float64Array {
+function* wishedPlaces(layered: Layered, order: Order, previous: Float64Array): Slices<Float64Array> {
   const { items, up, down } = layered;
   const wish = previous.slice();
   for (let pass = 0; pass < 4; pass++) {
     for (let i = 0; i < items; i++) {
+      if (i % SLICE === SLICE - 1) yield;
       const v = order.item[pass % 2 ? items - 1 - i : i];
       if (!Number.isNaN(previous[v])) continue;
       let sum = 0;

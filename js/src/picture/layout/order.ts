@@ -3,6 +3,7 @@
  * barycentre and swaps of neighbours then remove crossings. Rows with a single item cut the graph into segments
  * whose crossings are independent: each is worked on alone, and only where there are any.
  */
+import type { Slices } from "../slices.ts";
 import { crossingsBelow, type Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
@@ -15,13 +16,22 @@ export interface Bonds {
 }
 
 const SLICE = 4096;
+/** Keeping the bonds of an item costs as much as so many others. */
+const BOND_COST = 0.25;
 
-export function* orderRows(layered: Layered, bonds: Bonds): Generator<void, Order> {
+export function* orderRows(layered: Layered, bonds: Bonds): Slices<Order> {
   const order = yield* walkOrder(layered);
-  if (bonds.lane || bonds.previous) for (let r = 0; r < layered.rows; r++) keepBonds(layered, order, bonds, r);
-  yield;
-  let first = 0;
   let work = 0;
+  if (bonds.lane || bonds.previous) {
+    for (let r = 0; r < layered.rows; r++) {
+      keepBonds(layered, order, bonds, r);
+      work += BOND_COST * (layered.start[r + 1] - layered.start[r]);
+      if (work < SLICE) continue;
+      work = 0;
+      yield;
+    }
+  }
+  let first = 0;
   for (let r = 1; r <= layered.rows; r++) {
     const cut = r === layered.rows || layered.start[r + 1] - layered.start[r] === 1;
     if (!cut) continue;
@@ -38,7 +48,7 @@ export function* orderRows(layered: Layered, bonds: Bonds): Generator<void, Orde
 }
 
 /** Depth-first from the items without users, up along the links as given; each row in the order of first visit. */
-function* walkOrder(layered: Layered): Generator<void, Order> {
+function* walkOrder(layered: Layered): Slices<Order> {
   const { items, start, row, up, down } = layered;
   const item = new Int32Array(items);
   const position = new Int32Array(items).fill(-1);
@@ -83,7 +93,7 @@ function balances({ up, down }: Layered, v: number): boolean {
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
  * and down, and swaps neighbours; what it changed is kept region by region, where it is no worse than before.
  */
-function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Generator<void, void> {
+function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Slices<void> {
   const { start } = layered;
   const crossings = new Int32Array(last - first + 1);
   const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0 };
@@ -125,7 +135,7 @@ function recount(tangle: Tangle, r: number): number {
 }
 
 /** Sorts every row that has crossings towards the row that was last sorted. */
-function* sweep(tangle: Tangle, downwards: boolean): Generator<void, void> {
+function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
   const { layered, order, bonds, first, last, crossings } = tangle;
   const { start } = layered;
   for (let step = 1; step <= last - first; step++) {
@@ -265,7 +275,7 @@ function sortOnPlaces(
 }
 
 /** Swaps neighbours in a row where that removes crossings, up to a few rounds. */
-function* swapNeighbours(tangle: Tangle): Generator<void, void> {
+function* swapNeighbours(tangle: Tangle): Slices<void> {
   const { layered, order, bonds, first, last, crossings } = tangle;
   const { start } = layered;
   for (let round = 0; round < 3; round++) {

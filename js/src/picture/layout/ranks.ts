@@ -2,34 +2,45 @@
  * Second phase: rows. Counted from the inputs, so that a box appended at the loss end never pushes an old one.
  * Then boxes with slack move down to their users where that shortens edges: a parameter stands just above its use.
  */
+
+import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import type { LayoutInput } from "./types.ts";
 
-export function rankBoxes(graph: Directed, input: LayoutInput): Int32Array {
+export function* rankBoxes(graph: Directed, input: LayoutInput): Slices<Int32Array> {
   const rank = new Int32Array(graph.n);
-  const kept = input.previous ? previousRanks(input.previous.y, graph.n) : null;
+  const kept = input.previous ? yield* previousRanks(input.previous.y, graph.n) : null;
   if (input.rankHint) for (let v = 0; v < graph.n; v++) rank[v] = Math.max(0, input.rankHint[v]);
   if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
   longestPath(graph, rank);
+  yield;
   sinkToUsers(graph, rank, kept);
+  yield;
   closeUp(rank);
   return rank;
 }
 
 /** Rows of an earlier layout, read off its distinct heights; -1 for new boxes. */
-export function previousRanks(y: Float32Array, n: number): Int32Array {
-  const heights = Float32Array.from(y.subarray(0, n)).filter((value) => !Number.isNaN(value));
+export function* previousRanks(y: Float32Array, n: number): Slices<Int32Array> {
+  const heights = y.subarray(0, n).filter((value) => !Number.isNaN(value));
   heights.sort();
-  const rowOf = new Map<number, number>();
-  let row = -1;
-  let last = Number.NEGATIVE_INFINITY;
-  for (const height of heights) {
-    if (height - last > 1) row++;
-    if (height !== last) rowOf.set(height, row);
-    last = height;
-  }
+  yield;
+  // Heights within a pixel of the next are one row: what is kept of each is the smallest.
+  let rows = 0;
+  for (let i = 0; i < heights.length; i++) if (i === 0 || heights[i] - heights[i - 1] > 1) heights[rows++] = heights[i];
   const rank = new Int32Array(n).fill(-1);
-  for (let v = 0; v < n; v++) if (!Number.isNaN(y[v])) rank[v] = rowOf.get(y[v]) as number;
+  for (let v = 0; v < n; v++) {
+    if (Number.isNaN(y[v])) continue;
+    let low = 0;
+    let high = rows - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (heights[middle] <= y[v]) low = middle;
+      else high = middle - 1;
+    }
+    rank[v] = low;
+  }
+  yield;
   return rank;
 }
 

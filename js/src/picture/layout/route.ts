@@ -2,6 +2,7 @@
  * Sixth phase: polylines. A route runs straight up through a row and slants only between rows, where there are no
  * boxes; so it never passes through one. An edge without dummies takes a channel of its own right of everything.
  */
+import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import type { Layered } from "./layers.ts";
 import type { RowPlaces } from "./rows.ts";
@@ -23,8 +24,9 @@ export function* routeEdges(
   rank: Int32Array,
   x: Float64Array,
   rows: RowPlaces,
-): Generator<void, Routes> {
+): Slices<Routes> {
   const { m, lower, upper, flipped } = graph;
+  yield;
   const channel = assignChannels(graph, layered, rank, rightOfAll(input, layered, x), input.nodesep);
   const start = new Int32Array(m + 1);
   for (let e = 0; e < m; e++) {
@@ -32,6 +34,7 @@ export function* routeEdges(
     if (lower[e] >= 0) points = layered.dummyStart[e] < 0 ? 6 : 4 + 2 * (rank[lower[e]] - rank[upper[e]] - 1);
     start[e + 1] = start[e] + 2 * points;
   }
+  yield;
   const points = new Float32Array(start[m]);
   let used = 0;
   const begin = new Int32Array(m + 1);
