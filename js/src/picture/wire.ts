@@ -73,29 +73,38 @@ function texts(table: readonly string[], index: unknown): unknown {
 
 // ---- Columns ------------------------------------------------------------------------------------------------
 
-type Column = Int32Array | Float64Array | Uint8Array;
-
 /** Base 64 as everywhere; any other character has bit 64. */
 const DIGIT = new Uint8Array(65536).fill(64);
 for (let i = 0; i < 64; i++)
   DIGIT["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".charCodeAt(i)] = i;
 
-function textOf(json: Json, key: string): string {
-  const text = json[key];
-  return typeof text === "string" ? text : fail(`"${key}" is not text`);
-}
+/** Beyond any number of a message. */
+const FAR = 2 ** 53;
 
 /**
- * Numbers from text: five bits in each character, the lowest first, bit 32 says that more follow, the lowest bit of all
- * is the sign. `sum`: each is the difference to the one before. All are at least `least` and below `limit`.
+ * `length` numbers from text: five bits in each character, the lowest first, bit 32 says that more follow, the lowest bit
+ * of all is the sign. `sum`: each is the difference to the one before. All are at least `least` and below `limit`.
  *
  * The page's time to read a graph is spent here: one pass, no objects, and most numbers are one character.
  */
-function read<T extends Column>(text: string, key: string, out: T, least: number, limit: number, sum = true): T {
+function column<T extends Int32Array | Float64Array | Uint8Array = Int32Array>(
+  json: Json,
+  key: string,
+  length: number,
+  limit: number,
+  least = -1,
+  Kind: new (length: number) => T = Int32Array as never,
+  sum = true,
+): T {
+  const text = textOf(json, key);
+  const misfit = () => fail(`"${key}" does not hold ${length} numbers`);
+  // Before room is made for them.
+  if (text.length < length) misfit();
+  const out = new Kind(length);
   let at = 0;
   let value = 0;
   let seen = 0;
-  for (let i = 0; i < out.length; i++) {
+  for (let i = 0; i < length; i++) {
     let digit = DIGIT[text.charCodeAt(at++) & 65535]!;
     seen |= digit;
     if (!sum) value = 0;
@@ -113,48 +122,34 @@ function read<T extends Column>(text: string, key: string, out: T, least: number
     if (!(value >= least && value < limit)) fail(`"${key}" holds ${value}, which points outside the message`);
     out[i] = value;
   }
-  if (seen > 63 || at !== text.length) fail(`"${key}" does not hold ${out.length} numbers`);
+  if (seen > 63 || at !== text.length) misfit();
   return out;
 }
 
-/** Beyond any number of a message. */
-const FAR = 2 ** 53;
-
-/** So many numbers must be in a text before room is made for them. */
-function fits(text: string, key: string, length: number): number {
-  return text.length >= length ? length : fail(`"${key}" does not hold ${length} numbers`);
+function textOf(json: Json, key: string): string {
+  const text = json[key];
+  return typeof text === "string" ? text : fail(`"${key}" is not text`);
 }
 
-/** A column of so many indices below `limit`. */
-function indices(json: Json, key: string, length: number, limit: number, least = -1): Int32Array {
-  const text = textOf(json, key);
-  return read(text, key, new Int32Array(fits(text, key, length)), least, limit);
+/** Any numbers. */
+function floats(json: Json, key: string, length: number, sum = true): Float64Array {
+  return column(json, key, length, FAR, -FAR, Float64Array, sum);
 }
 
-function floats(json: Json, key: string, length: number): Float64Array {
-  const text = textOf(json, key);
-  return read(text, key, new Float64Array(fits(text, key, length)), -FAR, FAR);
-}
-
-/** Numbers below `limit` as they are; no text at all where all are 0. */
-function small(json: Json, key: string, length: number, limit: number): Uint8Array {
-  const text = textOf(json, key);
-  if (!text) return new Uint8Array(length);
-  return read(text, key, new Uint8Array(fits(text, key, length)), 0, limit, false);
-}
-
-/** As many numbers as there are. */
+/** As many as there are: each ends with a character below 32. */
 function all(json: Json, key: string, sum = true): Float64Array {
-  const text = textOf(json, key);
-  // A number ends with a character below 32.
-  return read(text, key, new Float64Array(text.replace(/[g-z0-9+/]/g, "").length), -FAR, FAR, sum);
+  return floats(json, key, textOf(json, key).replace(/[g-z0-9+/]/g, "").length, sum);
+}
+
+/** Numbers below `limit` that are no differences. */
+function small(json: Json, key: string, length: number, limit: number): Uint8Array {
+  return column(json, key, length, limit, 0, Uint8Array, false);
 }
 
 /** Where the rows of n nodes begin and end, from their ends. */
 function starts(json: Json, key: string, n: number): Int32Array {
-  const text = textOf(json, key);
-  const out = new Int32Array(fits(text, key, n) + 1);
-  read(text, key, out.subarray(1), 0, 2 ** 31);
+  const out = new Int32Array(n + 1);
+  out.set(column(json, key, n, 2 ** 31, 0), 1);
   for (let i = 0; i < n; i++) if (out[i]! > out[i + 1]!) fail(`"${key}" goes down`);
   return out;
 }
@@ -261,8 +256,8 @@ function story(at: Reading) {
 
 function readModules(json: Json, table: string[]): ModuleCall[] {
   const path = all(json, "modulePath");
-  const className = indices(json, "moduleClass", path.length, table.length, 0);
-  const call = indices(json, "moduleCall", path.length, 2 ** 31);
+  const className = column(json, "moduleClass", path.length, table.length, 0);
+  const call = column(json, "moduleCall", path.length, 2 ** 31);
   return Array.from(path, (text, i) => ({ path: table[text] ?? "", className: table[className[i]!]!, call: call[i]! }));
 }
 
@@ -316,43 +311,43 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   if (typeof n !== "number" || !Number.isInteger(n) || n < 0) fail('"n" is no count');
   const uid = floats(json, "uid", n);
   yield;
-  const name = indices(json, "name", n, text, 0);
+  const name = column(json, "name", n, text, 0);
   yield;
   const seq = floats(json, "seq", n);
   yield;
   const kind = small(json, "kind", n, 10);
-  const ghost = small(json, "ghost", n, 2);
+  const ghost = json.ghost ? small(json, "ghost", n, 2) : new Uint8Array(n);
   yield;
   const at = { json, table, n };
   const places = records<CodeLine>(at, "places");
-  const place = indices(json, "place", n, places.length);
+  const place = column(json, "place", n, places.length);
   yield;
-  const iteration = indices(json, "iteration", n, 2 ** 31);
+  const iteration = column(json, "iteration", n, 2 ** 31);
   yield;
   const modules = readModules(json, table);
-  const module = indices(json, "module", n, modules.length);
+  const module = column(json, "module", n, modules.length);
   yield;
   const edgeStart = starts(json, "edgeEnd", n);
   yield;
   const edges = edgeStart[n]!;
-  const edgeTo = indices(json, "edgeTo", edges, n, 0);
+  const edgeTo = column(json, "edgeTo", edges, n, 0);
   yield;
-  const edgeNr = json.edgeNr ? indices(json, "edgeNr", edges, 2 ** 31) : new Int32Array(edges);
+  const edgeNr = json.edgeNr ? column(json, "edgeNr", edges, 2 ** 31) : new Int32Array(edges);
   yield;
   const slotStart = starts(json, "slotEnd", n);
   yield;
   const slots = slotStart[n]!;
-  const slotName = indices(json, "slotName", slots, text);
+  const slotName = column(json, "slotName", slots, text);
   yield;
   const slotState = small(json, "slotState", slots, SLOT.unknown + 1);
   const slotFreedBy = freedBy(json, slotState);
   yield;
-  const slotType = indices(json, "slotType", slots, text);
+  const slotType = column(json, "slotType", slots, text);
   yield;
   const slotBytes = floats(json, "slotBytes", slots);
   yield;
   const storageBytes = all(json, "storageBytes");
-  const slotStorage = indices(json, "slotStorage", slots, storageBytes.length);
+  const slotStorage = column(json, "slotStorage", slots, storageBytes.length);
   yield;
   const shared = records<{ at: number; owners: string[] }>(at, "storageOwners");
   return {

@@ -154,7 +154,7 @@ describe("a column", () => {
         notes: [],
         status: { text: 0 },
         n,
-        kind: "",
+        kind: zeros,
         ghost: "",
         slotState: "",
         freedBy: "",

@@ -26,33 +26,24 @@ export class Counter {
     const { leafStart, leaf, preparedStart, prepared } = this.badges;
     this.stamp++;
     const result: Contents = { count: 0, leaves: NONE, prepared: NONE, held: 0, freed: 0, stale: 0, bytes: 0 };
-    let leaves = 0;
-    let preparations = 0;
+    const inside: number[] = [];
+    const used: number[] = [];
     for (const v of nodes) {
-      preparations += preparedStart[v + 1] - preparedStart[v];
-      leaves += leafStart[v + 1] - leafStart[v];
       if (this.graph.kind[v] !== KIND.accumulate) result.count++;
       this.addSlots(v, result);
-    }
-    result.count += preparations;
-    if (!leaves) return result;
-    const inside = new Int32Array(preparations);
-    const used = new Int32Array(leaves);
-    let p = 0;
-    let l = 0;
-    for (const v of nodes) {
       for (let k = preparedStart[v]; k < preparedStart[v + 1]; k++) {
-        inside[p++] = prepared[k];
+        inside.push(prepared[k]);
         this.addSlots(prepared[k], result);
       }
       for (let k = leafStart[v]; k < leafStart[v + 1]; k++) {
         if (this.seenLeaf[leaf[k]] === this.stamp) continue;
         this.seenLeaf[leaf[k]] = this.stamp;
-        used[l++] = leaf[k];
+        used.push(leaf[k]);
       }
     }
-    result.prepared = inside;
-    result.leaves = used.subarray(0, l);
+    result.count += inside.length;
+    if (inside.length) result.prepared = Int32Array.from(inside);
+    if (used.length) result.leaves = Int32Array.from(used);
     return result;
   }
 

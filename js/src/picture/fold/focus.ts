@@ -7,11 +7,11 @@ import type { Focus } from "./types.ts";
 export function focusMask(graph: Graph, focus: Focus): Uint8Array {
   switch (focus.kind) {
     case "around":
-      return around(graph, focus.uid, focus.levels);
+      return spread(graph, focus.uid, [targetsOf(graph), usersOf(graph)], focus.levels);
     case "path":
       return between(graph, focus.from, focus.to);
     case "root":
-      return reachFrom(graph, focus.uid);
+      return spread(graph, focus.uid, [targetsOf(graph)]);
     case "freed":
       return where(graph, (v) => {
         for (let s = graph.slotStart[v]; s < graph.slotStart[v + 1]; s++)
@@ -32,36 +32,26 @@ function where(graph: Graph, test: (v: number) => boolean): Uint8Array {
   return mask;
 }
 
-function reachFrom(graph: Graph, uid: number): Uint8Array {
-  const mask = new Uint8Array(graph.n);
-  const start = graph.indexOf.get(uid);
-  if (start === undefined) return mask;
-  const stack = [start];
-  mask[start] = 1;
-  for (let v = stack.pop(); v !== undefined; v = stack.pop()) {
-    for (let e = graph.edgeStart[v]; e < graph.edgeStart[v + 1]; e++) {
-      const t = graph.edgeTo[e];
-      if (mask[t]) continue;
-      mask[t] = 1;
-      stack.push(t);
-    }
-  }
-  return mask;
+/** Lists of nodes, in compressed rows. */
+interface Rows {
+  start: Int32Array;
+  item: Int32Array;
 }
 
-/** Nodes from which `uid` is reached, itself included. */
-function reachedBy(graph: Graph, uid: number): Uint8Array {
+/** 1 for a node and all that is met from it along these lists, at most so many steps away. */
+function spread(graph: Graph, uid: number, lists: readonly Rows[], levels = Number.POSITIVE_INFINITY): Uint8Array {
   const mask = new Uint8Array(graph.n);
-  const target = graph.indexOf.get(uid);
-  if (target === undefined) return mask;
-  mask[target] = 1;
-  const users = usersOf(graph);
-  const stack = [target];
-  for (let v = stack.pop(); v !== undefined; v = stack.pop()) {
-    for (let k = users.start[v]; k < users.start[v + 1]; k++) {
-      if (mask[users.item[k]]) continue;
-      mask[users.item[k]] = 1;
-      stack.push(users.item[k]);
+  const next: number[] = [];
+  const visit = (v: number | undefined) => {
+    if (v === undefined || mask[v]) return;
+    mask[v] = 1;
+    next.push(v);
+  };
+  visit(graph.indexOf.get(uid));
+  for (let level = 0, at = 0; level < levels && at < next.length; level++) {
+    for (const end = next.length; at < end; at++) {
+      const v = next[at];
+      for (const { start, item } of lists) for (let k = start[v]; k < start[v + 1]; k++) visit(item[k]);
     }
   }
   return mask;
@@ -70,40 +60,19 @@ function reachedBy(graph: Graph, uid: number): Uint8Array {
 /** Every node on any path between two, whichever of them stands lower. */
 function between(graph: Graph, a: number, b: number): Uint8Array {
   const both = (from: number, to: number) => {
-    const down = reachFrom(graph, from);
-    const up = reachedBy(graph, to);
-    let any = false;
-    for (let v = 0; v < graph.n; v++) any = (down[v] &= up[v]) === 1 || any;
-    return any ? down : null;
+    const up = spread(graph, to, [usersOf(graph)]);
+    const mask = spread(graph, from, [targetsOf(graph)]).map((reached, v) => reached & up[v]);
+    return mask.includes(1) ? mask : null;
   };
   return both(a, b) ?? both(b, a) ?? new Uint8Array(graph.n);
 }
 
-function around(graph: Graph, uid: number, levels: number): Uint8Array {
-  const mask = new Uint8Array(graph.n);
-  const centre = graph.indexOf.get(uid);
-  if (centre === undefined) return mask;
-  const users = usersOf(graph);
-  mask[centre] = 1;
-  let ring = [centre];
-  for (let level = 0; level < levels && ring.length; level++) {
-    const next: number[] = [];
-    const visit = (v: number) => {
-      if (mask[v]) return;
-      mask[v] = 1;
-      next.push(v);
-    };
-    for (const v of ring) {
-      for (let e = graph.edgeStart[v]; e < graph.edgeStart[v + 1]; e++) visit(graph.edgeTo[e]);
-      for (let k = users.start[v]; k < users.start[v + 1]; k++) visit(users.item[k]);
-    }
-    ring = next;
-  }
-  return mask;
+function targetsOf({ edgeStart, edgeTo }: Graph): Rows {
+  return { start: edgeStart, item: edgeTo };
 }
 
 /** Who uses a node, in compressed rows. */
-export function usersOf(graph: Graph): { start: Int32Array; item: Int32Array } {
+export function usersOf(graph: Graph): Rows {
   const { n, edgeStart, edgeTo } = graph;
   const start = new Int32Array(n + 1);
   for (let e = 0; e < edgeTo.length; e++) start[edgeTo[e] + 1]++;

@@ -188,63 +188,48 @@ function renumber(layered: Layered, order: Order, r: number): void {
   for (let i = first; i < layered.start[r + 1]; i++) order.position[order.item[i]] = i - first;
 }
 
-let keys = new Float64Array(256);
-let moved = new Int32Array(256);
-
-function room(width: number): void {
-  if (keys.length >= width) return;
-  keys = new Float64Array(2 * width);
-  moved = new Int32Array(2 * width);
-}
+let keys = new Float64Array(0);
+let moved = new Int32Array(0);
 
 /** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
 function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean): void {
   const first = layered.start[r];
-  const width = layered.start[r + 1] - first;
-  const links = above ? layered.up : layered.down;
-  room(width);
+  const end = layered.start[r + 1];
+  const { start, item } = above ? layered.up : layered.down;
+  if (keys.length < layered.items) {
+    keys = new Float64Array(layered.items);
+    moved = new Int32Array(layered.items);
+  }
   let linked = 0;
-  for (let i = 0; i < width; i++) {
-    const v = order.item[first + i];
-    const a = links.start[v];
-    const b = links.start[v + 1];
-    if (a === b) continue;
+  for (let i = first; i < end; i++) {
+    const v = order.item[i];
+    const from = start[v];
+    const to = start[v + 1];
+    if (from === to) continue;
     let sum = 0;
-    for (let k = a; k < b; k++) sum += order.position[links.item[k]];
-    keys[linked] = sum / (b - a);
+    for (let k = from; k < to; k++) sum += order.position[item[k]];
+    keys[v] = sum / (to - from);
     moved[linked++] = v;
   }
-  if (linked <= 32) insertionSort(linked);
-  else mergeSortByKey(linked);
+  sortMoved(linked);
   let next = 0;
-  for (let i = 0; i < width; i++) {
-    const v = order.item[first + i];
-    if (links.start[v] === links.start[v + 1]) continue;
-    order.item[first + i] = moved[next++];
+  for (let i = first; i < end; i++) {
+    const v = order.item[i];
+    if (start[v] !== start[v + 1]) order.item[i] = moved[next++];
   }
   renumber(layered, order, r);
 }
 
-function insertionSort(count: number): void {
-  for (let i = 1; i < count; i++) {
-    const key = keys[i];
-    const v = moved[i];
-    let j = i - 1;
-    while (j >= 0 && keys[j] > key) {
-      keys[j + 1] = keys[j];
-      moved[j + 1] = moved[j];
-      j--;
+/** Most rows are short: then insertion is quicker. */
+function sortMoved(count: number): void {
+  if (count > 32) moved.subarray(0, count).sort((a, b) => keys[a] - keys[b]);
+  else
+    for (let i = 1; i < count; i++) {
+      const v = moved[i];
+      let j = i;
+      for (; j > 0 && keys[moved[j - 1]] > keys[v]; j--) moved[j] = moved[j - 1];
+      moved[j] = v;
     }
-    keys[j + 1] = key;
-    moved[j + 1] = v;
-  }
-}
-
-function mergeSortByKey(count: number): void {
-  const index = Array.from({ length: count }, (_, i) => i);
-  index.sort((a, b) => keys[a] - keys[b] || a - b);
-  const sorted = index.map((i) => moved[i]);
-  for (let i = 0; i < count; i++) moved[i] = sorted[i];
 }
 
 /** Puts the items bound by lane, and those with an earlier place, into their order, on the positions that they hold. */

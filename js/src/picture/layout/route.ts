@@ -26,28 +26,64 @@ export function* routeEdges(
   rows: RowPlaces,
 ): Slices<Routes> {
   const { m, lower, upper, flipped } = graph;
+  const { width, height, nodesep } = input;
+  const { itemOf, dummy, dummyStart } = layered;
+  const above = (r: number) => rows.centre[r] - rows.half[r];
+  const below = (r: number) => rows.centre[r] + rows.half[r];
   yield;
-  const channel = assignChannels(graph, layered, rank, rightOfAll(input, layered, x), input.nodesep);
-  const start = new Int32Array(m + 1);
+  const channel = assignChannels(graph, layered, rank, rightOfAll(input, layered, x), nodesep);
+  yield;
+  let room = 0;
   for (let e = 0; e < m; e++) {
-    let points = 0;
-    if (lower[e] >= 0) points = layered.dummyStart[e] < 0 ? 6 : 4 + 2 * (rank[lower[e]] - rank[upper[e]] - 1);
-    start[e + 1] = start[e] + 2 * points;
+    if (lower[e] >= 0) room += dummyStart[e] < 0 ? 12 : 8 + 4 * (rank[lower[e]] - rank[upper[e]] - 1);
   }
-  yield;
-  const points = new Float32Array(start[m]);
+  const points = new Float32Array(room);
   let used = 0;
+  yield;
+
+  /** From the top of the lower box up to the bottom of the upper one. Points in a straight line are left out. */
+  function rowRoute(a: number, b: number, first: number): void {
+    const from = used;
+    const between = rank[a] - rank[b] - 1;
+    const xa = x[itemOf[a]];
+    const xb = x[itemOf[b]];
+    const common = between ? Number.NaN : meet(xa, width[a], xb, width[b]);
+    let out = common;
+    let into = common;
+    if (Number.isNaN(common)) {
+      out = port(xa, width[a], between ? x[dummy[first + between - 1]] : xb);
+      into = port(xb, width[b], between ? x[dummy[first]] : xa);
+    }
+    used = add(points, from, used, out, rows.centre[rank[a]] - height[a] / 2);
+    used = add(points, from, used, out, above(rank[a]));
+    for (let k = between - 1; k >= 0; k--) {
+      const r = rank[b] + 1 + k;
+      used = add(points, from, used, x[dummy[first + k]], below(r));
+      used = add(points, from, used, x[dummy[first + k]], above(r));
+    }
+    used = add(points, from, used, into, below(rank[b]));
+    used = add(points, from, used, into, rows.centre[rank[b]] + height[b] / 2);
+  }
+
+  /** By way of a channel; its horizontal pieces run in the middle between two rows. */
+  function channelRoute(a: number, b: number, beside: number): void {
+    const xa = port(x[itemOf[a]], width[a], beside);
+    const xb = port(x[itemOf[b]], width[b], beside);
+    const outY = (above(rank[a]) + below(rank[a] - 1)) / 2;
+    const inY = (below(rank[b]) + above(rank[b] + 1)) / 2;
+    const start = [xa, rows.centre[rank[a]] - height[a] / 2, xa, outY, beside, outY];
+    points.set([...start, beside, inY, xb, inY, xb, rows.centre[rank[b]] + height[b] / 2], used);
+    used += 12;
+  }
+
   const begin = new Int32Array(m + 1);
   for (let e = 0; e < m; e++) {
     begin[e] = used;
+    if (e % 4096 === 4095) yield;
     if (lower[e] < 0) continue;
-    const end =
-      layered.dummyStart[e] < 0
-        ? channelRoute(input, graph, rank, layered, x, rows, channel.x[e], e, points, used)
-        : rowRoute(input, graph, rank, layered, x, rows, e, points, used);
-    if (flipped[e]) reverse(points, used, end);
-    used = end;
-    if (e % 4096 === 0) yield;
+    if (dummyStart[e] < 0) channelRoute(lower[e], upper[e], channel.x[e]);
+    else rowRoute(lower[e], upper[e], dummyStart[e]);
+    if (flipped[e]) reverse(points, begin[e], used);
   }
   begin[m] = used;
   return { start: begin, points: points.subarray(0, used), right: channel.right };
@@ -69,54 +105,10 @@ function meet(x1: number, w1: number, x2: number, w2: number): number {
   return Math.min(right, Math.max(left, centre));
 }
 
-/** From the top of the lower box up to the bottom of the upper one. Points in a straight line are left out. */
-function rowRoute(
-  input: LayoutInput,
-  graph: Directed,
-  rank: Int32Array,
-  layered: Layered,
-  x: Float64Array,
-  rows: RowPlaces,
-  e: number,
-  points: Float32Array,
-  from: number,
-): number {
-  const a = graph.lower[e];
-  const b = graph.upper[e];
-  const between = rank[a] - rank[b] - 1;
-  const first = layered.dummyStart[e];
-  const xa = x[layered.itemOf[a]];
-  const xb = x[layered.itemOf[b]];
-  let out: number;
-  let into: number;
-  if (between === 0) {
-    const common = meet(xa, input.width[a], xb, input.width[b]);
-    out = !Number.isNaN(common) ? common : port(xa, input.width[a], xb);
-    into = !Number.isNaN(common) ? common : port(xb, input.width[b], xa);
-  } else {
-    out = port(xa, input.width[a], x[layered.dummy[first + between - 1]]);
-    into = port(xb, input.width[b], x[layered.dummy[first]]);
-  }
-  let at = from;
-  let r = rank[a];
-  points[at++] = out;
-  points[at++] = rows.centre[r] - input.height[a] / 2;
-  at = add(points, from, at, out, rows.centre[r] - rows.half[r]);
-  for (let k = between - 1; k >= 0; k--) {
-    const xd = x[layered.dummy[first + k]];
-    r = rank[b] + 1 + k;
-    at = add(points, from, at, xd, rows.centre[r] + rows.half[r]);
-    at = add(points, from, at, xd, rows.centre[r] - rows.half[r]);
-  }
-  r = rank[b];
-  at = add(points, from, at, into, rows.centre[r] + rows.half[r]);
-  return add(points, from, at, into, rows.centre[r] + input.height[b] / 2);
-}
-
 /** Appends a point; one that only prolongs the last vertical piece moves its end. */
 function add(points: Float32Array, from: number, at: number, x: number, y: number): number {
   const x32 = Math.fround(x);
-  if (points[at - 2] === x32 && points[at - 1] === Math.fround(y)) return at;
+  if (at > from && points[at - 2] === x32 && points[at - 1] === Math.fround(y)) return at;
   if (at - from >= 4 && points[at - 2] === x32 && points[at - 4] === x32) {
     points[at - 1] = y;
     return at;
@@ -173,41 +165,4 @@ function assignChannels(
     x[e] = right + nodesep + (c * nodesep) / 2;
   }
   return { x, right: right + nodesep + (freeFrom.length * nodesep) / 2 };
-}
-
-function channelRoute(
-  input: LayoutInput,
-  graph: Directed,
-  rank: Int32Array,
-  layered: Layered,
-  x: Float64Array,
-  rows: RowPlaces,
-  channel: number,
-  e: number,
-  points: Float32Array,
-  from: number,
-): number {
-  const a = graph.lower[e];
-  const b = graph.upper[e];
-  const ra = rank[a];
-  const rb = rank[b];
-  const xa = port(x[layered.itemOf[a]], input.width[a], channel);
-  const xb = port(x[layered.itemOf[b]], input.width[b], channel);
-  // Horizontal pieces run in the middle between two rows.
-  const outY = (rows.centre[ra] - rows.half[ra] + rows.centre[ra - 1] + rows.half[ra - 1]) / 2;
-  const inY = (rows.centre[rb] + rows.half[rb] + rows.centre[rb + 1] - rows.half[rb + 1]) / 2;
-  const route = [
-    [xa, rows.centre[ra] - input.height[a] / 2],
-    [xa, outY],
-    [channel, outY],
-    [channel, inY],
-    [xb, inY],
-    [xb, rows.centre[rb] + input.height[b] / 2],
-  ];
-  let at = from;
-  for (const [px, py] of route) {
-    points[at++] = px;
-    points[at++] = py;
-  }
-  return at;
 }
