@@ -23,8 +23,8 @@ import { type Measure, measureByFont, measureByTable } from "./picture/measure.t
 import type { Graph } from "./picture/model.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, levelOf, type SceneOptions } from "./picture/scene.ts";
-import { applyDelta, decode } from "./picture/wire.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
+import { Reader } from "./reader.ts";
 import { RootBars } from "./rootbar.ts";
 import { count } from "./say.ts";
 import { searchPart } from "./search.ts";
@@ -57,7 +57,7 @@ export class View {
   readonly #parts: Part[];
   readonly #kernelSide;
   #drawing: Drawing | null = null;
-  #base: { wire: string; graph: Graph } | null = null;
+  readonly #reader = new Reader();
   #measure: Measure = measureByTable;
   /** How much of a card is written out at this distance: 3 is everything. */
   #level = 3;
@@ -375,8 +375,9 @@ export class View {
       return;
     }
     try {
-      if (this.#base?.wire !== wire) this.#base = { wire, graph: decode(wire) };
-      const graph = delta ? applyDelta(this.#base.graph, delta) : this.#base.graph;
+      const wanted = () => this.#model.get("wire") === wire && !this.#signal.aborted;
+      const graph = this.#reader.read(wire, delta, wanted, (error) => (error ? this.#failed(error) : this.#receive()));
+      if (!graph) return;
       if (now && (graph === now || graph.serial < now.serial)) return; // an older picture never replaces a newer one
       this.#set({ now: graph });
       this.#announce(graph);

@@ -207,6 +207,26 @@ test("an older picture never replaces a newer one", async () => {
   expect(view.root.dataset.serial).toBe("3");
 });
 
+test("a long picture is read in slices, then drawn, and changed as any other", async () => {
+  view = await show(tiny());
+  view.kernel.publish();
+  const wire = String(view.model.get("wire"));
+  await view.settle();
+  const long = `${wire.replace('"serial":2', '"serial":7')}${" ".repeat(600_000)}`;
+  view.model.update({ wire: long, delta: "" });
+  view.model.update({ delta: "" });
+  expect(view.root.dataset.serial).toBe("2");
+  await view.settle();
+  expect(view.root.dataset.serial).toBe("7");
+  const status = { text: 0, state: "idle", cell: null };
+  view.model.update({ delta: JSON.stringify({ schema: 2, base: 7, serial: 8, strings: [], slotState: [], status }) });
+  await view.settle();
+  expect(view.root.dataset.serial).toBe("8");
+  view.model.update({ wire: `${long}!`, delta: "" });
+  await view.settle();
+  expect(view.root.textContent).toContain("it is not JSON");
+});
+
 test("focus, selection and the opened time survive an update", async () => {
   view = await show(tiny());
   view.press("Home", view.one("[role=tree]"));
