@@ -14,8 +14,8 @@ import { nodeState, slotSummary } from "./picture/words.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Camera, Viewport } from "./viewport.ts";
 
-/** Part of the view that the bitmap is larger on each side. */
-const SPARE = 0.4;
+/** How much larger than the view the bitmap is on each side: whole pixels, or all of it would be blurred. */
+const spare = (length: number) => Math.round(0.4 * length);
 const REST_MS = 70;
 /** Smaller text than this many px is left out. */
 const LEAST_TEXT = 7;
@@ -102,11 +102,12 @@ export class Bitmap {
     if (!shot) return;
     const { scale, x, y, width, height } = this.#viewport;
     const k = scale / shot.scale;
-    const left = x - (shot.x + shot.width * SPARE) * k;
-    const top = y - (shot.y + shot.height * SPARE) * k;
+    const left = x - (shot.x + spare(shot.width)) * k;
+    const top = y - (shot.y + spare(shot.height)) * k;
     this.el.style.transform = `translate(${left}px,${top}px) scale(${k})`;
-    const reach = (1 + 2 * SPARE) * k;
-    const covers = left <= 0 && top <= 0 && left + shot.width * reach >= width && top + shot.height * reach >= height;
+    const right = left + (shot.width + 2 * spare(shot.width)) * k;
+    const bottom = top + (shot.height + 2 * spare(shot.height)) * k;
+    const covers = left <= 0 && top <= 0 && right >= width && bottom >= height;
     const sharp = k === 1 && x === shot.x && y === shot.y && width === shot.width && height === shot.height;
     if (!covers || k < 0.6 || k > 1.7) void this.#again();
     else if (!sharp || shot.colours !== this.#colours) this.#timer = setTimeout(() => this.#again(), REST_MS);
@@ -123,16 +124,16 @@ export class Bitmap {
   *#draw(shot: Shot, el: HTMLCanvasElement): Slices<boolean> {
     const { scale, x, y, width, height, space } = shot;
     const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
-    const wide = width * (1 + 2 * SPARE);
-    const high = height * (1 + 2 * SPARE);
+    const wide = width + 2 * spare(width);
+    const high = height + 2 * spare(height);
     el.width = Math.round(wide * ratio); // also clears it
     el.height = Math.round(high * ratio);
     el.style.width = `${wide}px`;
     el.style.height = `${high}px`;
     const context = el.getContext("2d");
     if (!context) return true;
-    const dx = x + width * SPARE;
-    const dy = y + height * SPARE;
+    const dx = x + spare(width);
+    const dy = y + spare(height);
     context.setTransform(scale * ratio, 0, 0, scale * ratio, dx * ratio, dy * ratio);
     const seen = yield* space.within({ x: -dx / scale, y: -dy / scale, w: wide / scale, h: high / scale });
     if (scale < BAR_SCALE) yield* this.#bars(context, seen, shot);
