@@ -4,8 +4,8 @@
 //
 // The graph format is that of bench/layout.mjs. The driver is the view's: a slice ends at the first yield after 6 ms.
 // Prints per graph and phase milliseconds and the longest step between two yields, then the longest slice: CPU time, of each
-// step the median of warm runs. That leaves out garbage collection, which falls on other steps in every run; the last number
-// has it, in full: V8 has one thread here, in a browser it collects beside the page. Goal: no slice over 12 ms.
+// step the median of warm runs. That leaves out garbage collection as far as it falls on other steps in every run; the last
+// number has it in full: V8 has one thread here, in a browser most is collected beside the page. Goal: no slice over 12 ms.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
