@@ -197,9 +197,12 @@ def _column(
     put, first, last, at = column.append, 0, 0, -1
     alone = threads[0].ranges if len(threads) == 1 else None
     for seq in seqs:
+        if seq < 0:
+            put(-1)
+            continue
         if not first <= seq < last:
-            key = find(seq) if seq >= 0 else None
+            key = find(seq)
             at = -1 if key is None else table.setdefault(key, len(table))
-            first, last = (0, 0) if key is None or alone is None else alone.around(seq)
+            first, last = (0, 0) if alone is None else alone.around(seq)
         put(at)
     return column, list(table)

@@ -73,8 +73,11 @@ class Ranges:
         return first[at], second[at], third[at]
 
     def around(self, seq: int) -> tuple[int, int]:
-        """Start and end of the stretch that holds `seq`, which `find` has just found."""
+        """Start and end of the stretch or gap that holds `seq`. `find` has just been asked."""
         at = bisect_right(self.starts, seq) - 1
+        if at < 0 or seq >= self.ends[at]:
+            following = self.starts[at + 1] if at + 1 < len(self.starts) else seq + 1
+            return max(self.ends[at] if at >= 0 else 0, 0), following
         return self.starts[at], self.ends[at]
 
     def keep(self, live: Sequence[int], newest: int) -> None:
