@@ -28,7 +28,7 @@ ALLOWED = {
     "__main__": {"cli"},
     "__init__": {"model", "capture", "analysis", "render", "notebook", "api"},
 }
-# Snapshot.to_text() and the like: documented in model.py, and only inside those methods.
+# Snapshot.to_text() and the like: documented in model/graph.py, and only inside those methods.
 INSIDE_FUNCTIONS = {"model": {"render"}}
 WITHOUT_TORCH = ("model", "analysis", "render")
 
@@ -93,8 +93,8 @@ def test_every_file_lies_in_a_known_room() -> None:
         ("analysis/x.py", "import torch"),
         ("analysis/x.py", "def f():\n    from torch import nn"),
         ("render/x.py", "import graphwidget.capture.tracker"),
-        ("model.py", "from graphwidget.render import text"),
-        ("model.py", "def f():\n    from graphwidget.capture import tracker"),
+        ("model/x.py", "from graphwidget.render import text"),
+        ("model/x.py", "def f():\n    from graphwidget.capture import tracker"),
         ("api.py", "from .cli import main"),
     ],
 )

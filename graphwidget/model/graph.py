@@ -1,16 +1,4 @@
-"""The words of graphwidget as plain data: what capture writes, what analysis and drawing read.
-
-Nothing here knows torch. A `Snapshot` is the autograd graph at one moment, stored in columns (one
-array per property, one position per node, edge or slot), because a hundred thousand small objects
-cost more than walking the graph. `Node` and `SavedTensor` are light views on a position, made on
-demand and never stored.
-
-Three numbers name things, and they are never mixed:
-
-* an **index** is a position in one snapshot's columns and means nothing outside it;
-* a **uid** names a node from first sight to death, across snapshots;
-* **n** numbers backward calls from 0, in the order in which they began.
-"""
+"""The autograd graph at one moment, and what it is told in: states, places, leaves, owners."""
 
 from __future__ import annotations
 
@@ -21,16 +9,9 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import compress
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
-    "BackwardCall",
-    "CellRun",
-    "Drawing",
-    "Event",
-    "Finding",
-    "Fix",
-    "Forecast",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -38,13 +19,11 @@ __all__ = [
     "NodeFacts",
     "Owner",
     "Place",
-    "Record",
     "SavedTensor",
     "SlotState",
     "Snapshot",
     "Storage",
     "TensorRef",
-    "Write",
 ]
 
 
@@ -399,6 +378,7 @@ class Snapshot:
 
     def to_text(self) -> str:
         """A picture in characters: one line per node from the losses to the leaves."""
+        from graphwidget.model.records import Drawing
         from graphwidget.render import text
 
         return text.picture(Drawing(self))
@@ -435,6 +415,7 @@ class Snapshot:
         ImportError
             If quickjs-ng is not installed.
         """
+        from graphwidget.model.records import Drawing
         from graphwidget.render import picture
 
         return picture.to_svg(Drawing(self))
@@ -449,6 +430,7 @@ class Snapshot:
         OSError
             If `path` cannot be written.
         """
+        from graphwidget.model.records import Drawing
         from graphwidget.render import picture
 
         picture.write_html(Drawing(self), path)
@@ -558,224 +540,3 @@ class SavedTensor:
 
     def __repr__(self) -> str:
         return f"<saved {self.name}: {self.state.word}>"
-
-
-Reason = Literal[
-    "freed",
-    "inplace",
-    "no_grad",
-    "not_scalar",
-    "unused",
-    "detached",
-    "leaf_interior",
-    "not_differentiable",
-    "checkpoint",
-    "overlap",
-    "raises",  # Python code in the graph whose source says so, or a `.grad` to which nothing can be added
-]
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What one backward call would do. Computed on a snapshot; nothing has run.
-
-    Attributes
-    ----------
-    ok
-        True: it would succeed; False: it would raise `reason` at `fails_at`; None: cannot be known
-        (`why` says so, `unknown_at` where). `executes`, `frees` and `reaches` then hold what is certain.
-    assumes
-        What the answer takes for granted and cannot see, one sentence each.
-    executes
-        Nodes in engine order, without the failing one.
-    frees
-        Node -> the saved tensors that it would release.
-    freed_bytes, returned_bytes
-        Bytes referenced by what would be freed, once per storage; and those of them that nothing else owns.
-    reaches
-        Leaves whose `.grad` would change.
-    releases
-        Whether nodes let go of what they saved once they have run (no `retain_graph`).
-    writes
-        Storages (indices) of `.grad`s to which the call adds in place; slots that saved one go stale.
-    """
-
-    ok: bool | None
-    reason: Reason | None = None
-    fails_at: Node | None = None
-    fails_slot: SavedTensor | None = None
-    unknown_at: Node | None = None
-    why: str = ""
-    assumes: tuple[str, ...] = ()
-    executes: tuple[Node, ...] = ()
-    frees: Mapping[Node, tuple[SavedTensor, ...]] = field(default_factory=dict)
-    freed_bytes: int = 0
-    returned_bytes: int = 0
-    reaches: tuple[Node, ...] = ()
-    fixes: tuple[Fix, ...] = ()
-    releases: bool = True
-    writes: tuple[int, ...] = ()
-
-    @property
-    def word(self) -> str:
-        """One of the words of the JSON of `explain`: ok, freed, inplace, no_grad, ..., unknown."""
-        if self.ok is None:
-            return "unknown"
-        return "ok" if self.ok else str(self.reason)
-
-
-@dataclass(frozen=True)
-class BackwardCall:
-    """One user-level `backward` or `autograd.grad`.
-
-    `executed` holds node uids in engine order as far as they are known; `executed_count` is always
-    right. `graph` is the snapshot taken just before the call (plain data, may be dropped to bound
-    memory); `uids` in it are the same as elsewhere. `same_as` names an earlier call of the same
-    shape when this one was only counted.
-    """
-
-    n: int
-    place: Place
-    api: Literal["backward", "autograd.grad"]
-    retain_graph: bool
-    create_graph: bool
-    roots: tuple[TensorRef, ...]
-    root_names: tuple[str, ...]
-    inputs: tuple[TensorRef, ...] | None = None
-    result: Literal["running", "ok", "raised"] = "running"
-    error_type: str | None = None
-    error: str | None = None
-    forecast: str = "unknown"
-    assumes: tuple[str, ...] = ()
-    failed_node: str | None = None
-    failed_uid: int | None = None
-    failed_slot: str | None = None
-    failed_place: Place | None = None
-    freed_by: int | None = None
-    executed: array[int] = field(default_factory=lambda: array("q"))
-    executed_count: int = 0
-    freed_slots: int = 0
-    freed_bytes: int = 0
-    reached: tuple[str, ...] = ()
-    reached_uids: tuple[int, ...] = ()  # AccumulateGrad nodes that ran
-    carriers: tuple[str, ...] = ()
-    boundary: tuple[int, ...] = ()  # uids of the old nodes at which the new part meets the old one
-    newest_seq: int = -1  # sequence counter just before the call
-    thread: int = 0
-    graph: Snapshot | None = None
-    same_as: int | None = None
-
-
-@dataclass(frozen=True)
-class Fix:
-    """A way out. `id` is from the list in the README; `verified`: a simulation of it succeeded."""
-
-    id: str
-    text: str
-    verified: bool = False
-    at: tuple[int, int] | None = None  # (cell, line)
-    price: str = ""
-    edit: tuple[str, ...] = ()  # lines of code, "+ " and "- " and "  " in front, for display
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing worth telling. Plain text only."""
-
-    kind: Literal["second_backward", "inplace", "leak", "no_grad", "silent"]
-    severity: Literal["error", "warning", "info"]
-    text: str
-    headline: str = ""
-    call: int | None = None
-    node: str = ""
-    node_uid: int | None = None
-    made_at: Place | None = None
-    carriers: tuple[str, ...] = ()
-    freed_by: int | None = None
-    tensor: str | None = None
-    modified_at: Place | None = None
-    bytes: int = 0
-    path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
-    uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen
-    fixes: tuple[Fix, ...] = ()
-
-
-@dataclass(frozen=True)
-class Event:
-    """A tick on the timeline: a cell's end or a backward call.
-
-    `cell` is the execution count of the cell it belongs to, `call` the n of the call. `held_bytes`
-    counts saved tensors once per storage, `nodes` the live nodes. `snapshot` may have been dropped.
-    """
-
-    id: int
-    kind: Literal["cell", "call"]
-    cell: int | None
-    call: int | None = None
-    iteration: int | None = None
-    label: str = ""
-    ok: bool = True
-    held_bytes: int = 0
-    nodes: int = 0
-    snapshot: Snapshot | None = None
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Everything that one picture shows: what the tracker hands to `render`.
-
-    `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
-    the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs.
-    """
-
-    snapshot: Snapshot
-    calls: tuple[BackwardCall, ...] = ()
-    events: tuple[Event, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    current_event: int = -1
-    torch: str = ""
-    busy: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One line that modified tensors in place.
-
-    `paths` are the names of what it modified, `storages` the `Storage.key`s, `by` the statement as
-    written. `after_calls` counts the backward calls that had begun before it, which orders it among them.
-    """
-
-    place: Place
-    by: str
-    paths: tuple[str, ...] = ()
-    storages: tuple[int, ...] = ()
-    after_calls: int = 0
-    optimizer: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CellRun:
-    """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised."""
-
-    run: int
-    cell: int | None
-    source: str
-    cell_id: str | None = None
-    error_type: str | None = None
-    error: str | None = None
-    error_place: Place | None = None
-
-
-@dataclass(frozen=True)
-class Record:
-    """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
-
-    `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
-    the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had.
-    """
-
-    snapshot: Snapshot
-    calls: tuple[BackwardCall, ...] = ()
-    writes: tuple[Write, ...] = ()
-    runs: Mapping[int, CellRun] = field(default_factory=dict)
-    outlived: Mapping[int, str] = field(default_factory=dict)

@@ -1,0 +1,65 @@
+"""The words of graphwidget as plain data: what capture writes, what analysis and drawing read.
+
+Nothing here knows torch. A `Snapshot` is the autograd graph at one moment, stored in columns (one
+array per property, one position per node, edge or slot), because a hundred thousand small objects
+cost more than walking the graph. `Node` and `SavedTensor` are light views on a position, made on
+demand and never stored.
+
+Three numbers name things, and they are never mixed:
+
+* an **index** is a position in one snapshot's columns and means nothing outside it;
+* a **uid** names a node from first sight to death, across snapshots;
+* **n** numbers backward calls from 0, in the order in which they began.
+"""
+
+from graphwidget.model.graph import (
+    Kind,
+    Leaf,
+    ModuleCall,
+    Node,
+    NodeFacts,
+    Owner,
+    Place,
+    SavedTensor,
+    SlotState,
+    Snapshot,
+    Storage,
+    TensorRef,
+)
+from graphwidget.model.records import (
+    BackwardCall,
+    CellRun,
+    Drawing,
+    Event,
+    Finding,
+    Fix,
+    Forecast,
+    Reason,
+    Record,
+    Write,
+)
+
+__all__ = [
+    "BackwardCall",
+    "CellRun",
+    "Drawing",
+    "Event",
+    "Finding",
+    "Fix",
+    "Forecast",
+    "Kind",
+    "Leaf",
+    "ModuleCall",
+    "Node",
+    "NodeFacts",
+    "Owner",
+    "Place",
+    "Reason",
+    "Record",
+    "SavedTensor",
+    "SlotState",
+    "Snapshot",
+    "Storage",
+    "TensorRef",
+    "Write",
+]
