@@ -146,6 +146,7 @@ class CallLog:
         self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
         self.previous: Snapshot | None = None
         self.watched_from = 0
+        self._home = threading.get_ident()
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._seen: dict[tuple[int, int] | None, int] = {}
         self._models: OrderedDict[tuple[int, int], Model] = OrderedDict()
@@ -159,7 +160,7 @@ class CallLog:
 
     def install(self) -> None:
         """Begin to record."""
-        self.watched_from = ti.sequence_nr()
+        self.watched_from, self._home = ti.sequence_nr(), threading.get_ident()
         self.freed.above(self.watched_from - 1)
         ti.wrap_engine(self._wrap)
 
@@ -368,8 +369,9 @@ class CallLog:
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         self._glance(pending, key, outputs)
         began = perf_counter()
+        at_home = threading.get_ident() == self._home
         wanted = seen <= DETAILED or not seen % SAMPLE
-        familiar = seen > AT_LEAST and not (wanted and self._full < FULL_SHARE * (began - self._since))
+        familiar = at_home and seen > AT_LEAST and not (wanted and self._full < FULL_SHARE * (began - self._since))
         if familiar and seen > WALKED and self._spent > SHARE * (began - self._since):
             before = self._lines.get(key)
             if before is not None and before[0] == pending.glance:
@@ -382,7 +384,8 @@ class CallLog:
         distances = [pending.highest - number for number in own]
         shape = (key, pending.api, pending.keep, pending.create, pending.has_inputs, tuple(distances))
         pending.shape = hash((shape, types))
-        fresh = bool(own) and min(own) > self.freed.newest
+        self._notice_threads(pending, at_home)
+        fresh = bool(own) and min(own) > max(self.freed.newest, self.identity.apart_below - 1)
         model = self._models.get((pending.shape, len(nodes)))
         if fresh and model is not None and familiar:
             pending.model = model
@@ -420,8 +423,20 @@ class CallLog:
             pending.glance = (pending.newest - last, (type(root), flags), pending.newest - pending.highest)
         self._newest[key] = pending.newest
 
+    def _notice_threads(self, pending: _Pending, at_home: bool) -> None:
+        """Numbers that another thread than the one that records has reached tell nodes no longer apart."""
+        if not at_home:
+            self.identity.tell_apart(pending.newest)
+        elif pending.highest >= pending.newest:  # made by a thread of which nobody knew
+            self.identity.tell_apart(pending.highest + 1)
+        threads = self.provenance.lines.threads
+        if len(threads) > 1:
+            self.identity.tell_apart(max((state.last for state in threads if state.thread != self._home), default=0))
+
     def _settle(self, nodes: list[Any], numbers: list[int]) -> None:
         """Nodes of calls that were only counted may be met again: find out which call freed each."""
+        told = [i for i, number in enumerate(numbers) if number >= self.identity.apart_below]
+        nodes, numbers = [nodes[i] for i in told], [numbers[i] for i in told]
         names = [ti.name_of(node) for node in nodes]
         self.freed.settle(numbers, self.identity.assign(nodes, numbers, names))
 

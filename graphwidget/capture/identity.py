@@ -5,19 +5,21 @@ AccumulateGrad node has no number of its own and may be made anew for every forw
 leaf, and the leaf by the address of the tensor together with a weak reference to its memory. (A weak
 reference to the tensor would make `torch.utils.swap_tensors`, and with it some `module.to()`, refuse.)
 
-Numbers count per thread, so two threads can make nodes of the same number and name. As soon as two such
-are seen in one walk they are told apart by a mark in `node.metadata`, a dict that lives with the node;
-other nodes get no mark, because it costs a dict each.
+Numbers count per thread, so two threads can make nodes of the same number and name; a new thread begins at 0. Whoever
+notices a second thread says how far it has counted (`tell_apart`): nodes below that number are told by a mark in
+`node.metadata`, a dict that lives with the node. Others get no mark, because it costs a dict each. If two nodes of one
+number and name are seen in one walk although nobody has noticed threads, these are marked.
 
-What remains: if a node has died and another thread then makes a node of the same number and name before
-the next snapshot, the second gets the uid of the first. A leaf whose `.data` was replaced counts as new.
+What remains: a node that another thread makes before it is noticed can get the uid of one that has died. A leaf whose
+`.data` was replaced counts as new.
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Collection, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphwidget.model import Snapshot
 
@@ -25,6 +27,8 @@ from . import torch_internals as ti
 
 __all__ = ["Identity"]
 
+_tokens = itertools.count()
+_UNMARKED = -1
 _SHIFT = 20  # a key is the number shifted by this, plus the number of the name
 
 
@@ -33,15 +37,22 @@ class Identity:
 
     def __init__(self) -> None:
         self._next = 0
+        self._token = f"uid{next(_tokens)}"  # under which our marks are
+        self.apart_below = 0  # nodes with lower numbers may be of several threads
         self._names: dict[str, int] = {}
         self._known: dict[int, int] = {}
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
+        self._home = threading.get_ident()
 
     @property
     def given(self) -> int:
         """How many uids were given out so far: the same before and after a walk that met nothing new."""
         return self._next
+
+    def tell_apart(self, below: int) -> None:
+        """Another thread has made nodes, too, with numbers below this one: those numbers tell nothing from now on."""
+        self.apart_below = max(self.apart_below, below)
 
     def __len__(self) -> int:
         return len(self._known) + len(self._leaves)
@@ -71,6 +82,9 @@ class Identity:
             name_of.setdefault(name, len(name_of))
         keys = [number << _SHIFT | name for number, name in zip(numbers, map(name_of.__getitem__, names), strict=True)]
         found: list[int | None] = list(map(known.get, keys))
+        apart = [i for i, number in enumerate(numbers) if number < self.apart_below] if self.apart_below else []
+        for i in apart:
+            found[i] = ti.memory_of_node(nodes[i]).get(self._token, _UNMARKED)
         special = []
         for i, uid in enumerate(found):
             if uid is None:
@@ -86,6 +100,8 @@ class Identity:
         for i in special:
             found[i] = self._special(nodes[i])
         uids: list[int] = found  # type: ignore[assignment]
+        if apart:
+            self._mark([i for i in apart if uids[i] == _UNMARKED], nodes, keys, uids, edges, previous)
         if self._shared_keys or len(set(uids)) < len(uids):
             self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
@@ -107,21 +123,32 @@ class Identity:
         return uid
 
     def _marked(self, node: Any) -> int:
-        marks = self._marks(node)
-        uid = marks.get(self)
+        memory = ti.memory_of_node(node)
+        uid: int | None = memory.get(self._token)
         if uid is None:
-            uid = marks[self] = self._next
+            uid = memory[self._token] = self._next
             self._next += 1
         return uid
 
-    @staticmethod
-    def _marks(node: Any) -> WeakKeyDictionary[Identity, int]:
-        """What every identity that ever told this node apart by a mark calls it."""
-        memory = ti.memory_of_node(node)
-        marks: WeakKeyDictionary[Identity, int] | None = memory.get("uids")
-        if marks is None:
-            marks = memory["uids"] = WeakKeyDictionary()
-        return marks
+    def _mark(
+        self,
+        unmarked: Sequence[int],
+        nodes: Sequence[Any],
+        keys: Sequence[int],
+        uids: list[int],
+        edges: tuple[Sequence[int], Sequence[int]] | None,
+        previous: Snapshot | None,
+    ) -> None:
+        """Mark nodes for the first time: as new, unless the previous snapshot shows one with the same edges.
+
+        What this thread has made since it began is new in any case: it was not there before the thread.
+        """
+        own = ti.sequence_nr() << _SHIFT if threading.get_ident() != self._home else 0
+        for i in sorted(unmarked, key=keys.__getitem__):  # edges lead to lower numbers: the targets come first
+            old = self._known.get(keys[i]) if keys[i] >= own else None
+            if old is not None and _same_edges(i, old, uids, edges, previous):
+                ti.memory_of_node(nodes[i])[self._token] = self._known.pop(keys[i])
+            uids[i] = self._marked(nodes[i])
 
     def _tell_apart(
         self,
@@ -139,13 +166,13 @@ class Identity:
         for key, members in groups.items():
             if len(members) < 2 and key not in self._shared_keys:
                 continue
-            fresh = [i for i in members if self not in self._marks(nodes[i])]
+            fresh = [i for i in members if self._token not in ti.memory_of_node(nodes[i])]
             if key not in self._shared_keys:
                 self._shared_keys.add(key)
                 old = self._known[key]
                 if fresh:
                     first = next((i for i in fresh if _same_edges(i, old, uids, edges, previous)), fresh[0])
-                    self._marks(nodes[first])[self] = old
+                    ti.memory_of_node(nodes[first])[self._token] = old
             for i in members:
                 uids[i] = self._marked(nodes[i])
 

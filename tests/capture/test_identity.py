@@ -65,3 +65,31 @@ def test_identity_forgets_what_has_died():
     kept = take([leaf(3).cos().sum()], identity=identity)
     identity.forget_missing(kept.uid)
     assert len(identity) == len(kept)
+
+
+def in_a_thread(work):
+    made = []
+    thread = threading.Thread(target=lambda: made.append(work()))
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+def test_a_node_of_another_thread_does_not_inherit_the_uid_of_a_dead_one():
+    identity, x = Identity(), leaf(3)
+    first = in_a_thread(lambda: (x * 2).sin())
+    identity.tell_apart(2)
+    one = take([first], identity=identity)
+    del first
+    second = in_a_thread(lambda: (x * 2).sin())
+    two = take([second], identity=identity, previous=one)
+    assert not set(one.uid[:-1]) & set(two.uid[:-1]) and one.uid[-1] == two.uid[-1]
+    assert list(take([second], identity=identity, previous=two).uid) == list(two.uid)
+
+
+def test_a_node_that_was_known_before_the_threads_keeps_its_uid():
+    identity, x = Identity(), leaf(3)
+    own = in_a_thread(lambda: (x * 2).sin())  # as if this thread had begun at 0
+    before = take([own], identity=identity)
+    identity.tell_apart(100)
+    assert list(take([own], identity=identity, previous=before).uid) == list(before.uid)
