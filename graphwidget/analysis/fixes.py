@@ -260,6 +260,8 @@ class Candidates:
         if self.meeting.names:
             return self.meeting.names
         made = self.meeting.carrier_place
+        if not self.meeting.carrier_is_assigned:
+            return ()
         cell = self.meeting.text_of_cell(made.cell) if made is not None else ""
         found = source.statements_at(cell, made.line) if made is not None and made.line else []
         return tuple(source.targets(found[-1])) if found else ()
@@ -281,7 +283,7 @@ class Candidates:
             return "", None, ()
         cell = self.meeting.text_of_cell(made.cell)
         found = source.statements_at(cell, made.line)
-        kept = [n for n in source.targets(found[-1]) if n in source.names_in(found[-1])] if found else []
+        kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
         if not kept:
             return "", None, ()
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]

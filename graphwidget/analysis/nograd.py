@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from graphwidget.analysis import source
+from graphwidget.analysis import edits, source
 from graphwidget.analysis.fixes import short
 from graphwidget.analysis.story import root_name, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
@@ -72,11 +72,11 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         for run in reversed(runs):
             assigned = source.assignments(run.source, one)
             defined = source.function_called(run.source, one)
-            if defined is not None and (found := _cut_in(run, defined)):
+            if defined is not None and (found := _cut_in(record, run, defined)):
                 return found
             if not assigned:
                 continue
-            found = _cut_by(run, assigned[-1])
+            found = _cut_by(record, run, assigned[-1])
             if found:
                 return found
             wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
@@ -84,12 +84,12 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     return _switched_off(runs, name) or _frozen(runs, name)
 
 
-def _cut_in(run: CellRun, function: ast.FunctionDef) -> Cause | None:
+def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | None:
     """What in a function cut the graph of what it returns."""
     returns = [s for s in ast.walk(function) if isinstance(s, ast.Return) and s.value is not None]
     wanted = {name for s in returns for name in source.names_in(s)}
     made = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and wanted.intersection(source.targets(s))]
-    return next((cause for s in (*returns, *made) if (cause := _cut_by(run, s))), None)
+    return next((cause for s in (*returns, *made) if (cause := _cut_by(record, run, s))), None)
 
 
 def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
@@ -110,7 +110,7 @@ def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
     return None
 
 
-def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
+def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
     """What in or around an assignment cut the graph."""
     around = source.statements_at(run.source, statement.lineno)
     for outer in around[:-1]:
@@ -121,6 +121,9 @@ def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
         for name in names:
             if any(gradless in name for gradless in _GRADLESS):
                 return _gradless(run, outer, statement, name)
+    gradient = _gradient_without_graph(record, run, statement)
+    if gradient is not None:
+        return gradient
     for called in source.calls_in(statement):
         last = called.rsplit(".", 1)[-1]
         if last in _CUTTING:
@@ -130,6 +133,34 @@ def _cut_by(run: CellRun, statement: ast.stmt) -> Cause | None:
             fix = Fix(_CUTTING[last], f"Compute the loss without `{last}` ({where(place)}).", False, _at(place))
             return Cause(text, fix, place)
     return None
+
+
+def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
+    """A gradient that the statement computes, or takes from `.grad`, although no graph was built for it."""
+    place, text = _place(run, statement.lineno), short(ast.unparse(statement))
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    for call in record.calls:
+        here = call.place.line in lines and call.place.cell_id == run.cell_id and call.place.cell == run.cell
+        if here and call.api == "autograd.grad" and call.result == "ok" and not call.create_graph:
+            fix = Fix(
+                "create_graph",
+                f"Pass `create_graph=True` in {text} ({where(place)}).",
+                False,
+                _at(place),
+                "It keeps the graph, and builds one for the gradient.",
+                edits.with_keyword(ast.unparse(statement), "create_graph=True"),
+            )
+            return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
+    if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(_value(statement))):
+        words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
+        fix = Fix("autograd_grad_instead", words, False, _at(place))
+        return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
+    return None
+
+
+def _value(statement: ast.stmt) -> ast.AST:
+    """What an assignment assigns, else the statement."""
+    return getattr(statement, "value", None) or statement
 
 
 def _gradless(run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:

@@ -45,7 +45,7 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     spot = _spot(meeting)
     made = _statements(meeting, spot, everything) if spot is not None else []
     if not made or spot is None:
-        return None
+        return _kept_inside(meeting, spot)
     quoted = _quoted(made)
     lines = [line for run, statement in made for line in edits.statement_text(run.source, statement)]
     first = source.line_text(spot.text, spot.line)
@@ -55,6 +55,25 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     else:
         sentence = f"Run {quoted} again before In[{spot.cell}], line {spot.line}: it builds a fresh graph."
     return Rerun(sentence, (spot.cell, spot.line), edit)
+
+
+def _kept_inside(meeting: Meeting, spot: _Spot | None) -> Rerun | None:
+    """A line of the loop uses what it made in an earlier pass: something that it calls keeps it, and no variable does.
+
+    Such a cache is switched on for a stretch of code. If the loop stands in a `with`, that is where to end it.
+    """
+    made = meeting.carrier_place
+    if spot is None or spot.loop is None or made is None or meeting.names or meeting.carrier_is_assigned:
+        return None
+    if not spot.outer or made.run != meeting.later.place.run:
+        return None
+    around = [s for s in source.statements_at(spot.text, spot.loop.lineno) if isinstance(s, (ast.With, ast.AsyncWith))]
+    if not around:
+        return None
+    what = ", ".join(ast.unparse(item) for item in around[-1].items)
+    here = f"(In[{spot.cell}], line {around[-1].lineno})"
+    sentence = f"Put `with {what}:` {here} inside the loop: it keeps what was computed once."
+    return Rerun(sentence, (spot.cell, spot.line), ())
 
 
 def _quoted(made: list[tuple[CellRun, ast.stmt]]) -> str:
@@ -117,7 +136,26 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         if statement is None or _ran(meeting, run, statement):
             return []
         found[(run.run, statement.lineno)] = (run, statement)
+    if spot.loop is not None and spot.outer:
+        _add_what_builds_on_them(meeting, spot.loop, found)
     return [found[key] for key in sorted(found)]
+
+
+def _add_what_builds_on_them(
+    meeting: Meeting, loop: ast.For | ast.While, found: dict[tuple[int, int], tuple[CellRun, ast.stmt]]
+) -> None:
+    """Assignments before the loop that hand its lines what was made: ``stream = itertools.cycle(encoded)``."""
+    later, used = meeting.later.place.run, source.names_in(loop)
+    made = {name for _, statement in found.values() for name in source.targets(statement)}
+    for run in (run for _, run in sorted(meeting.record.runs.items()) if later is None or run.run <= later):
+        tree = source.parse(run.source)
+        for statement in tree.body if tree else ():
+            if run.run == later and statement.lineno >= loop.lineno:
+                break
+            after = any((run.run, statement.lineno) > key for key in found)
+            if after and source.names_read(statement) & made and used.intersection(source.targets(statement)):
+                found.setdefault((run.run, statement.lineno), (run, statement))
+                made.update(source.targets(statement))
 
 
 def _places(meeting: Meeting, everything: bool) -> Iterator[Place | None]:

@@ -165,8 +165,14 @@ def function_called(source: str, name: str) -> ast.FunctionDef | None:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """Names read anywhere in a node."""
+    """Names anywhere in a node."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def names_read(statement: ast.stmt) -> set[str]:
+    """Names whose values a statement uses: not those that it only assigns."""
+    read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return read | set(targets(statement)) if isinstance(statement, ast.AugAssign) else read
 
 
 def calls_in(node: ast.AST) -> Iterator[str]:

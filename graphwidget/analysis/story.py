@@ -184,12 +184,24 @@ class Meeting:
 
     @property
     def carried_state(self) -> bool:
-        """The line that made the carrier in an earlier pass has made its successor in this one."""
-        made = self.carrier_place
+        """The line that made the carrier in an earlier pass has made its successor, by the same operation, in this one.
+
+        Another node of that line is no successor: the line uses something that it made only once (a cache).
+        """
+        made, graph = self.carrier_place, self.graph
         if not self.repeated or made is None:
             return False
-        again = (self.graph.place_of(index) for index in self.new)
+        names = {graph.name_of(index) for index in self.boundary}
+        again = (graph.place_of(index) for index in self.new if graph.name_of(index) in names)
         return any(p is not None and source_line(p) == source_line(made) for p in again)
+
+    @cached_property
+    def carrier_is_assigned(self) -> bool:
+        """Whether the line that made the carrier made nothing after it: what it assigns then is the carrier."""
+        before, made = self.earlier.graph or self.graph, self.carrier_place
+        uids = {self.graph.uid[i] for i in self.boundary}
+        same = [i for i in range(len(before)) if made is not None and before.place_of(i) == made]
+        return not same or before.uid[max(same, key=before.seq.__getitem__)] in uids
 
     @cached_property
     def names_before(self) -> tuple[str, ...]:
@@ -229,8 +241,8 @@ class Meeting:
     @cached_property
     def buffer(self) -> str | None:
         """The container of which several elements are carriers: ``memory`` for ``memory[0][0]``, ``memory[1][0]``."""
-        roots = {path.split("[", 1)[0] for path in self.names if "[" in path}
-        return roots.pop() if len(roots) == 1 and len(self.names) > 1 else None
+        roots = [path.split("[", 1)[0] for path in self.names if "[" in path]
+        return roots[0] if len(roots) > 1 and len(set(roots)) == 1 else None
 
     @property
     def root_name(self) -> str:
