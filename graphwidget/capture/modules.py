@@ -84,6 +84,7 @@ class ModuleTracer:
         # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
         # Replaced by who traces; `is_own` tells code that stands in a cell.
         self.pause: Callable[[], Any] = lambda: None
+        self.pause_or_reclaim: Callable[[], Any] = lambda: None  # outside of all modules tracing should be on
         self.unpause: Callable[[Any], None] = lambda trace: None
         self.is_own: Callable[[CodeType], bool] = lambda code: True
 
@@ -115,8 +116,8 @@ class ModuleTracer:
         if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
             return
         try:
-            paused = self.pause()
             state = self._state()
+            paused = self.pause() if state.stack else self.pause_or_reclaim()
             now = self.count()
             if now != state.last:
                 state.close(now)

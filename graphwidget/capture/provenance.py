@@ -6,6 +6,7 @@ and answers questions. What nobody recorded, or what two threads could have used
 
 from __future__ import annotations
 
+import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,6 +48,7 @@ class Provenance:
         self.lines: LineTracer = line_tracer(count, self.book, problem)
         self.modules = ModuleTracer(count, problem)
         self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
+        self.modules.pause_or_reclaim = self._pause_or_reclaim
         self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
@@ -109,6 +111,12 @@ class Provenance:
         if frame is not None:
             self.lines.resume(frame)
         return cell
+
+    def _pause_or_reclaim(self) -> Any:
+        """Pause the tracing of lines, also where it was off already because a step of an optimizer has raised."""
+        if self.lines.lost:
+            self.lines.reclaim(sys._getframe(2))
+        return self.lines.pause()
 
     def end_cell(self) -> None:
         """The innermost running cell has ended, in whatever way."""

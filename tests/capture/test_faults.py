@@ -141,3 +141,16 @@ def test_a_step_that_raises_leaves_the_lines_after_it_unknown_at_worst(tracker, 
     for index in range(len(now)):
         place = now.place_of(index)
         assert place is None or place.line in (9, 10), place
+
+
+def test_after_a_step_that_raises_lines_have_places_again_from_the_next_module_on(tracker, namespace) -> None:
+    source = (
+        "net = torch.nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "net(torch.ones(1, 2)).sum().backward()\nopt.param_groups[0]['lr'] = 'no number'\ntry:\n    opt.step()\n"
+        "except Exception:\n    caught = True\ny = net(torch.ones(1, 2))\nz = y * y"
+    )
+    assert run(tracker, namespace, source) is None
+    assert namespace["caught"] is True
+    now = tracker.snapshot()
+    places = {now.name_of(i): now.place_of(i) for i in range(len(now))}
+    assert places["AddmmBackward0"].line == 9 and places["MulBackward0"].line == 10
