@@ -23,7 +23,6 @@ ALLOWED = {
     "notebook": {"model", "capture", "analysis", "render", "api", "programs"},
     "api": {"model", "capture", "analysis", "notebook"},
     "programs": {"model"},
-    "forecasting": {"model", "capture", "analysis"},
     "cli": {"model", "capture", "analysis", "render", "notebook", "api", "programs"},
     "__main__": {"cli"},
     "__init__": {"model", "capture", "analysis", "render", "notebook", "api"},

@@ -120,7 +120,8 @@ class _Asking(TorchDispatchMode):
     unpacks: bool
     inside: bool  # whether the node inside has been reached
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def answered(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """`__torch_dispatch__`."""
         if self.inside:
             self._computes()
         self.answer.released = False
@@ -153,7 +154,9 @@ class _Asking(TorchDispatchMode):
         raise _Stopped
 
 
-_DISPATCH = _Asking.__torch_dispatch__.__code__
+# A method of that name in the class would be wrapped to import `torch._dynamo` at its first call: that takes seconds.
+_Asking.__torch_dispatch__ = _Asking.answered  # type: ignore[assignment,method-assign]
+_DISPATCH = _Asking.answered.__code__
 
 
 def _placeholder() -> Any:

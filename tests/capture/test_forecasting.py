@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from graphwidget import forecast
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
-from graphwidget.forecasting import forecast
 
 
 def test_it_says_what_the_call_then_does():
@@ -83,20 +83,6 @@ def test_a_module_call_inside_a_checkpoint_is_an_assumption():
     x = torch.rand(2, 3, requires_grad=True)
     told = forecast(checkpoint(lambda a: layer(a).exp(), x, use_reentrant=False).sum())
     assert told.ok is True and "checkpointed function" in told.assumes[0]
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
-    [
-        ([], ValueError, "nothing to forecast"),
-        (3.5, TypeError, "got float"),
-        (torch.nn.Linear(2, 2), TypeError, "call the module"),
-        ("loss", TypeError, "got str"),
-    ],
-)
-def test_what_is_no_tensor_is_refused_with_the_next_step(given, error, words):
-    with pytest.raises(error, match=words):
-        forecast(given)
 
 
 def test_a_tensor_without_grad_is_no_error_but_an_answer():

@@ -1,6 +1,8 @@
 """The node inside a CopySlices, asked: against what the engine then says, and without a trace."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -238,3 +240,17 @@ def test_a_node_that_runs_in_another_thread_is_waited_for_but_not_for_ever(base,
     thread.join()
     monkeypatch.setattr(hidden, "PATIENCE", 20.0)
     assert ask([node], [True])[0].released is True
+
+
+def test_asking_imports_nothing():
+    """`torch._dynamo` would take seconds."""
+    code = """
+import sys, torch
+from graphwidget.capture.hidden import ask
+base = torch.rand(3, requires_grad=True) * 1
+base[0] = 0
+before = set(sys.modules)
+assert ask([base.grad_fn], [True])[0].stale is False
+assert set(sys.modules) == before, set(sys.modules) - before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,8 +6,8 @@ import weakref
 import pytest
 import torch
 
+from graphwidget import forecast
 from graphwidget.capture import noted
-from graphwidget.forecasting import forecast
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from graphwidget.analysis.engine import forecast
 from graphwidget.capture import noted
-from graphwidget.forecasting import forecast
+from graphwidget.capture import torch_internals as internals
+from graphwidget.capture.snapshot import take
 from graphwidget.model import Kind, Node
 
 causes: Counter[str] = Counter()
@@ -35,16 +37,22 @@ def predict(
     api: str = "backward",
     allow_unused: bool = True,
 ) -> Prediction:
-    told = forecast(
+    graph = take(
         roots,
-        inputs=inputs or None,
+        inputs=inputs or (),
+        freed_by={},
+        settle=True,  # the engine is about to unpack the same slots
+        refuses_inputs=internals.refuses_reentrant_checkpoints(),
+    )
+    told = forecast(
+        graph,
+        graph.roots,
+        inputs=graph.inputs if inputs else None,
         retain_graph=retain_graph,
         create_graph=create_graph,
         api="backward" if api == "backward" else "grad",
         allow_unused=allow_unused,
         grad_given=True,
-        freed_by={},
-        now=True,
     )
     causes[told.assumes[0] if told.assumes else told.why if told.ok is None else ""] += 1
     return Prediction(
