@@ -72,11 +72,17 @@ class Judge:
         What is judged: `analysis.engine.forecast` or a stand-in for it.
     traced
         Share of calls in which a hook on each node records the order.
+    tracked
+        Whether notes were taken meanwhile, as a tracker does. Else the forecasts are those of somebody who only calls
+        `graphwidget.forecast`, and knows the tensors that have names.
     """
 
-    def __init__(self, forecaster: Callable[..., Forecast] = engine.forecast, traced: float = 0.5) -> None:
+    def __init__(
+        self, forecaster: Callable[..., Forecast] = engine.forecast, traced: float = 0.5, tracked: bool = True
+    ) -> None:
         self.forecaster = forecaster
         self.traced = traced
+        self.tracked = tracked
         self.counts: Counter[str] = Counter()
         self.causes: Counter[str] = Counter()
         self.mistakes: list[Mistake] = []
@@ -88,7 +94,7 @@ class Judge:
         self.namespace = {k: v for k, v in vars(prelude).items() if not k.startswith("__")}
         prelude.ELSEWHERE.clear()
         torch.manual_seed(seed)
-        with watching(self._judged), self._judged_grads(), warnings.catch_warnings():
+        with watching(self._judged, notes=self.tracked), self._judged_grads(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for self.statement in program(seed):
                 try:
@@ -208,13 +214,16 @@ class _Call:
         self.uids: dict[Any, int] = {}
 
     def look(self, settle: bool) -> Snapshot:
+        tracked, named = self.judge.tracked, self.judge.namespace.values()
         return take(
             self.outputs,
             inputs=self.inputs,
             identity=self.identity,
-            freed_by={},
+            freed_by={} if tracked else None,
             settle=settle,
             refuses_inputs=internals.refuses_reentrant_checkpoints(),
+            thorough=not tracked,
+            around=() if tracked else [value for value in named if internals.is_tensor(value)],
         )
 
     def predict(self, create: bool, api: str, allow_unused: bool) -> None:
@@ -223,7 +232,7 @@ class _Call:
         self.look(settle=False)
         if internals.sequence_nr() != number and not any(t._is_view() for t in (*self.outputs, *self.inputs)):
             judge.wrong("looking took sequence numbers")
-        self.graph = self.look(settle=True)  # the engine is about to unpack the same slots
+        self.graph = self.look(settle=judge.tracked)  # the engine is about to unpack the same slots
         self.told = judge.forecaster(
             self.graph,
             self.graph.roots,

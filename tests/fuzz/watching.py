@@ -33,11 +33,11 @@ def _history(output: Any) -> Any:
 
 
 @contextmanager
-def watching(wrap: Callable[[Engine], Engine]) -> Iterator[None]:
-    """Take notes as a tracker does; `wrap` goes around the engine's entry."""
+def watching(wrap: Callable[[Engine], Engine], notes: bool = True) -> Iterator[None]:
+    """Put `wrap` around the engine's entry, and take notes as a tracker does."""
     engine = torch.autograd._engine_run_backward
     torch.autograd._engine_run_backward = wrap(engine)
-    unwatch = noted.watch()
+    unwatch = noted.watch() if notes else lambda: None
     try:
         yield
     finally:
