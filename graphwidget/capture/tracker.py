@@ -257,7 +257,6 @@ class Tracker:
     def _cell_event(self, run: int, ok: bool) -> Event:
         snapshot = self.snapshot()
         self._remember_names(snapshot)
-        self.log.forget_missing(set(snapshot.uid))
         self._forget_the_dead()
         cell = self.runs[run].cell if run in self.runs else None
         self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
