@@ -65,7 +65,7 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
   const plan: Plan = {
     context,
     flags,
-    tags: tagTexts(context),
+    tags: yield* tagTexts(context),
     border: findBorder(context),
     groups: openMembers(context),
     edges,

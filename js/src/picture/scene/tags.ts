@@ -3,6 +3,7 @@
 import { octagon, octagonOpen, TAG_H, tag, tagWidth, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import type { Item } from "../scene.ts";
+import { eachSlice, type Slices } from "../slices.ts";
 import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
 import type { Context } from "./context.ts";
@@ -20,14 +21,19 @@ export interface TagText {
 }
 
 /** The tags of boxes: what their outputs are called. */
-export function tagTexts(context: Context): Map<number, TagText> {
+export function* tagTexts(context: Context): Slices<Map<number, TagText>> {
   const { boxOf } = context.folded;
   const named = new Set([...context.names.keys()].map((node) => boxOf[node]!).filter((b) => b >= 0));
+  const order = [...named].sort((a, b) => a - b);
   const tags = new Map<number, TagText>();
-  for (const b of [...named].sort((a, c) => a - c)) {
-    const tag = tagText(context, b);
-    if (tag) tags.set(b, tag);
-  }
+  yield* eachSlice(
+    order.length,
+    (i) => {
+      const tag = tagText(context, order[i]!);
+      if (tag) tags.set(order[i]!, tag);
+    },
+    context.pace,
+  );
   return tags;
 }
 
