@@ -12,6 +12,8 @@ const widget = `
   import "./src/picture/tokens.ts";
   import "./src/picture/layout/index.ts";
   import "./src/pipeline.ts";
+  import "./src/timeline.ts";
+  import "./src/legend.ts";
   export { default } from "./src/widget.ts";`;
 
 const targets = [
