@@ -22,7 +22,7 @@ from typing import Any
 
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH), str(BENCH.parent)]
-LIMIT_S = 240
+LIMIT_S = 480  # for one benchmark, where the machine is busy
 
 
 @dataclass(frozen=True)
