@@ -33,23 +33,21 @@ export interface Wanted {
 
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
-/** Moves bars apart: each at its wish where it can be, else beside its neighbour, else a row higher. */
-export function pack(wishes: readonly Wanted[], width: number, height: number): Wanted[] {
+/** Moves bars of one height apart: each at its wish where it can be, else beside its neighbour, else a row higher. */
+export function pack(wishes: readonly Wanted[], width: number, height: number, tall = HEIGHT): Wanted[] {
   const placed: Wanted[] = [];
   const out: Wanted[] = [];
   for (const wish of [...wishes].sort((a, b) => a.x - b.x)) {
     const { w } = wish;
     const first = clamp(wish.x, width - w);
-    const at = { w, x: first, y: clamp(wish.y, height - HEIGHT) };
+    const at = { w, x: first, y: clamp(wish.y, height - tall) };
     for (let tries = 0; tries < 20; tries++) {
-      const hit = placed.find(
-        (p) => at.x < p.x + p.w + GAP && p.x < at.x + w + GAP && Math.abs(p.y - at.y) < HEIGHT + 2,
-      );
+      const hit = placed.find((p) => at.x < p.x + p.w + GAP && p.x < at.x + w + GAP && Math.abs(p.y - at.y) < tall + 2);
       if (!hit) break;
       at.x = hit.x + hit.w + GAP;
       if (at.x + w <= width - 4) continue;
       at.x = first;
-      at.y = hit.y - HEIGHT - 4;
+      at.y = hit.y - tall - 4;
     }
     placed.push(at);
     out[wishes.indexOf(wish)] = at;
@@ -184,7 +182,7 @@ export class RootBars {
       visible.push(el);
       wishes.push({ x: x - (w - hidden() * size) / 2, y, w });
     }
-    pack(wishes, width, height).forEach(({ x, y }, i) => {
+    pack(wishes, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
       attr(visible[i]!, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
