@@ -11,6 +11,7 @@ import ast
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import CodeType
 
 from graphwidget.model import Place
@@ -106,11 +107,18 @@ class Cell:
 class Scope:
     """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
 
-    __slots__ = ("at", "back", "base", "cell", "entry", "heads", "loops", "marks", "outermost", "shift", "stops",
-                 "watched")  # fmt: skip
+    __slots__ = ("at", "back", "base", "cell", "code", "entry", "heads", "loops", "marks", "outermost", "shift",
+                 "stops", "watched")  # fmt: skip
 
-    def __init__(self, cell: Cell, code: CodeType, watched: Callable[[Scope], set[int]] | None = None) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        code: CodeType,
+        watched: Callable[[Scope], set[int]] | None = None,
+        died: Callable[[object], object] | None = None,
+    ) -> None:
         magic = code.co_filename in MAGIC_FILES
+        self.code = weakref.ref(code, died)
         self.cell = cell
         self.shift = cell.magic_shift if magic else cell.shift
         self.base = cell.base + self.shift
@@ -178,7 +186,6 @@ class Book:
         self.foreign: set[str] = set()  # the names in `files` that are not of a cell: asked at every call of a function
         self.scopes: dict[int, Scope] = {}
         self.watched: Callable[[Scope], set[int]] | None = None  # lines of a scope that somebody watches
-        self._refs: dict[int, weakref.ref[CodeType]] = {}
         self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
@@ -239,18 +246,14 @@ class Book:
         while work:
             one = work.pop()
             key = id(one)
-            self.scopes[key] = Scope(cell, one, self.watched)
-            self._refs[key] = weakref.ref(one, lambda _, key=key: self._forget(key))
+            # No Python runs when the code dies, a moment after a statement ends: a Ctrl+C that came then would be lost.
+            self.scopes[key] = Scope(cell, one, self.watched, partial(self.scopes.pop, key))
             work.extend(c for c in one.co_consts if isinstance(c, CodeType) and id(c) not in self.scopes)
         return self.scopes[id(code)]
 
-    def _forget(self, key: int) -> None:
-        self.scopes.pop(key, None)
-        self._refs.pop(key, None)
-
     def codes(self) -> list[CodeType]:
         """The code objects known and alive."""
-        return [code for ref in list(self._refs.values()) if (code := ref()) is not None]
+        return [code for scope in list(self.scopes.values()) if (code := scope.code()) is not None]
 
     def place(self, inner: int, outer: int, iteration: int) -> Place:
         """What three integers of a stretch say."""

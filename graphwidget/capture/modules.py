@@ -171,21 +171,22 @@ class ModuleTracer:
         code = getattr(type(module).forward, "__code__", None)
         known = _Known(module, key, code is not None and self.is_own(code))
         self._by_key.append((known.class_name, None))
-        number = id(module)
-        self._by_id[number] = self._alive[key] = known
-        by_id, alive, by_key = self._by_id, self._alive, self._by_key
-
-        def forget(_: object) -> None:
-            alive.pop(key, None)
-            by_key[key] = (known.class_name, known.path)
-            if by_id.get(number) is known:
-                del by_id[number]
-
-        known.ref = weakref.ref(module, forget)
+        self._by_id[id(module)] = self._alive[key] = known
         return known
+
+    def _drop_dead(self) -> None:
+        """Keep only the names of modules that are gone. (Not at their death: a Ctrl+C that came then would be lost.)"""
+        for number, known in list(self._by_id.items()):
+            if known.ref() is None:
+                del self._by_id[number]
+        for key, known in list(self._alive.items()):
+            if known.ref() is None:
+                del self._alive[key]
+                self._by_key[key] = (known.class_name, known.path)
 
     def name(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
         """Find the user's names for the modules that were called: one walk over the modules of the namespaces."""
+        self._drop_dead()
         wanted = {id(m): k for k in list(self._alive.values()) if k.path is None and (m := k.ref()) is not None}
         if not wanted:
             return

@@ -123,7 +123,7 @@ _lost: dict[int, weakref.ref[Any]] = {}
 def _note_loss(tensor: Any, needed: bool, *_: Any) -> None:
     if needed and not internals.requires_grad(tensor):
         key = id(tensor)
-        _lost[key] = weakref.ref(tensor, lambda _: _lost.pop(key, None))
+        _lost[key] = weakref.ref(tensor, functools.partial(_lost.pop, key))
 
 
 def lost_its_gradient(tensor: Any) -> bool:
