@@ -158,7 +158,9 @@ def test_a_call_into_c_that_never_returns_is_stopped_too(tmp_path):
 
 
 def test_ctrl_c_ends_the_run(tmp_path):
-    path = file(tmp_path, "# %%\nprint('ready', flush=True)\nimport time\ntime.sleep(60)\n# %%\ntime.sleep(60)\n")
+    # Many short sleeps: Python itself can miss a signal that comes just before a long one begins.
+    waiting = "for _ in range(6000):\n    time.sleep(0.01)\n"
+    path = file(tmp_path, f"# %%\nimport time\nprint('ready', flush=True)\n{waiting}# %%\n{waiting}")
     process = subprocess.Popen(
         [sys.executable, "-m", "graphwidget", "explain", str(path)],
         stdout=subprocess.PIPE,

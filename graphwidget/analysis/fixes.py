@@ -293,11 +293,15 @@ class Candidates:
     def _cut_at_use(self, call: BackwardCall) -> tuple[str, tuple[int, int] | None, edits.Edit]:
         """Read the carrier detached where the call's own part begins; else detach it where it was made."""
         for place in self.meeting.uses_by(call):
-            text = self.meeting.text_of(place)
+            old = new = self.meeting.text_of(place)
+            cut = []
             for path in map(edits.local, self._names()):
-                edit = edits.with_name(text, path, f"{path}.detach()") if edits.is_code(path) else ()
+                edit = edits.with_name(new, path, f"{path}.detach()") if edits.is_code(path) else ()
                 if edit:
-                    return f"Use `{path}.detach()` in {short(text)} ({where(place)}).", at(place), edit
+                    new = edit[-1].removeprefix("+ ")
+                    cut.append(f"`{path}.detach()`")
+            if cut:
+                return f"Use {' and '.join(cut)} in {short(old)} ({where(place)}).", at(place), edits.replaced(old, new)
         made = self.meeting.carrier_place
         lines = edits.detached(self._names(), [run.source for run in self.meeting.record.runs.values()])
         place_at = outer_at(made)
@@ -376,8 +380,10 @@ class Candidates:
             whole = f"sum({first.split('[', 1)[0]})"
             return whole, edits.replaced(line, f"{whole}.backward()"), at(place)
         if isinstance(loop, ast.For) and place.cell is not None:
-            over = isinstance(loop.target, ast.Name) and line == f"{loop.target.id}.backward()"
-            whole = f"sum({ast.unparse(loop.iter)})" if over else "total"
+            name = line.removesuffix(".backward()")
+            over = name != line and name in {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            each = "" if isinstance(loop.target, ast.Name) else f"{name} for {ast.unparse(loop.target).strip('()')} in "
+            whole = f"sum({each}{ast.unparse(loop.iter)})" if over else "total"
             old = [f"- {text}" for text in edits.statement_text(cell, loop)]
             alone = over and len(loop.body) == 1
             return whole, (*old, f"+ {whole}.backward()") if alone else (), (place.cell, loop.lineno)

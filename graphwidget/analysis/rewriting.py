@@ -73,7 +73,22 @@ def _kept_inside(meeting: Meeting, spot: _Spot | None) -> Rerun | None:
     what = ", ".join(ast.unparse(item) for item in around[-1].items)
     here = f"(In[{spot.cell}], line {around[-1].lineno})"
     sentence = f"Put `with {what}:` {here} inside the loop: it keeps what was computed once."
-    return Rerun(sentence, (spot.cell, spot.line), ())
+    return Rerun(sentence, (spot.cell, around[-1].lineno), _swapped(spot.text, around[-1], spot.loop))
+
+
+def _swapped(cell: str, around: ast.stmt, loop: ast.stmt) -> edits.Edit:
+    """The headers of a `with` and of the loop that is all it holds, in the other order."""
+    lines = cell.splitlines()
+    outer, inner = lines[around.lineno - 1], lines[loop.lineno - 1]
+    if getattr(around, "body", None) != [loop] or not (outer.rstrip().endswith(":") and inner.rstrip().endswith(":")):
+        return ()
+    deeper = " " * (loop.col_offset - around.col_offset)
+    return (
+        f"- {outer.strip()}",
+        f"+ {inner.strip()}",
+        f"- {inner.strip()}",
+        f"+ {deeper}{outer.strip()}",
+    )
 
 
 def _quoted(made: list[tuple[CellRun, ast.stmt]]) -> str:
