@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from types import FunctionType, MethodType
 from typing import Any
 
 from graphwidget.model import Kind, NodeFacts
@@ -134,11 +132,14 @@ class Facts:
             if self.freed_by is not None and uids[index] in self.freed_by:
                 released = True
             self._of(index).update(released=released, inner_stale=None)
-        # Only a Python function can be stopped before it unpacks.
-        stoppable = all(_is_python(hook) for hooks in self.columns.packed.values() for hook in hooks)
+        # Only a Python function can be stopped before it unpacks, so nobody may have hidden another one there.
+        stoppable = not noted.unstoppable_unpack_hooks() and all(
+            noted.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
+        )
+        known = {index for index in found if stoppable and self._watched(numbers[index])}
         in_doubt = [] if self.columns.settle else [index for index in found if _takes_a_view(nodes[index])]
-        self._ask(nodes, found[:MOST_ASKED], set(found).difference(in_doubt) if stoppable else ())
-        again = [index for index in in_doubt[:MOST_ASKED] if stoppable and self._of(index)["released"] is False]
+        self._ask(nodes, found[:MOST_ASKED], known.difference(in_doubt))
+        again = [index for index in in_doubt[:MOST_ASKED] if index in known and self._of(index)["released"] is False]
         views = self._stale_views() if again else None
         if views is not None:
             with ti.never_rebuilt(views):
@@ -265,12 +266,6 @@ def _takes_a_view(node: Any) -> bool:
     The first edge leads to what the base was before, the others to the operands.
     """
     return any(operand is not None and ti.may_be_of_a_view(operand) for operand, _ in node.next_functions[1:])
-
-
-def _is_python(function: Any) -> bool:
-    while type(function) is functools.partial:
-        function = function.func
-    return isinstance(function, (FunctionType, MethodType)) or isinstance(type(function).__call__, FunctionType)
 
 
 def _saved(node: Any) -> list[Any]:

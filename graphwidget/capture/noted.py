@@ -15,6 +15,7 @@ import functools
 import weakref
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -22,7 +23,14 @@ import torch
 from graphwidget.capture import torch_internals as internals
 from graphwidget.capture.python_code import Reading, read_function
 
-__all__ = ["hooks_on_node", "lost_its_gradient", "numbers_with_hooks", "watch"]
+__all__ = [
+    "hooks_on_node",
+    "is_python",
+    "lost_its_gradient",
+    "numbers_with_hooks",
+    "unstoppable_unpack_hooks",
+    "watch",
+]
 
 _HOOKS = "hooks"
 _MANY = 10_000
@@ -84,6 +92,7 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
 
     notes = {"register_hook": _note_hook, "detach_": _note_loss, "requires_grad_": _note_loss}
     restores = [noting(name, note) for name, note in notes.items()]
+    restores.append(_notice_unpack_hooks())
 
     def end() -> None:
         nonlocal watching
@@ -92,6 +101,43 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
             restore()
 
     return end
+
+
+_unstoppable = False
+
+
+def _notice_unpack_hooks() -> Callable[[], None]:
+    """Remember that an unpack hook was in use which is no Python function. Returns what ends it."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    original = hooks.__enter__
+
+    @functools.wraps(original)
+    def enter(self: Any) -> Any:
+        global _unstoppable
+        _unstoppable |= not is_python(self.unpack_hook)
+        return original(self)
+
+    def restore() -> None:
+        if hooks.__enter__ is enter:
+            hooks.__enter__ = original  # type: ignore[method-assign]
+
+    hooks.__enter__ = enter  # type: ignore[method-assign]
+    return restore
+
+
+def unstoppable_unpack_hooks() -> bool:
+    """Whether an unpack hook that is no Python function, such as a dict's own `pop`, was ever seen in use.
+
+    Where one may sit, nothing hidden may be unpacked: it would run.
+    """
+    return _unstoppable
+
+
+def is_python(function: Any) -> bool:
+    """Whether calling it begins with a Python function, which can be stopped before its first instruction."""
+    while type(function) is functools.partial:
+        function = function.func
+    return isinstance(function, (FunctionType, MethodType)) or isinstance(type(function).__call__, FunctionType)
 
 
 def _note_hook(tensor: Any, needed: bool, handle: Any, hook: Any) -> None:

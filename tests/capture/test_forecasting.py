@@ -1,9 +1,12 @@
 """The forecast of a call on live tensors."""
 
+import contextlib
+
 import pytest
 import torch
 
-from graphwidget import forecast
+from graphwidget import forecast, track
+from graphwidget.capture import noted
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
 
@@ -53,27 +56,56 @@ def test_grad_stops_in_front_of_an_input():
     assert told.reason == "unused"
 
 
-def test_a_write_into_a_view_is_foreseen_although_nobody_watched():
-    base = torch.rand(3, requires_grad=True) * 1
-    base[0] = 0
-    loss = base.sum()
-    told = forecast(loss)
-    assert told.ok and not told.assumes
-    loss.backward()
-    assert forecast(loss).reason == "freed" and forecast(loss).fails_at.name == "torch::autograd::CopySlices"
+def test_a_write_into_a_view_is_foreseen_where_somebody_watched_and_assumed_elsewhere():
+    def written():
+        base = torch.rand(3, requires_grad=True) * 1
+        base[0] = 0
+        return base.sum()
+
+    loss = written()
+    assert forecast(loss).ok and forecast(loss).assumes
+    with track():
+        loss = written()
+        told = forecast(loss)
+        assert told.ok and not told.assumes
+        loss.backward()
+        assert forecast(loss).reason == "freed" and forecast(loss).fails_at.name == "torch::autograd::CopySlices"
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_an_unpack_hook_that_is_no_python_function_is_not_run(tracked, monkeypatch):
+    monkeypatch.setattr(noted, "_unstoppable", False)
+    packed = {}
+
+    def pack(tensor):
+        packed[len(packed)] = tensor.detach()
+        return len(packed) - 1
+
+    def write():
+        w = torch.rand(4, requires_grad=True)
+        with torch.autograd.graph.saved_tensors_hooks(pack, packed.pop):
+            y = w + 0
+            y[:2].mul_(y[2:].detach() + 1)
+        return y.sum()
+
+    with track() if tracked else contextlib.nullcontext():
+        loss = write()
+        held = len(packed)
+        assert held and forecast(loss).assumes and len(packed) == held
+        loss.backward()
+    assert not packed
 
 
 def test_a_grad_that_only_a_write_into_a_view_has_saved_is_an_assumption():
-    w = torch.rand(3, requires_grad=True)
-    w.grad = torch.zeros(3)
-    base = torch.rand(3, requires_grad=True) * 1
-    base[:2].mul_(w.grad[:2])
-    loss = base.sum() + w.exp().sum()  # adding to w.grad comes first
-    assert forecast(loss).assumes
-    with pytest.raises(RuntimeError, match="modified by an inplace"):
-        loss.backward()
-    w.grad = torch.zeros(3)
-    assert not forecast(base.sum() + w.exp().sum()).assumes
+    with track():
+        w = torch.rand(3, requires_grad=True)
+        w.grad = torch.zeros(3)
+        base = torch.rand(3, requires_grad=True) * 1
+        base[:2].mul_(w.grad[:2])
+        loss = base.sum() + w.exp().sum()  # adding to w.grad comes first
+        assert forecast(loss).assumes
+        with pytest.raises(RuntimeError, match="modified by an inplace"):
+            loss.backward()
 
 
 def test_a_module_call_inside_a_checkpoint_is_an_assumption():

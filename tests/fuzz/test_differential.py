@@ -36,7 +36,9 @@ def test_every_forecast_without_an_assumption_holds_and_looking_changes_nothing(
     print(f"seeds from {first}: {judge.report()}")
     assert not judge.mistakes, "\n".join(map(str, judge.mistakes[:10]))
     assert judge.counts["calls"] > 600
-    assert judge.counts["unknown"] + judge.counts["assumes"] < 0.05 * judge.counts["calls"]
+    # Without a tracker nobody knows which hooks are hidden in a node, so in-place writes into views are not looked into.
+    most = 0.05 if tracked else 0.1
+    assert judge.counts["unknown"] + judge.counts["assumes"] < most * judge.counts["calls"]
 
 
 def test_the_programs_meet_every_kind_of_ending_that_is_common():
