@@ -195,14 +195,15 @@ def test_a_forecast_knows_the_hooks_of_tensors_that_a_caller_holds() -> None:
 
 @pytest.mark.parametrize("modified", [False, True])
 def test_a_forecast_is_definite_about_a_write_that_takes_a_view_and_rebuilds_no_view(modified: bool) -> None:
-    base, other = torch.rand(4, 4, requires_grad=True) * 1, torch.rand(4, 4, requires_grad=True) * 1
-    row = other[1]
-    base[0].mul_(row)
-    if modified:
-        other.add_(1)
-    loss, number = base.sum(), torch._C._autograd._get_sequence_nr()
-    told = gw.forecast(loss)
-    assert told.word == ("inplace" if modified else "ok") and not told.assumes
-    assert torch._C._autograd._get_sequence_nr() == number
+    with gw.track():
+        base, other = torch.rand(4, 4, requires_grad=True) * 1, torch.rand(4, 4, requires_grad=True) * 1
+        row = other[1]
+        base[0].mul_(row)
+        if modified:
+            other.add_(1)
+        loss, number = base.sum(), torch._C._autograd._get_sequence_nr()
+        told = gw.forecast(loss)
+        assert told.word == ("inplace" if modified else "ok") and not told.assumes
+        assert torch._C._autograd._get_sequence_nr() == number
     assert (row.grad_fn.name() == "AsStridedBackward0") == modified  # rebuilt now, by this line
     assert (torch._C._autograd._get_sequence_nr() > number) == modified
