@@ -146,7 +146,6 @@ export interface Graph {
   /** Edges of node i: positions edgeStart[i] to edgeStart[i + 1]; from loss towards leaves, as `next_functions` do. */
   edgeStart: Int32Array;
   edgeTo: Int32Array;
-  edgeNr: Int32Array;
   slotStart: Int32Array;
   slotName: Int32Array;
   slotState: Uint8Array;
@@ -169,10 +168,8 @@ export interface Graph {
   event: number;
   findings: Finding[];
   held: number;
-  nodes: number;
   status: Status;
   notes: string[];
-  torch: string;
   /** uid -> index. */
   indexOf: { get(uid: number): number | undefined };
 }

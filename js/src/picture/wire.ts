@@ -249,7 +249,6 @@ function story(at: Reading) {
     event: json.event as number,
     findings,
     held: json.held as number,
-    nodes: json.nodes as number,
     status: records<Status>(at, "status", [json.status])[0]!,
   };
 }
@@ -332,8 +331,6 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   const edges = edgeStart[n]!;
   const edgeTo = column(json, "edgeTo", edges, n, 0);
   yield;
-  const edgeNr = json.edgeNr ? column(json, "edgeNr", edges, 2 ** 31) : new Int32Array(edges);
-  yield;
   const slotStart = starts(json, "slotEnd", n);
   yield;
   const slots = slotStart[n]!;
@@ -352,13 +349,12 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   const shared = records<{ at: number; owners: string[] }>(at, "storageOwners");
   return {
     ...{ n, uid, indexOf: new Uids(uid), name, seq, kind, ghost, place, places, iteration, module, modules },
-    ...{ edgeStart, edgeTo, edgeNr, slotStart, slotName, slotState, slotType, slotBytes, slotStorage, slotFreedBy },
+    ...{ edgeStart, edgeTo, slotStart, slotName, slotState, slotType, slotBytes, slotStorage, slotFreedBy },
     storageBytes,
     storageOwners: new Map(shared.map(({ at, owners }) => [at, owners])),
     owners: records<Owner>(at, "owners"),
     roots: records<Root>(at, "roots"),
     notes: texts(table, json.notes) as string[],
-    torch: texts(table, json.torch) as string,
     ...story(at),
   };
 }

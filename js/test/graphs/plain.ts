@@ -60,7 +60,6 @@ export function toGraph(plain: PlainGraph): Graph {
     modules: modules.values,
     edgeStart,
     edgeTo,
-    edgeNr: new Int32Array(edges.length),
     slotStart: Int32Array.from({ length: n + 1 }, (_, i) => i),
     slotName: new Int32Array(n),
     slotState: Uint8Array.from(nodes, (node) => (node.kind === "leaf" ? 4 : node.freed ? 1 : 0)),
@@ -83,10 +82,8 @@ export function toGraph(plain: PlainGraph): Graph {
     event: 0,
     findings: [],
     held: 0,
-    nodes: n,
     status: { text: "", state: "idle", cell: null },
     notes: [],
-    torch: "",
     indexOf: new Map(nodes.map((_, i) => [i + 1, i])),
   };
   for (let v = 0; v < n; v++) {

@@ -125,21 +125,6 @@ test("lanes keep their sides whatever crossings that costs", () => {
   expect(out.x[2]).toBeLessThan(out.x[3]);
 });
 
-test("a box is not above the row its source line asks for", () => {
-  const out = layout(
-    small(
-      3,
-      [
-        [2, 0],
-        [2, 1],
-      ],
-      { rankHint: Int32Array.from([0, 2, -1]) },
-    ),
-  );
-  expect(out.y[2]).toBeGreaterThan(out.y[1]);
-  expect(out.rank[1]).toBeGreaterThanOrEqual(out.rank[0]);
-});
-
 test("a graph with a cycle, a loop and a double edge still gets a drawing", () => {
   const input = small(4, [
     [0, 1],

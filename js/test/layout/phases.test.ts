@@ -129,7 +129,9 @@ describe("ranks", () => {
   });
 
   test("no row stays empty", () => {
-    expect(ranks(2, [[1, 0]], { rankHint: Int32Array.from([3, 9]) })).toEqual([0, 1]);
+    // What stood in the upper row now hangs below what stood in the lower one.
+    const previous = { x: new Float32Array(2), y: Float32Array.of(100, 0) };
+    expect(ranks(2, [[1, 0]], { previous })).toEqual([0, 1]);
   });
 });
 

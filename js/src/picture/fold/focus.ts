@@ -1,4 +1,5 @@
 /** Parts of the graph that a user asks to see alone. All pure: node masks. */
+import { collect, type Rows } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 import type { Focus } from "./types.ts";
@@ -8,8 +9,6 @@ export function focusMask(graph: Graph, focus: Focus): Uint8Array {
   switch (focus.kind) {
     case "around":
       return spread(graph, focus.uid, [targetsOf(graph), usersOf(graph)], focus.levels);
-    case "path":
-      return between(graph, focus.from, focus.to);
     case "root":
       return spread(graph, focus.uid, [targetsOf(graph)]);
     case "freed":
@@ -32,12 +31,6 @@ function where(graph: Graph, test: (v: number) => boolean): Uint8Array {
   return mask;
 }
 
-/** Lists of nodes, in compressed rows. */
-interface Rows {
-  start: Int32Array;
-  item: Int32Array;
-}
-
 /** 1 for a node and all that is met from it along these lists, at most so many steps away. */
 function spread(graph: Graph, uid: number, lists: readonly Rows[], levels = Number.POSITIVE_INFINITY): Uint8Array {
   const mask = new Uint8Array(graph.n);
@@ -57,16 +50,6 @@ function spread(graph: Graph, uid: number, lists: readonly Rows[], levels = Numb
   return mask;
 }
 
-/** Every node on any path between two, whichever of them stands lower. */
-function between(graph: Graph, a: number, b: number): Uint8Array {
-  const both = (from: number, to: number) => {
-    const up = spread(graph, to, [usersOf(graph)]);
-    const mask = spread(graph, from, [targetsOf(graph)]).map((reached, v) => reached & up[v]);
-    return mask.includes(1) ? mask : null;
-  };
-  return both(a, b) ?? both(b, a) ?? new Uint8Array(graph.n);
-}
-
 function targetsOf({ edgeStart, edgeTo }: Graph): Rows {
   return { start: edgeStart, item: edgeTo };
 }
@@ -74,11 +57,7 @@ function targetsOf({ edgeStart, edgeTo }: Graph): Rows {
 /** Who uses a node, in compressed rows. */
 export function usersOf(graph: Graph): Rows {
   const { n, edgeStart, edgeTo } = graph;
-  const start = new Int32Array(n + 1);
-  for (let e = 0; e < edgeTo.length; e++) start[edgeTo[e] + 1]++;
-  for (let v = 0; v < n; v++) start[v + 1] += start[v];
-  const item = new Int32Array(edgeTo.length);
-  const next = start.slice(0, n);
-  for (let v = 0; v < n; v++) for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) item[next[edgeTo[e]]++] = v;
-  return { start, item };
+  const user = new Int32Array(edgeTo.length);
+  for (let v = 0; v < n; v++) user.fill(v, edgeStart[v], edgeStart[v + 1]);
+  return collect(n, edgeTo, user);
 }

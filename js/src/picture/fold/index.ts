@@ -39,7 +39,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const order = forwardOrder(graph, drawn);
   yield;
   const boxOf = new Int32Array(graph.n).fill(-1);
-  if (!order.length) return { boxes: [], ...(yield* boxEdges(graph, [], boxOf)), boxOf, open: [], total: 0 };
+  if (!order.length) return { boxes: [], edges: new Int32Array(0), boxOf, open: [] };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
@@ -56,12 +56,10 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
 
   const counter = new Counter(graph, badges);
   yield;
-  let total = 0;
   const boxes: Box[] = [];
   let looked = 0;
   for (const group of shown) {
     const box = makeBox(line, counter, group, root);
-    total += box.count;
     for (const v of box.nodes) boxOf[v] = boxes.length;
     boxes.push(box);
     looked += 4 + box.nodes.length;
@@ -70,7 +68,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
     yield;
   }
   const hulls = yield* mapSlices(open, (group) => openGroup(line, group, root, state));
-  return { boxes, ...(yield* boxEdges(graph, boxes, boxOf)), boxOf, open: hulls, total };
+  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls };
 }
 
 /** What stands on the line: everything in focus that is not a badge. */
@@ -140,7 +138,6 @@ function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
     nodes,
     title: name.title,
     subtitle: name.subtitle,
-    open: false,
     parent: parentKey(group, root),
     times: single ? 1 : group.times,
     ...contents,
@@ -148,9 +145,9 @@ function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
 }
 
 function openGroup(line: Line, group: Group, root: Group, state: FoldState): OpenGroup {
-  const name = nameGroup(line, group, group.parent, group.b - group.a);
+  const { title } = nameGroup(line, group, group.parent, group.b - group.a);
   const byHand = !state.expandAll && state.opened?.has(group.key) === true;
-  return { key: group.key, ...name, parent: parentKey(group, root), byHand };
+  return { key: group.key, title, parent: parentKey(group, root), byHand };
 }
 
 function parentKey(group: Group, root: Group): string | null {

@@ -6,6 +6,7 @@
  * repeated (threads) or against an edge, a heap keeps as near to it as the edges allow.
  */
 import type { Graph } from "../model.ts";
+import { usersOf } from "./focus.ts";
 
 /** Indices of the nodes with `drawn[v]`, inputs first. */
 export function forwardOrder(graph: Graph, drawn: Uint8Array): Int32Array {
@@ -57,31 +58,15 @@ function followsEdges(graph: Graph, drawn: Uint8Array, order: Int32Array): boole
 /** Kahn's algorithm, always taking the ready node with the smallest sequence number; one without follows its targets. */
 function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
   const { n, seq, edgeStart, edgeTo } = graph;
+  const users = usersOf(graph);
   const waiting = new Int32Array(n);
-  const userStart = new Int32Array(n + 1);
-  for (let v = 0; v < n; v++) {
-    if (!drawn[v]) continue;
-    for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) {
-      if (!drawn[edgeTo[e]] || edgeTo[e] === v) continue;
-      waiting[v]++;
-      userStart[edgeTo[e] + 1]++;
-    }
-  }
-  for (let v = 0; v < n; v++) userStart[v + 1] += userStart[v];
-  const users = new Int32Array(userStart[n]);
-  const next = userStart.slice(0, n);
-  for (let v = 0; v < n; v++) {
-    if (!drawn[v]) continue;
-    for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) {
-      if (drawn[edgeTo[e]] && edgeTo[e] !== v) users[next[edgeTo[e]]++] = v;
-    }
-  }
-  const key = new Float64Array(n);
+  const key = seq.slice();
   const heap: number[] = [];
   const before = (a: number, b: number) => key[a] < key[b] || (key[a] === key[b] && a > b);
   for (let v = 0; v < n; v++) {
-    key[v] = seq[v];
-    if (drawn[v] && waiting[v] === 0) push(heap, v, before);
+    if (!drawn[v]) continue;
+    for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) if (drawn[edgeTo[e]] && edgeTo[e] !== v) waiting[v]++;
+    if (waiting[v] === 0) push(heap, v, before);
   }
   const order = new Int32Array(count);
   let filled = 0;
@@ -95,8 +80,8 @@ function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
     const v = pop(heap, before);
     waiting[v] = -1;
     order[filled++] = v;
-    for (let k = userStart[v]; k < userStart[v + 1]; k++) {
-      const user = users[k];
+    for (let k = users.start[v]; k < users.start[v + 1]; k++) {
+      const user = users.item[k];
       if (seq[user] < 0 && key[v] > key[user]) key[user] = key[v];
       if (waiting[user] > 0 && --waiting[user] === 0) push(heap, user, before);
     }

@@ -14,15 +14,8 @@ export interface Box {
   count: number;
   /** Leaf nodes drawn as badges, in the order of use. A leaf is on every box that uses it. */
   leaves: Int32Array;
-  /** Parameter preparation (a transpose, view or cast of a leaf) drawn inside the badge. */
-  prepared: Int32Array;
-  /** Saved tensors inside by state, and the bytes of those held, once per storage. */
-  held: number;
-  freed: number;
-  stale: number;
+  /** Of the saved tensors held inside, once per storage. */
   bytes: number;
-  /** True for a group that could not be shown closed; false otherwise. */
-  open: boolean;
   /** Key of the innermost open group around it, null at the top. */
   parent: string | null;
   /** How many equal units a repeat stands for, else 1. */
@@ -33,7 +26,6 @@ export interface Box {
 export interface OpenGroup {
   key: string;
   title: string;
-  subtitle: string;
   parent: string | null;
   /** Opened by the user: gets a hull of its own, with its name and a way to close it. */
   byHand: boolean;
@@ -43,15 +35,10 @@ export interface Folded {
   boxes: Box[];
   /** Pairs of boxes: from (towards the loss), to (towards the inputs); each pair once. */
   edges: Int32Array;
-  /** Positions in `graph.edgeTo` behind box edge e: `edgeMember[edgeStart[e]]` to `edgeMember[edgeStart[e + 1]]`. */
-  edgeStart: Int32Array;
-  edgeMember: Int32Array;
   /** Node -> visible box; -1: drawn as a badge of another, or left out by the focus. */
   boxOf: Int32Array;
   /** Open groups, outer ones first. */
   open: OpenGroup[];
-  /** Function nodes in the picture (parameter preparation included). */
-  total: number;
 }
 
 /** What the user wants to see. Everything is optional: `{}` is the default view. */
@@ -69,7 +56,6 @@ export interface FoldState {
 
 export type Focus =
   | { kind: "around"; uid: number; levels: number }
-  | { kind: "path"; from: number; to: number }
   | { kind: "freed" }
   | { kind: "root"; uid: number }
   | { kind: "cell"; cell: number };

@@ -10,7 +10,6 @@ import type { LayoutInput } from "./types.ts";
 export function* rankBoxes(graph: Directed, input: LayoutInput): Slices<Int32Array> {
   const rank = new Int32Array(graph.n);
   const kept = input.previous ? yield* previousRanks(input.previous.y, graph.n) : null;
-  if (input.rankHint) for (let v = 0; v < graph.n; v++) rank[v] = Math.max(0, input.rankHint[v]);
   if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
   longestPath(graph, rank);
   yield;

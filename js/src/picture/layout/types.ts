@@ -9,8 +9,6 @@ export interface LayoutInput {
   edges: Int32Array;
   /** -1 or absent: free. Boxes of a smaller lane stand left of those of a larger lane in the same row. */
   lane?: Int32Array;
-  /** Smallest row a box may stand in, counted from the inputs; -1: no wish. */
-  rankHint?: Int32Array;
   /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where they fit, their place. */
   previous?: { x: Float32Array; y: Float32Array };
   /** Smallest gap between two rows and between two neighbours in a row. */
