@@ -71,7 +71,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
       change({ forecasts: answer });
     } catch (error) {
       const { text, next } = problem(error);
-      change({ problem: join([text, error instanceof Refused && next]) });
+      change({ problem: join(" ", text, error instanceof Refused && next) });
     }
   }
 

@@ -30,17 +30,14 @@ function kicker({ kind, severity, call: n }: Finding, graph: Graph): HTMLElement
     warns && kind !== "leak" && "nothing has raised yet",
   ];
   const sign = severity === "error" ? octagonGlyph() : warns && warningGlyph();
-  return h(`div.gw-kick.gw-${severity}`, sign, join(words, " · "));
+  return h(`div.gw-kick.gw-${severity}`, sign, join(" · ", ...words));
 }
 
 /** Nodes that a name on the path stands for: the holders of that name, or nodes of that name among the finding's. */
 function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
   const held = graph.owners.filter((owner) => owner.path === name).map((owner) => graph.uid[owner.node]!);
   if (held.length) return held;
-  return finding.uids.filter((uid) => {
-    const node = graph.indexOf.get(uid);
-    return node !== undefined && nameOf(graph, node) === name;
-  });
+  return finding.uids.filter((uid) => nameOf(graph, graph.indexOf(uid)) === name);
 }
 
 function pathStrip({ act }: Context, finding: Finding, graph: Graph): HTMLElement {
@@ -80,7 +77,7 @@ const LOOKS: Record<string, string> = { "+": "gw-add", "-": "gw-del" };
 
 function fixCard({ id, text, edit, price, at }: Fix, i: number, order: (n: number) => number): HTMLElement {
   const best = !i && edit.length > 0;
-  const more = join([at && cellLine({ cell: at[0], line: at[1] }), price], ": ");
+  const more = join(": ", at && cellLine({ cell: at[0], line: at[1] }), price);
   return h(
     `li.gw-fix.gw-box${i ? "" : ".gw-best"}` as "li.",
     { "data-fix": id },

@@ -32,7 +32,7 @@ function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forec
   const { ok, why, failsAt, executes, freedBytes, returnedBytes } = forecast;
   const frees = mode === "retain" ? [] : forecast.frees;
   const freed = forecast.frees.length > 0 && `after freeing ${count(forecast.frees.length, "saved tensor")}`;
-  const at = graph?.indexOf.get(failsAt ?? -1);
+  const at = graph?.indexOf(failsAt) ?? -1;
   const nodes = new Set(frees.map(([uid]) => uid)).size;
   const rest = returnedBytes >= freedBytes ? "" : ", the rest has other owners";
   const body =
@@ -40,7 +40,7 @@ function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forec
       ? [
           h("div.gw-big.gw-err", "would raise"),
           h("div", why || "It would raise."),
-          at !== undefined && h("code", nameOf(graph!, at)),
+          at >= 0 && h("code", nameOf(graph!, at)),
           freed && h("div", freed),
         ]
       : [

@@ -14,7 +14,7 @@ import {
   tagWidth,
   warning,
 } from "./picture/marks.ts";
-import { measureByTable } from "./picture/measure.ts";
+import { measureAsCode } from "./picture/measure.ts";
 import type { Mark } from "./picture/scene.ts";
 import { callNumber } from "./picture/words.ts";
 
@@ -48,7 +48,7 @@ export function rootDot(order: number): SVGSVGElement {
 
 /** A variable as a luggage tag. Its text is real text, so that it is read and found. */
 export function tagGlyph(name: string, look: "" | "carrier" = ""): SVGSVGElement {
-  const width = tagWidth(measureByTable(name, "tagname"));
+  const width = tagWidth(measureAsCode(name, "tagname"));
   const props = { "aria-hidden": null, class: "gw-glyph gw-tagglyph" };
   return glyph(tag(0.8, 0.8, name, width, look), Math.ceil(width) + 2, 21, "0 0", props);
 }

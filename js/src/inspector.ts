@@ -131,7 +131,7 @@ function biggest(graph: Graph): Child[] {
   return found.map((slot) => {
     const { name, type, bytes: size } = slotAt(graph, slot);
     const node = graph.slotStart.findIndex((start) => start > slot) - 1;
-    return row(name, join([opOf(graph, node), shortType(type)]), bytes(size));
+    return row(name, join(" ", opOf(graph, node), shortType(type)), bytes(size));
   });
 }
 

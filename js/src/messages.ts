@@ -28,7 +28,7 @@ export function messagesPart({ state, act }: Context): Part {
       attr(gone, "hidden", link !== "gone");
       attr(waiting, "hidden", !running);
       paint(running);
-      const said = (kind: string) => (answer?.kind === kind ? join([answer.text, answer.next]) : "");
+      const said = (kind: string) => (answer?.kind === kind ? join(" ", answer.text, answer.next) : "");
       text(status, said("status"));
       text(alert, said("alert"));
       if (alert.firstChild) el.append(alert);

@@ -1,19 +1,9 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
 import type { Call, Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
-import { bytesText as bytes, callNumber, placeText as cellLine } from "./picture/words.ts";
+import { bytesText as bytes, callNumber, placeText as cellLine, count, join } from "./picture/words.ts";
 
-export { bytesText as bytes, callNumber, placeText as cellLine, STATE_WORDS } from "./picture/words.ts";
-
-/** 1, "saved tensor" -> "1 saved tensor". */
-export function count(n: number, noun: string, plural = `${noun}s`): string {
-  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
-}
-
-/** What there is of some parts, in one line. */
-export function join(parts: unknown[], separator = " "): string {
-  return parts.filter(Boolean).join(separator);
-}
+export { bytesText as bytes, callNumber, count, join, placeText as cellLine, STATE_WORDS } from "./picture/words.ts";
 
 /** "In[2]:3 · iteration 0". */
 export function placeText(place: Place | undefined): string {
@@ -21,12 +11,10 @@ export function placeText(place: Place | undefined): string {
   const { outerCell, outerLine, iteration } = place;
   const called = outerCell !== null && (outerCell !== place.cell || outerLine !== place.line);
   return join(
-    [
-      cellLine(place) || "place unknown",
-      iteration !== null && `iteration ${iteration}`,
-      called && `called from ${cellLine({ cell: outerCell, line: outerLine })}`,
-    ],
     " · ",
+    cellLine(place) || "place unknown",
+    iteration !== null && `iteration ${iteration}`,
+    called && `called from ${cellLine({ cell: outerCell, line: outerLine })}`,
   );
 }
 
@@ -54,20 +42,18 @@ export function eventTitle({ label, call, cell }: TimelineEvent): string {
 /** The slider's words: "In[2], iteration 1, after call 2, 0 B held". */
 export function eventText({ cell, iteration, call, ok, held }: TimelineEvent): string {
   return join(
-    [
-      cell === null ? "from the view" : `In[${cell}]`,
-      iteration !== null && `iteration ${iteration}`,
-      call !== null && `after call ${callNumber(call)}`,
-      !ok && "which raised",
-      `${bytes(held)} held`,
-    ],
     ", ",
+    cell === null ? "from the view" : `In[${cell}]`,
+    iteration !== null && `iteration ${iteration}`,
+    call !== null && `after call ${callNumber(call)}`,
+    !ok && "which raised",
+    `${bytes(held)} held`,
   );
 }
 
-/** The op's name of a node, as torch has it. */
+/** The op's name of a node, as torch has it; "" without one. */
 export function nameOf(graph: Graph, node: number): string {
-  return graph.names[graph.name[node]!]!;
+  return graph.names[graph.name[node] ?? -1] ?? "";
 }
 
 /** The same as in code: "Mul" for MulBackward0. */
@@ -119,11 +105,9 @@ export function facts(graph: Graph, boxes: number): string {
   const roots = graph.roots.filter((root) => root.alive).length;
   const held = `${bytes(graph.held)} held`;
   return join(
-    [
-      `${count(nodes, "node")}${boxes > 0 && boxes < nodes ? ` as ${boxes}` : ""}, ${count(leaves, "leaf", "leaves")}`,
-      roots > 1 && `${roots} roots`,
-      freed > 0 ? `${held}, ${bytes(freed)} freed` : held,
-    ],
     " · ",
+    `${count(nodes, "node")}${boxes > 0 && boxes < nodes ? ` as ${boxes}` : ""}, ${count(leaves, "leaf", "leaves")}`,
+    roots > 1 && `${roots} roots`,
+    freed > 0 ? `${held}, ${bytes(freed)} freed` : held,
   );
 }

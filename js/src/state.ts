@@ -1,6 +1,7 @@
 /** What one view shows, and what its parts may ask of it. */
 
 import type { Kernel, Link } from "./kernel.ts";
+import type { Focus } from "./picture/fold/index.ts";
 import type { Graph, Root } from "./picture/model.ts";
 
 /** One forecast as the kernel computes it; nothing has run. */
@@ -59,8 +60,8 @@ export interface Search {
   at: number;
 }
 
-/** What part of the graph is drawn. `from`: the uid that "around" and "root" start at; the number of the cell. */
-export type Show = { what: "auto" | "all" | "freed" | "around" | "root" | "cell"; from: number | null };
+/** What part of the graph is drawn. */
+export type Show = { what: "auto" | "all" | Focus["kind"]; from: Focus["from"] };
 
 export interface State {
   /** The last picture from the kernel. */

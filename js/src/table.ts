@@ -15,7 +15,7 @@ function rows(graph: Graph, most: number): string[][] {
   for (let i = 0; i < graph.n && i < most; i++) {
     const slots = slotsOf(graph, i);
     const saved = slots.map(({ name, type, bytes: size, state }) =>
-      join([name, type, size && bytes(size), SLOT_WORDS[state]]),
+      join(" ", name, type, size && bytes(size), SLOT_WORDS[state]),
     );
     const freedBy = slots.flatMap(({ by }) => (by < 0 ? [] : `call ${callNumber(by)}`));
     const next = [...graph.edgeTo.subarray(graph.edgeStart[i], graph.edgeStart[i + 1])];

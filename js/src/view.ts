@@ -18,11 +18,11 @@ import { follow, Kernel, type Model } from "./kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
-import { type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
-import { type Measure, measureByFont, measureByTable } from "./picture/measure.ts";
+import { boxOfUid, type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
+import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { unite } from "./picture/scene/rects.ts";
-import { type Item, importantUids, levelOf, type SceneOptions } from "./picture/scene.ts";
+import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
 import { Reader } from "./reader.ts";
 import { RootBars } from "./rootbar.ts";
@@ -58,9 +58,9 @@ export class View {
   readonly #kernelSide;
   #drawing: Drawing | null = null;
   readonly #reader = new Reader();
-  #measure: Measure = measureByTable;
+  #measure: Measure = measureAsCode;
   /** How much of a card is written out at this distance: 3 is everything. */
-  #level = 3;
+  #level: Level = 3;
   /** One-line cards, because cards of two lines would not fit. */
   #dense = false;
   /** Positions in `NEEDS`: what the next frame is to do; what is to be drawn after what is being drawn. */
@@ -291,8 +291,8 @@ export class View {
 
   /** The key of what stands for a node: its card, or the group that it is in. */
   #keyOf(uid: number): string {
-    const { graph, folded } = this.#drawing!;
-    return folded.boxes[folded.boxOf[graph.indexOf.get(uid) ?? -1] ?? -1]?.key ?? `n${uid}`;
+    const drawing = this.#drawing!;
+    return drawing.folded.boxes[boxOfUid(drawing, uid)]?.key ?? `n${uid}`;
   }
 
   /** Attributes of the root and the tree that tests and screen readers wait for. */
@@ -312,15 +312,11 @@ export class View {
   }
 
   #foldState(graph: Graph): FoldState {
-    const { opened, closed, show, spot } = this.#state;
-    const { what, from } = show;
+    const { opened, closed, spot } = this.#state;
+    const { what, from } = this.#state.show;
     const state: FoldState = { opened, closed, visible: [...(spot ?? []), ...importantUids(graph)] };
     if (what === "all") state.expandAll = true;
-    else if (what === "freed") state.focus = { kind: "freed" };
-    else if (from === null) return state;
-    else if (what === "around") state.focus = { kind: "around", uid: from, levels: 2 };
-    else if (what === "root") state.focus = { kind: "root", uid: from };
-    else if (what === "cell") state.focus = { kind: "cell", cell: from };
+    else if (what === "freed" || (what !== "auto" && from !== null)) state.focus = { kind: what, from };
     return state;
   }
 
@@ -331,7 +327,7 @@ export class View {
     const hits = this.#hits();
     return {
       measure: this.#measure,
-      scale: big ? 1 : [0.2, 0.4, 0.6, 1][this.#level],
+      level: big ? 3 : this.#level,
       compact: this.#dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: this.#canvas.viewport.width >= 420 ? undefined : false,
@@ -407,7 +403,7 @@ export class View {
   /** Widths by a canvas, once the style sheet says which fonts there are. True if that is new. */
   #measureFonts(): boolean {
     const context = document.createElement("canvas").getContext?.("2d");
-    if (!context || this.#measure !== measureByTable) return false;
+    if (!context || this.#measure !== measureAsCode) return false;
     const code = h("code");
     this.#root.append(code);
     const [ui, mono] = [this.#root, code].map((el) => getComputedStyle(el).fontFamily);

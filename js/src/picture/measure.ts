@@ -35,6 +35,9 @@ export function measureByTable(text: string, classes: string): number {
   return em * (style.size ?? 12);
 }
 
+/** Widths before it is known which fonts there are: all letters as wide as those of code. */
+export const measureAsCode: Measure = (text, classes) => MONO * text.length * (styleOf(classes).size ?? 12);
+
 /** Widths by a canvas context or the like, remembered per font and text. */
 export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: string } = FONTS): Measure {
   const known = new Map<string, Map<string, number>>();

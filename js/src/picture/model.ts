@@ -170,8 +170,8 @@ export interface Graph {
   held: number;
   status: Status;
   notes: string[];
-  /** uid -> index. */
-  indexOf: { get(uid: number): number | undefined };
+  /** Where a node stands, -1: nowhere. */
+  indexOf(uid: number | null): number;
 }
 
 /** Where a node was made, undefined: unknown. */

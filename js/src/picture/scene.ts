@@ -3,13 +3,14 @@
  * How the steps follow on each other is in picture.ts.
  */
 
+import { boxOfUid } from "./fold/index.ts";
 import type { LayoutOutput } from "./layout/index.ts";
 import { LEAF_H } from "./marks.ts";
 import type { Measure } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./scene/areas.ts";
 import { leavesAbove } from "./scene/cards.ts";
-import { type Context, levelOf, rowOf } from "./scene/context.ts";
+import { type Context, type Level, levelOf, rowOf } from "./scene/context.ts";
 import { cardItems, leafBadges } from "./scene/items.ts";
 import { lowerEdges, type Plan } from "./scene/plan.ts";
 import { RAIL_WIDTH, railItems } from "./scene/rail.ts";
@@ -19,7 +20,7 @@ import { octagonItems, orderNote, placeTag } from "./scene/tags.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./scene/wires.ts";
 import { eachSlice, type Slices } from "./slices.ts";
 
-export { levelOf } from "./scene/context.ts";
+export { type Level, levelOf } from "./scene/context.ts";
 
 /** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
 export type Mark =
@@ -96,8 +97,8 @@ export interface ForecastOverlay {
 
 export interface SceneOptions {
   measure: Measure;
-  /** At which scale the scene will be looked at: picks the level of detail. Default 1. */
-  scale?: number;
+  /** Default 3: everything is written out. */
+  level?: Level;
   /** One-line cards. */
   compact?: boolean;
   /** Leave room for the two buttons under each live root. */
@@ -206,10 +207,10 @@ function withLeaves(context: Context, b: number, at: Rect): Rect {
 
 /** Octagons and order notes: last, over everything. */
 function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Free): Item[] {
-  const { graph, folded, engineOrder, raised, wouldRaise, level } = context;
+  const { folded, engineOrder, raised, wouldRaise, level } = context;
   const visible = (uids: Iterable<number>) =>
     [...new Set(uids)]
-      .map((uid) => [folded.boxOf[graph.indexOf.get(uid) ?? -1] ?? -1, uid] as const)
+      .map((uid) => [boxOfUid(context, uid), uid] as const)
       .filter(([b]) => b >= 0)
       .sort(([a], [b]) => a - b);
   const turns = visible(level < 3 ? [] : engineOrder.keys()).flatMap(([b, uid]) =>

@@ -267,32 +267,24 @@ function readStrings(json: Json, known: readonly string[] = []): string[] {
 }
 
 /** uid -> index, by hashing into typed arrays when it is first asked for: a `Map` costs as much as all the rest. */
-class Uids {
-  private readonly uid: Float64Array;
-  private table = new Int32Array(0);
-  constructor(uid: Float64Array) {
-    this.uid = uid;
-  }
-  get(uid: number): number | undefined {
-    if (!this.table.length) this.fill();
-    const found = this.table[this.place(uid)]! - 1;
-    return found < 0 ? undefined : found;
-  }
-  private fill(): void {
-    let size = 2;
-    while (size < 2 * this.uid.length) size *= 2;
-    this.table = new Int32Array(size);
-    for (let i = 0; i < this.uid.length; i++) this.table[this.place(this.uid[i]!)] = i + 1;
-  }
+function indexer(uids: Float64Array): Graph["indexOf"] {
+  let table: Int32Array | undefined;
   /** Where a uid stands in the table, or could. */
-  private place(uid: number): number {
-    const last = this.table.length - 1;
-    let at = Math.imul(uid, 0x9e3779b1) >>> 7;
-    for (; ; at++) {
-      const found = this.table[at & last]!;
-      if (!found || this.uid[found - 1] === uid) return at & last;
+  const place = (uid: number | null, slots: Int32Array) => {
+    const last = slots.length - 1;
+    let at = (Math.imul(uid ?? 0, 0x9e3779b1) >>> 7) & last;
+    while (slots[at] && uids[slots[at]! - 1] !== uid) at = (at + 1) & last;
+    return at;
+  };
+  return (uid) => {
+    if (!table) {
+      let size = 2;
+      while (size < 2 * uids.length) size *= 2;
+      table = new Int32Array(size);
+      for (let i = 0; i < uids.length; i++) table[place(uids[i]!, table)] = i + 1;
     }
-  }
+    return table[place(uid, table)]! - 1;
+  };
 }
 
 /** A full message. */
@@ -348,7 +340,7 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   yield;
   const shared = records<{ at: number; owners: string[] }>(at, "storageOwners");
   return {
-    ...{ n, uid, indexOf: new Uids(uid), name, seq, kind, ghost, place, places, iteration, module, modules },
+    ...{ n, uid, indexOf: indexer(uid), name, seq, kind, ghost, place, places, iteration, module, modules },
     ...{ edgeStart, edgeTo, slotStart, slotName, slotState, slotType, slotBytes, slotStorage, slotFreedBy },
     storageBytes,
     storageOwners: new Map(shared.map(({ at, owners }) => [at, owners])),

@@ -21,9 +21,9 @@ export function shortBytes(count: number): string {
     .replace(".0 ", " ");
 }
 
-/** `1 node`, `2 nodes`. */
-export function countText(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
+/** `1 node`, `2,000 nodes`. */
+export function count(n: number, noun: string, plural = `${noun}s`): string {
+  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 }
 
 /** `1st`, `2nd`, `11th`. */
@@ -48,9 +48,7 @@ export function placeText(place: Pick<Place, "cell" | "line"> | null | undefined
 
 /** `In[2] line 4`, for reading aloud. */
 export function placeAloud(place: Pick<Place, "cell" | "line"> | null | undefined): string {
-  if (!place) return "";
-  const { cell, line } = place;
-  return [cell === null ? "" : `In[${cell}]`, line === null ? "" : `line ${line}`].filter(Boolean).join(" ");
+  return placeText(place).replace(":", " line ");
 }
 
 /** `iteration 3`, else `In[2]`; "" where neither is known. */
@@ -63,13 +61,12 @@ export function whenText(place: Place | undefined): string {
 /** `a`, `a and b`, `a, b and c`. */
 export function listText(parts: readonly string[], most = 4): string {
   if (parts.length <= 1) return parts[0] ?? "";
-  const shown =
-    parts.length > most ? [...parts.slice(0, most - 1), countText(parts.length - most + 1, "other")] : parts;
+  const shown = parts.length > most ? [...parts.slice(0, most - 1), count(parts.length - most + 1, "other")] : parts;
   return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
 }
 
 /** Parts in a row, without those that do not apply. */
-export const sentence = (...parts: readonly unknown[]) => parts.filter(Boolean).join(", ");
+export const join = (separator: string, ...parts: readonly unknown[]) => parts.filter(Boolean).join(separator);
 
 /** Words of slot states as they are shown; indices are `SLOT` values. */
 export const STATE_WORDS = ["held", "freed", "stale", "packed", "none needed", "unknown"] as const;
@@ -116,12 +113,12 @@ export function slotSentences(graph: Graph, nodes: ArrayLike<number>): string[] 
   const { counts, freedBy } = slotSummary(graph, nodes);
   const out: string[] = [];
   for (const state of [SLOT.held, SLOT.stale, SLOT.packed, SLOT.unknown]) {
-    if (counts[state]) out.push(`${countText(counts[state]!, "saved tensor")} ${STATE_WORDS[state]}`);
+    if (counts[state]) out.push(`${count(counts[state]!, "saved tensor")} ${STATE_WORDS[state]}`);
   }
   if (counts[SLOT.freed]) {
     const by = freedBy.map((n) => `call ${callNumber(n)}`);
     const who = by.length ? ` by ${listText(by)}` : ", by which call is unknown";
-    out.push(`${countText(counts[SLOT.freed]!, "saved tensor")} freed${who}`);
+    out.push(`${count(counts[SLOT.freed]!, "saved tensor")} freed${who}`);
   }
   return out.length ? out : ["no saved tensor needed"];
 }
@@ -134,7 +131,7 @@ export function callLine(call: Call): string {
     return `raised${at}`;
   }
   if (call.retain && call.freedSlots === 0) return call.create ? "ran, create_graph=True" : "ran, retain_graph=True";
-  return call.freedSlots === 0 ? "ran, freed nothing" : `freed ${countText(call.freedSlots, "saved tensor")}`;
+  return call.freedSlots === 0 ? "ran, freed nothing" : `freed ${count(call.freedSlots, "saved tensor")}`;
 }
 
 export interface NodeSayings {
@@ -150,7 +147,8 @@ export interface NodeSayings {
 export function nodeLabel(graph: Graph, node: number, say: NodeSayings): string {
   const place = placeOf(graph, node);
   const module = graph.modules[graph.module[node]!]?.path;
-  return sentence(
+  return join(
+    ", ",
     graph.names[graph.name[node]!] + (say.names.length ? ` of ${listText(say.names, 3)}` : ""),
     placeAloud(place) || "cell and line unknown",
     place && place.iteration !== null && `iteration ${place.iteration}`,
@@ -176,7 +174,8 @@ export interface LeafSayings {
 
 /** Accessible name of a leaf: `AccumulateGrad of weight, leaf, float32[3,4], .grad is set, no saved tensor needed`. */
 export function leafLabel({ names, type, hasGrad, gone, roots, place }: LeafSayings): string {
-  return sentence(
+  return join(
+    ", ",
     `AccumulateGrad of ${names.length ? listText(names, 6) : "a tensor without a name"}`,
     names.length > 1 ? "leaves" : "leaf",
     type,

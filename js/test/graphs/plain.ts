@@ -84,7 +84,7 @@ export function toGraph(plain: PlainGraph): Graph {
     held: 0,
     status: { text: "", state: "idle", cell: null },
     notes: [],
-    indexOf: new Map(nodes.map((_, i) => [i + 1, i])),
+    indexOf: (uid) => ((uid ?? 0) <= nodes.length ? (uid ?? 0) - 1 : -1),
   };
   for (let v = 0; v < n; v++) {
     if (used[v] || isLeaf[v]) continue;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
+import { levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import { decode } from "../../src/picture/wire.ts";
 import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
@@ -12,7 +13,7 @@ describe("in every fixture", () => {
   for (const name of FIXTURES) {
     it(`no text of ${name} is drawn below 9 px`, () => {
       for (const scale of Object.values(SCALES)) {
-        for (const box of textBoxes(sceneOfFixture(name, { scale }))) {
+        for (const box of textBoxes(sceneOfFixture(name, { level: levelOf(scale) }))) {
           expect(box.size * Math.min(1, scale), `${box.text} at ${scale}`).toBeGreaterThanOrEqual(8.99);
         }
       }
@@ -282,16 +283,16 @@ it("cards stand at the same place at every level of detail", () => {
   for (const name of FIXTURES) {
     const near = sceneOfFixture(name).items.filter(({ role }) => role === "node");
     for (const scale of Object.values(SCALES)) {
-      const scene = sceneOfFixture(name, { scale });
+      const scene = sceneOfFixture(name, { level: levelOf(scale) });
       for (const { key, x, y, w, h } of near) expect(byKey(scene, key)).toMatchObject({ x, y, w, h });
     }
   }
 });
 
 it("from far away a box is a bar: filled when held, hollow when freed", () => {
-  expect(classes(byKey(sceneOfFixture("two_losses", { scale: 0.2 }), "n30"))).toEqual(["held"]);
-  expect(classes(byKey(sceneOfFixture("second_backward", { scale: 0.2 }), "n1"))).toEqual(["freed"]);
-  expect(classes(byKey(sceneOfFixture("stale", { scale: 0.2 }), "n30"))).toEqual(["stale"]);
+  expect(classes(byKey(sceneOfFixture("two_losses", { level: 0 }), "n30"))).toEqual(["held"]);
+  expect(classes(byKey(sceneOfFixture("second_backward", { level: 0 }), "n1"))).toEqual(["freed"]);
+  expect(classes(byKey(sceneOfFixture("stale", { level: 0 }), "n30"))).toEqual(["stale"]);
 });
 
 describe("when a picture follows another", () => {
@@ -324,7 +325,7 @@ it("a scene that is looked at from elsewhere has the marks that one made for tha
     const scene = sceneOfFixture(name);
     for (const scale of Object.values(SCALES)) {
       scene.look(scale);
-      const made = sceneOfFixture(name, { scale });
+      const made = sceneOfFixture(name, { level: levelOf(scale) });
       for (const { key, role, marks } of made.items) {
         if (role === "node" || role === "group" || role === "wire") expect(byKey(scene, key).marks, key).toEqual(marks);
       }

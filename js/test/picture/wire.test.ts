@@ -18,7 +18,7 @@ describe("a full message", () => {
     const next = (i: number) => Array.from(graph.edgeTo.slice(graph.edgeStart[i], graph.edgeStart[i + 1]));
     expect(next(2)).toEqual([6]);
     expect(next(6)).toEqual([7, 8]);
-    expect(graph.indexOf.get(1)).toBe(6);
+    expect(graph.indexOf(1)).toBe(6);
   });
 
   it("keeps places, slots, leaves, calls and the border", () => {
@@ -174,8 +174,8 @@ describe("a column", () => {
       const where = { place: unknown, module: unknown, modulePath: "", moduleClass: "", moduleCall: "" };
       const graph = decode({ ...small, ...none, ...nodes, ...where, uid: columnText(values) });
       expect(Array.from(graph.uid)).toEqual(values);
-      for (const uid of values) expect(graph.uid[graph.indexOf.get(uid)!]).toBe(uid);
-      expect(graph.indexOf.get(7)).toBeUndefined();
+      for (const uid of values) expect(graph.uid[graph.indexOf(uid)]).toBe(uid);
+      expect(graph.indexOf(7)).toBe(-1);
     });
   }
 });

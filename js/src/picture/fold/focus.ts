@@ -4,13 +4,17 @@ import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 import type { Focus } from "./types.ts";
 
+/** How many steps "around" goes. */
+const AROUND = 2;
+
 /** 1 for every node in focus. An unknown uid gives an empty picture, never an error. */
-export function focusMask(graph: Graph, focus: Focus): Uint8Array {
-  switch (focus.kind) {
+export function focusMask(graph: Graph, { kind, from }: Focus): Uint8Array {
+  const targets = { start: graph.edgeStart, item: graph.edgeTo };
+  switch (kind) {
     case "around":
-      return spread(graph, focus.uid, [targetsOf(graph), usersOf(graph)], focus.levels);
+      return spread(graph, from, [targets, usersOf(graph)], AROUND);
     case "root":
-      return spread(graph, focus.uid, [targetsOf(graph)]);
+      return spread(graph, from, [targets]);
     case "freed":
       return where(graph, (v) => {
         for (let s = graph.slotStart[v]; s < graph.slotStart[v + 1]; s++)
@@ -19,28 +23,33 @@ export function focusMask(graph: Graph, focus: Focus): Uint8Array {
       });
     case "cell":
       return where(graph, (v) => {
-        const place = graph.place[v] < 0 ? null : graph.places[graph.place[v]];
-        return place !== null && (place.cell === focus.cell || place.outerCell === focus.cell);
+        const place = graph.places[graph.place[v]];
+        return place && (place.cell === from || place.outerCell === from);
       });
   }
 }
 
-function where(graph: Graph, test: (v: number) => boolean): Uint8Array {
+function where(graph: Graph, test: (v: number) => unknown): Uint8Array {
   const mask = new Uint8Array(graph.n);
   for (let v = 0; v < graph.n; v++) if (test(v)) mask[v] = 1;
   return mask;
 }
 
 /** 1 for a node and all that is met from it along these lists, at most so many steps away. */
-function spread(graph: Graph, uid: number, lists: readonly Rows[], levels = Number.POSITIVE_INFINITY): Uint8Array {
+function spread(
+  graph: Graph,
+  uid: number | null,
+  lists: readonly Rows[],
+  levels = Number.POSITIVE_INFINITY,
+): Uint8Array {
   const mask = new Uint8Array(graph.n);
   const next: number[] = [];
-  const visit = (v: number | undefined) => {
-    if (v === undefined || mask[v]) return;
+  const visit = (v: number) => {
+    if (v < 0 || mask[v]) return;
     mask[v] = 1;
     next.push(v);
   };
-  visit(graph.indexOf.get(uid));
+  visit(graph.indexOf(uid));
   for (let level = 0, at = 0; level < levels && at < next.length; level++) {
     for (const end = next.length; at < end; at++) {
       const v = next[at];
@@ -48,10 +57,6 @@ function spread(graph: Graph, uid: number, lists: readonly Rows[], levels = Numb
     }
   }
   return mask;
-}
-
-function targetsOf({ edgeStart, edgeTo }: Graph): Rows {
-  return { start: edgeStart, item: edgeTo };
 }
 
 /** Who uses a node, in compressed rows. */

@@ -20,6 +20,7 @@ export { shortOp } from "./names.ts";
 export { search } from "./search.ts";
 export { seedSlices } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
+export { boxOfUid } from "./types.ts";
 
 /** Graphs up to this many boxes are shown as they are. */
 export const SMALL_GRAPH = 40;
@@ -116,7 +117,7 @@ function wantedPositions(graph: Graph, order: Int32Array, state: FoldState): num
   for (let i = 0; i < order.length; i++) position[order[i]] = i;
   const wanted = new Set<number>();
   for (const uid of state.visible) {
-    const at = position[graph.indexOf.get(uid) ?? -1] ?? -1;
+    const at = position[graph.indexOf(uid)];
     if (at >= 0) wanted.add(at);
   }
   return [...wanted];

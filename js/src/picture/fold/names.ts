@@ -1,6 +1,6 @@
 /** What a group is called: as a person would, from what all its nodes have in common. */
 import { placeOf } from "../model.ts";
-import { placeText } from "../words.ts";
+import { join, placeText } from "../words.ts";
 import type { Common, Group, Line } from "./tree.ts";
 
 export interface Name {
@@ -18,37 +18,37 @@ export function nameGroup(line: Line, group: Group, within: Group | null, nodes:
   const place = common.place;
   const where = common.sameLine && place ? placeText(place) : lineRange(line, group, common);
   const nth = group.unit && group.parent ? `${group.unit} of ${group.parent.times}` : "";
-  const join = (...parts: string[]) => [nth, ...parts].filter(Boolean).join(" · ");
+  const about = (...parts: string[]) => join(" · ", nth, ...parts);
   if (common.prefix >= 0 && common.prefix !== outer?.prefix) {
     return {
       title: line.levels.prefixText(common.prefix),
-      subtitle: join(className(line, group, common.prefix), where),
+      subtitle: about(className(line, group, common.prefix), where),
     };
   }
   if (place && common.sameLine && !(outer?.sameLine ?? false)) {
     return place.source
-      ? { title: place.source.trim(), subtitle: join(placeText(place), count) }
-      : { title: opsText(line, group, nodes), subtitle: join(placeText(place), count) };
+      ? { title: place.source.trim(), subtitle: about(placeText(place), count) }
+      : { title: opsText(line, group, nodes), subtitle: about(placeText(place), count) };
   }
   const modules = moduleRange(line, group, outer?.prefix ?? -1);
-  if (modules) return { title: modules, subtitle: join(where, count) };
+  if (modules) return { title: modules, subtitle: about(where, count) };
   if (place && common.sameOuterLine && !(outer?.sameOuterLine ?? false) && place.outerSource) {
     return {
       title: place.outerSource.trim(),
-      subtitle: join(placeText({ cell: place.outerCell, line: place.outerLine }), count),
+      subtitle: about(placeText({ cell: place.outerCell, line: place.outerLine }), count),
     };
   }
   if (place && common.sameIteration && place.iteration !== null && !(outer?.sameIteration ?? false)) {
-    return { title: `iteration ${place.iteration}`, subtitle: join(where, count) };
+    return { title: `iteration ${place.iteration}`, subtitle: about(where, count) };
   }
   if (place && common.sameCell && !(outer?.sameCell ?? false)) {
     const cell = place.outerCell ?? place.cell;
-    return { title: cell === null ? "one cell" : `In[${cell}]`, subtitle: join(where, count) };
+    return { title: cell === null ? "one cell" : `In[${cell}]`, subtitle: about(where, count) };
   }
   const parts = partsText(line, group, outer?.prefix ?? -1);
   return parts
-    ? { title: parts, subtitle: join(where, count) }
-    : { title: opsText(line, group, nodes), subtitle: join(where) };
+    ? { title: parts, subtitle: about(where, count) }
+    : { title: opsText(line, group, nodes), subtitle: about(where) };
 }
 
 const MOST_PARTS = 2;

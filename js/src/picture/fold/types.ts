@@ -1,4 +1,5 @@
 /** What a folded graph is: the boxes to draw, and which node is in which. */
+import type { Graph } from "../model.ts";
 
 export interface Box {
   /** "n<uid>" for a node, else "g..." from cell, iteration, module, line and ordinal: the same in the next snapshot. */
@@ -41,6 +42,11 @@ export interface Folded {
   open: OpenGroup[];
 }
 
+/** The box that a node is in, -1: none. */
+export function boxOfUid({ graph, folded }: { graph: Graph; folded: Folded }, uid: number | null): number {
+  return folded.boxOf[graph.indexOf(uid)] ?? -1;
+}
+
 /** What the user wants to see. Everything is optional: `{}` is the default view. */
 export interface FoldState {
   opened?: ReadonlySet<string>;
@@ -54,8 +60,8 @@ export interface FoldState {
   focus?: Focus;
 }
 
-export type Focus =
-  | { kind: "around"; uid: number; levels: number }
-  | { kind: "freed" }
-  | { kind: "root"; uid: number }
-  | { kind: "cell"; cell: number };
+/** `from`: the uid that "around" and "root" start at, the number of the "cell". */
+export interface Focus {
+  kind: "around" | "freed" | "root" | "cell";
+  from: number | null;
+}

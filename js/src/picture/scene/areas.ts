@@ -6,7 +6,7 @@ import { shorten } from "../measure.ts";
 import { placeOf } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { countText, listText, slotSentences, slotSummary, whenText } from "../words.ts";
+import { count, join, listText, slotSentences, slotSummary, whenText } from "../words.ts";
 import { type Context, rootsOf, rowOf } from "./context.ts";
 import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
@@ -126,7 +126,6 @@ export function openHull(context: Context, { group, boxes }: OpenMembers, area: 
     marks.push(text(24, level === 3 ? 14 : 16, name, look));
   }
   const index = nodes[0]!;
-  const count = countText(nodes.length, "node");
   return {
     key: group.key,
     role: "open",
@@ -134,7 +133,7 @@ export function openHull(context: Context, { group, boxes }: OpenMembers, area: 
     index,
     ...at,
     marks,
-    label: `${group.title}, open group of ${count}, ${slotSentences(graph, nodes).join(", ")}`,
+    label: join(", ", group.title, `open group of ${count(nodes.length, "node")}`, ...slotSentences(graph, nodes)),
     data: facts(context, group.title, index, slotSummary(graph, nodes).counts, boxes),
   };
 }
@@ -155,7 +154,7 @@ export interface Border {
 export function findBorder(context: Context): Border | null {
   const { graph, folded } = context;
   const meets = graph.boundary.flatMap(({ oldUid, newUid }) => {
-    const pair = [graph.indexOf.get(oldUid) ?? -1, graph.indexOf.get(newUid) ?? -1] as const;
+    const pair = [graph.indexOf(oldUid), graph.indexOf(newUid)] as const;
     return pair.includes(-1) ? [] : [pair];
   });
   const [first] = meets;

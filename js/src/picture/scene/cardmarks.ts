@@ -4,7 +4,7 @@ import { callNumberMark, rect, SLOT_LOOKS, SLOT_W, type SlotLook, slot as slotMa
 import { type Measure, shorten } from "../measure.ts";
 import type { Mark } from "../scene.ts";
 import * as SLOT from "../slot.ts";
-import { callNumber, shortBytes } from "../words.ts";
+import { callNumber, join, shortBytes } from "../words.ts";
 import { BOWL, type Card, GAP, glyphRoom, hasNoSlots, slotClass, slotLabel, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn } from "./context.ts";
 
@@ -30,17 +30,18 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
   const marks: Mark[] = [];
   if (isIn(context, b, options.hit)) marks.push(rect(-4, -4, w + 8, h + 8, "hitring", 9));
   if (level === 0) return marks;
-  const looks = [
+  const look = join(
+    " ",
     "node",
     ghost && "ghost",
     card.counts[SLOT.stale] && "stalecard",
     [...context.raised].some((uid) => isIn(context, b, uid)) && "failcard",
     hit && (hit[b] ? "hitcard" : "dimcard"),
-  ];
+  );
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
   for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost ghostbg" : "node", 6));
   if (ghost) marks.push(rect(0, 0, w, h, "ghostbg", 6));
-  marks.push(rect(0, 0, w, h, looks.filter(Boolean).join(" "), 6));
+  marks.push(rect(0, 0, w, h, look, 6));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
 }

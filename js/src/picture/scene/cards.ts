@@ -5,7 +5,7 @@ import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.t
 import { shorten } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
-import { countText, placeText, shortBytes, slotSummary } from "../words.ts";
+import { count, placeText, shortBytes, slotSummary } from "../words.ts";
 import { type Context, type RootView, rootsOf } from "./context.ts";
 
 const WIDTH = 178;
@@ -143,7 +143,7 @@ function nodeNote({ graph, rail, options }: Context, node: number, slots: readon
 }
 
 function groupNote(box: Box): string {
-  return box.subtitle || (box.title.includes("node") ? "" : countText(box.count, "node"));
+  return box.subtitle || (box.title.includes("node") ? "" : count(box.count, "node"));
 }
 
 function cardWidth({ measure, folded, options }: Context, card: Card): number {

@@ -1,6 +1,6 @@
 /** What every part of the scene needs to know, worked out once: who reaches what, who is gone, which names are shown. */
 
-import type { Folded } from "../fold/index.ts";
+import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import { rootLook } from "../marks.ts";
 import type { Measure } from "../measure.ts";
@@ -78,7 +78,7 @@ const MAX_ORDER_NOTES = 12;
 export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
 
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
-  const { boxes, boxOf } = folded;
+  const { boxes } = folded;
   const n = boxes.length;
   const roots = rootViews(graph);
   const nodeReach = yield* reachOfNodes(graph, roots);
@@ -115,13 +115,13 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   yield;
   const { hits } = options;
   const hit = hits ? new Uint8Array(n) : null;
-  for (const uid of hits ?? []) hit![boxOf[graph.indexOf.get(uid) ?? -1] ?? -1] = 1;
+  for (const uid of hits ?? []) hit![boxOfUid({ graph, folded }, uid)] = 1;
   return {
     graph,
     folded,
     options,
     measure: options.measure,
-    level: levelOf(options.scale ?? 1),
+    level: options.level ?? 3,
     roots,
     nodeReach,
     reach,
@@ -231,8 +231,8 @@ function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<numb
 function carriersByNode(graph: Graph): Map<number, string> {
   const carriers = new Map<number, string>();
   for (const { oldUid, path } of graph.boundary) {
-    const node = graph.indexOf.get(oldUid);
-    if (node !== undefined && path && !carriers.has(node)) carriers.set(node, path);
+    const node = graph.indexOf(oldUid);
+    if (node >= 0 && path && !carriers.has(node)) carriers.set(node, path);
   }
   return carriers;
 }
@@ -262,7 +262,7 @@ function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number
 
 function wouldFree({ indexOf, slotStart }: Graph, { forecast }: SceneOptions): Set<number> {
   const slots = (forecast?.frees ?? []).flatMap(([uid, position]) => {
-    const node = indexOf.get(uid) ?? -1;
+    const node = indexOf(uid);
     const slot = slotStart[node]! + position;
     return slot < slotStart[node + 1]! ? slot : [];
   });
@@ -275,8 +275,7 @@ export function rootsOf(context: Context, mask: number): RootView[] {
 }
 
 /** Whether the node of this uid is inside a box. */
-export const isIn = ({ graph, folded }: Context, b: number, uid: number | null | undefined) =>
-  uid != null && folded.boxOf[graph.indexOf.get(uid) ?? -1] === b;
+export const isIn = (context: Context, b: number, uid: number | null = null) => boxOfUid(context, uid) === b;
 
 /** Whether a line of this root is drawn faintly because another one is looked at. */
 export function isDimmed({ options: { onlyRoot = null } }: Context, view: RootView | null): boolean {

@@ -3,7 +3,7 @@
 import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
 import type { Item } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { bytesText, countText, leafLabel, listText, nodeLabel, nodeState, sentence, slotSentences } from "../words.ts";
+import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
 import { bowlPlace, cardMarks } from "./cardmarks.ts";
 import { BOWL, type Card, cardOf, type LeafPart, leafNames, leavesAbove } from "./cards.ts";
 import { type Context, isIn, rootsOf } from "./context.ts";
@@ -53,9 +53,7 @@ export function* cardItems(context: Context, places: Float64Array, bowls: Readon
 
 /** `loss` of iteration 0 and of iteration 1 need the iteration to be told apart. */
 function rootNames(context: Context, mask: number): string[] {
-  return rootsOf(context, mask).map(({ root, sub }) =>
-    [root.path || "an unnamed root", sub].filter(Boolean).join(" of "),
-  );
+  return rootsOf(context, mask).map(({ root, sub }) => join(" of ", root.path || "an unnamed root", sub));
 }
 
 function nodeWords(context: Context, card: Card, b: number): string {
@@ -70,13 +68,14 @@ function nodeWords(context: Context, card: Card, b: number): string {
     wouldRaise: context.wouldRaise.has(uid),
   });
   const would = card.slots.filter((slot) => slot.look === "will").length;
-  return sentence(label, would && `${countText(would, "saved tensor")} would be freed`);
+  return join(", ", label, would && `${count(would, "saved tensor")} would be freed`);
 }
 
 function groupWords(context: Context, { box }: Card, b: number): string {
   const has = (uids: Iterable<number>) => [...uids].some((uid) => isIn(context, b, uid));
-  return sentence(
-    `${box.title}, ${countText(box.count, "node")}`,
+  return join(
+    ", ",
+    `${box.title}, ${count(box.count, "node")}`,
     box.subtitle,
     box.times > 1 && `${box.times} times`,
     context.ghost[b] && "gone",

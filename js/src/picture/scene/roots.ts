@@ -3,7 +3,7 @@
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import type { Call, Finding } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
-import { callLine, callNumber, countText, listText, sentence } from "../words.ts";
+import { callLine, callNumber, count, join, listText } from "../words.ts";
 import { type Context, type RootView, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
@@ -55,7 +55,7 @@ export function makeFlags(context: Context): Flag[] {
 
 function makeFlag(context: Context, view: RootView, name: string): Flag {
   const { measure, options, graph } = context;
-  const sub = sentence(view.sub, view.gone && "gone");
+  const sub = join(", ", view.sub, view.gone && "gone");
   const calls = graph.calls.filter((call) => startsAt(context, call, view)).slice(-MAX_CALLS);
   const call = calls.at(-1);
   const raised = call?.result === "raised";
@@ -77,7 +77,7 @@ function warningOf({ graph }: Context, { root, gone }: RootView): string {
     finding.severity === "warning" && finding.uid !== null && finding.path[0] === root.path && !gone;
   const finding = graph.findings.find(isHere);
   if (!finding) return "";
-  const module = graph.modules[graph.module[graph.indexOf.get(finding.uid!) ?? -1] ?? -1];
+  const module = graph.modules[graph.module[graph.indexOf(finding.uid)] ?? -1];
   return `would raise at ${module?.path || finding.node || "a node"}`;
 }
 
@@ -126,7 +126,8 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
 
 function flagLabel({ view, name, sub, calls, warning }: Flag): string {
   const { path, type } = view.root;
-  return sentence(
+  return join(
+    ", ",
     `${path ? name : "a tensor without a name"}, root`,
     sub,
     type,
@@ -145,6 +146,6 @@ function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: n
   }
   marks.push(text(at - 6, 11.8, words, sign ? "raised" : "note"));
   const numbers = listText(calls.map((call) => `call ${callNumber(call.n)}`));
-  const label = `${numbers ? `${numbers}:` : `${path}.backward()`} ${words} (${countText(calls.length, "call")})`;
+  const label = `${numbers ? `${numbers}:` : `${path}.backward()`} ${words} (${count(calls.length, "call")})`;
   return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks, label };
 }

@@ -1,5 +1,6 @@
 /** What hangs on wires and cards: variable tags, order notes, octagons; each finds a place where nothing else stands. */
 
+import { boxOfUid } from "../fold/index.ts";
 import { octagon, octagonOpen, TAG_H, tag, tagWidth, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import type { Item } from "../scene.ts";
@@ -108,12 +109,8 @@ export function placeTag(
 }
 
 /** The wire that the tag hangs on: of the newest root that is not gone. */
-function tagWire(
-  { graph, folded }: Context,
-  { from, rootsOf, isGone }: Courses,
-  wires: Int32Array,
-): number | undefined {
-  const fresh = new Set(graph.boundary.map(({ newUid }) => folded.boxOf[graph.indexOf.get(newUid) ?? -1]));
+function tagWire(context: Context, { from, rootsOf, isGone }: Courses, wires: Int32Array): number | undefined {
+  const fresh = new Set(context.graph.boundary.map(({ newUid }) => boxOfUid(context, newUid)));
   const order = (e: number) => rootsOf(e).at(-1)?.root.order ?? -1;
   const live = wires.filter((e) => !isGone(e));
   return (
