@@ -1,5 +1,5 @@
 /** A small map in the corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does. */
-import { drag, h } from "./dom.ts";
+import { attr, drag, h } from "./dom.ts";
 import { drive } from "./drive.ts";
 import type { Slices } from "./picture/slices.ts";
 import type { Space } from "./space.ts";
@@ -45,8 +45,22 @@ export class Minimap {
     void drive(this.#draw(now, map), () => this.#space === now && !this.#map).then((drawn) => {
       if (!drawn) return;
       this.#map = map;
+      this.#dodge();
       this.paint();
     });
+  }
+
+  /** Stands in the corner, above or below, where it covers less of the picture as it is now. */
+  #dodge(): void {
+    const { width, height } = this.#viewport;
+    const covers = (top: number) => {
+      let cards = 0;
+      for (let x = 4; x < WIDE; x += 8)
+        for (let y = 4; y < HIGH; y += 8)
+          if (this.#space!.at(...this.#viewport.toWorld(width - 8 - WIDE + x, top + y))) cards++;
+      return cards;
+    };
+    attr(this.el, "data-low", covers(height - 8 - HIGH) < covers(8));
   }
 
   /** From the picture to the map: scale, then offset. */

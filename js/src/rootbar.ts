@@ -25,7 +25,7 @@ interface Bar {
   hidden(): number;
 }
 
-export interface Wanted {
+export interface Place {
   x: number;
   y: number;
   w: number;
@@ -33,23 +33,35 @@ export interface Wanted {
 
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
-/** Moves bars of one height apart: each at its wish where it can be, else beside its neighbour, else a row higher. */
-export function pack(wishes: readonly Wanted[], width: number, height: number, tall = HEIGHT): Wanted[] {
-  const placed: Wanted[] = [];
-  const out: Wanted[] = [];
+/**
+ * Moves bars of one height apart, and off what is `taken` (of about that height): each at its wish where it can be, else
+ * beside what is in its way, else a row lower, at last a row higher.
+ */
+export function pack(
+  wishes: readonly Place[],
+  taken: readonly Place[],
+  width: number,
+  height: number,
+  tall = HEIGHT,
+): Place[] {
+  const placed = [...taken];
+  const out: Place[] = [];
+  const hit = (x: number, y: number, w: number) =>
+    placed.find((p) => x < p.x + p.w + GAP && p.x < x + w + GAP && Math.abs(p.y - y) < tall + 1);
   for (const wish of [...wishes].sort((a, b) => a.x - b.x)) {
     const { w } = wish;
-    const first = clamp(wish.x, width - w);
-    const at = { w, x: first, y: clamp(wish.y, height - tall) };
-    for (let tries = 0; tries < 20; tries++) {
-      const hit = placed.find((p) => at.x < p.x + p.w + GAP && p.x < at.x + w + GAP && Math.abs(p.y - at.y) < tall + 2);
-      if (!hit) break;
-      at.x = hit.x + hit.w + GAP;
-      if (at.x + w <= width - 4) continue;
-      at.x = first;
-      at.y = hit.y - tall - 4;
-    }
-    placed.push(at);
+    const first = { w, x: clamp(wish.x, width - w), y: clamp(wish.y, height - tall) };
+    const along = (y: number) => {
+      for (let { x } = first, p = hit(x, y, w); ; p = hit(x, y, w)) {
+        if (!p) return { x, y, w };
+        x = p.x + p.w + GAP;
+        if (x + w > width - 4) return undefined;
+      }
+    };
+    let at: Place | undefined;
+    for (let y = first.y; !at && y + tall <= height - 4; y += tall + 4) at = along(y);
+    for (let { y } = first; !at && y > 4; y -= tall + 4) at = along(y);
+    placed.push((at ??= first));
     out[wishes.indexOf(wish)] = at;
   }
   return out;
@@ -169,7 +181,8 @@ export class RootBars {
     const { width, height } = viewport;
     const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
     const visible: HTMLElement[] = [];
-    const wishes: Wanted[] = [];
+    const wishes: Place[] = [];
+    const flags: Place[] = [];
     for (const { el, root, hidden } of this.#bars.values()) {
       const item = byKey.get(`root${root.id}`);
       const w = (el.offsetWidth || 208) * size;
@@ -181,8 +194,10 @@ export class RootBars {
       if (el.hidden) continue;
       visible.push(el);
       wishes.push({ x: x - (w - hidden() * size) / 2, y, w });
+      const flag = viewport.toScreen(item.x, item.y);
+      flags.push({ x: flag[0], y: flag[1], w: item.w * viewport.scale });
     }
-    pack(wishes, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
+    pack(wishes, flags, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
       attr(visible[i]!, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });

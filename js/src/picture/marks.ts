@@ -122,6 +122,7 @@ export function tag(
   width: number,
   look: "" | "carrier" | "gone",
   left = false,
+  font = "tagname",
 ): Mark[] {
   const side = left ? -1 : 1;
   const notch = x + side * 7;
@@ -130,15 +131,15 @@ export function tag(
   const body =
     path`M${x} ${y + h / 2}L${notch} ${y}H${end - side * 3}Q${end} ${y} ${end} ${y + 3}` +
     path`V${y + h - 3}Q${end} ${y + h} ${end - side * 3} ${y + h}H${notch}Z`;
-  const [outer, hole, name] = {
-    "": ["tag", "taghole", "tagname"],
-    carrier: ["tag carrier", "taghole carrierhole", "tagname"],
-    gone: ["tag taggone", "taghole", "tagname gonename"],
+  const [outer, hole, quiet] = {
+    "": ["tag", "taghole", ""],
+    carrier: ["tag carrier", "taghole carrierhole", ""],
+    gone: ["tag taggone", "taghole", " gonename"],
   }[look] as [string, string, string];
   return [
     shape(body, outer),
     circle(x + side * 8.5, y + h / 2, 1.9, hole),
-    text(left ? x - width + 7 : x + 14, y + 13.4, words, name),
+    text(left ? x - width + 7 : x + 14, y + (font === "tagname" ? 13.4 : 15), words, font + quiet),
   ];
 }
 
@@ -154,11 +155,19 @@ export function bowl(x: number, y: number, hasGrad: boolean): Mark {
 }
 
 /** An AccumulateGrad: a stadium with a bowl. */
-export function leaf(x: number, y: number, name: string, width: number, hasGrad: boolean, gone = false): Mark[] {
+export function leaf(
+  x: number,
+  y: number,
+  name: string,
+  width: number,
+  hasGrad: boolean,
+  gone = false,
+  font = "leafname",
+): Mark[] {
   return [
     rect(x, y, width, LEAF_H, gone ? "leafghost" : "leaf", 9),
     bowl(x + 6, y + 8, hasGrad),
-    text(x + 21, y + 12.8, name, gone ? "leafname gonename" : "leafname"),
+    text(x + 21, y + (font === "leafname" ? 12.8 : 14.6), name, gone ? `${font} gonename` : font),
   ];
 }
 

@@ -41,7 +41,7 @@ test("the timeline has one segment for each cell and iteration; a cell's end bel
 
 test("buttons of neighbouring roots never cover each other and stay inside", () => {
   const wishes = [0, 60, 90, 500, 520].map((x) => ({ x, y: 390, w: 180 }));
-  const placed = pack(wishes, 600, 400);
+  const placed = pack(wishes, [], 600, 400);
   placed.forEach((a, i) => {
     expect(a.x).toBeGreaterThanOrEqual(4);
     expect(a.x + 180).toBeLessThanOrEqual(596);
@@ -49,6 +49,16 @@ test("buttons of neighbouring roots never cover each other and stay inside", () 
       expect(Math.abs(a.x - b.x) >= 180 || Math.abs(a.y - b.y) >= 24).toBe(true);
     });
   });
+});
+
+test("buttons stay off the names of roots, and rather go down than up", () => {
+  const flags = [100, 210].map((x) => ({ x, y: 200, w: 90 }));
+  const wishes = flags.map(({ x, y }) => ({ x: x - 60, y: y + 26, w: 210 }));
+  const [first, second] = pack(wishes, flags, 400, 400);
+  expect(first).toEqual(wishes[0]);
+  expect(second!.y).toBeGreaterThan(first!.y + 24);
+  const [only] = pack([{ x: 60, y: 390, w: 210 }], [{ x: 90, y: 374, w: 90 }], 400, 400);
+  expect(only!.y + 24 <= 374 || only!.x >= 180).toBe(true);
 });
 
 test("zooming keeps the point under the pointer where it is", () => {

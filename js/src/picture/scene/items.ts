@@ -1,6 +1,7 @@
 /** Cards and leaf badges as items: what they are called, and what is known of them as data attributes. */
 
 import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
+import { shorten } from "../measure.ts";
 import type { Item } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
@@ -179,15 +180,19 @@ function leafMade(context: Context, parts: readonly LeafPart[], wide: number, si
   const mask = nodes.reduce((all, node) => all | nodeReach[node]!, 0);
   const roots = rootNames(context, mask);
   const [{ x, y, w, text }] = parts as [LeafPart];
-  // From afar the bowl alone, at the end of its line.
-  const [name, own] = context.level === 3 ? [text, w] : ["", 22];
+  const near = context.level === 3;
+  // From afar as much of the name as there is room for, else the bowl alone, at the end of its line.
+  const name = near ? text : shorten(text, w - 23, "opfar", context.measure).replace(/^…$/, "");
+  const own = name ? w : 22;
   const middle = Math.min(w / 2, wide - 12 - x);
   const [line, at] = {
     above: [path`M${middle} ${LEAF_H}V${-y}`, own < w ? middle - own / 2 : 0] as const,
     right: [path`M0 ${LEAF_H / 2}H${wide - x}`, 0] as const,
     left: [path`M${w} ${LEAF_H / 2}H${-x}`, w - own] as const,
   }[side ?? "right"];
-  const marks = side ? [shape(line, "leafline"), ...leaf(at, 0, name, own, hasGrad, gone)] : [bowl(1, 1, hasGrad)];
+  const marks = side
+    ? [shape(line, "leafline"), ...leaf(at, 0, name, own, hasGrad, gone, near ? undefined : "opfar")]
+    : [bowl(1, 1, hasGrad)];
   return {
     marks,
     label: leafLabel({ names, type, hasGrad, gone, roots, place: graph.places[graph.place[first]!] }),

@@ -12,6 +12,9 @@ import type { Free, Rect } from "./rects.ts";
 import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;
+/** From afar names are written larger. */
+const FAR = "opfar";
+const FAR_ROOM = 40;
 
 export interface TagText {
   text: string;
@@ -72,13 +75,14 @@ function shortNames(names: readonly string[], repeated: boolean): string {
 /** Where a box's tag goes: on its wire, just below the card; on the border for the carrier. */
 export function placeTag(
   context: Context,
-  label: TagText,
+  near: TagText,
   card: Rect,
   courses: Courses,
   wires: Int32Array,
   border: DrawnBorder | null,
   free: Free,
 ): Item {
+  const label = context.level === 3 ? near : farText(context, near);
   const wire = tagWire(context, courses, wires);
   const below = card.y + card.h + (context.options.compact ? 2 : 6);
   const places = tagPlaces(
@@ -102,10 +106,16 @@ export function placeTag(
     uid,
     index: label.node,
     ...area,
-    marks: context.level === 3 ? tag(left ? area.w : 0, 0, label.text, area.w, look, left) : tag(0, 0, "", 28, look),
+    marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, context.level === 3 ? undefined : FAR),
     label: label.carrier ? `${names}, carries the old graph into the new one` : `variable ${names}`,
     data: { carrier: String(label.carrier) },
   };
+}
+
+/** What a tag says from afar: its name, larger, as far as there was room for it near by; in the end nothing. */
+function farText({ level, measure }: Context, label: TagText): TagText {
+  const text = level === 2 ? shorten(label.text, Math.max(label.w, FAR_ROOM), FAR, measure) : "";
+  return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, FAR))) : 28 };
 }
 
 /** The wire that the tag hangs on: of the newest root that is not gone. */
