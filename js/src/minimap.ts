@@ -45,18 +45,17 @@ export class Minimap {
     void drive(this.#draw(now, map), () => this.#space === now && !this.#map).then((drawn) => {
       if (!drawn) return;
       this.#map = map;
-      this.#dodge();
       this.paint();
     });
   }
 
-  /** Stands in the corner, above or below, where it covers less of the picture as it is now. */
+  /** Stands in the corner, above or below, where it covers less of the picture. */
   #dodge(): void {
     const { width, height } = this.#viewport;
     const covers = (top: number) => {
       let cards = 0;
-      for (let x = 4; x < WIDE; x += 8)
-        for (let y = 4; y < HIGH; y += 8)
+      for (let x = 0; x <= WIDE; x += 8)
+        for (let y = 0; y <= HIGH; y += 6)
           if (this.#space!.at(...this.#viewport.toWorld(width - 8 - WIDE + x, top + y))) cards++;
       return cards;
     };
@@ -102,6 +101,7 @@ export class Minimap {
     this.el.hidden = seen.x <= x + 1 && seen.y <= y + 1 && seen.x + seen.w >= x + w - 1 && seen.y + seen.h >= y + h - 1;
     const context = this.el.hidden ? null : this.#context(this.el);
     if (!context) return;
+    if (!this.#viewport.taken) this.#dodge(); // and stays there while the user moves about
     const [k, dx, dy] = this.#fit();
     context.drawImage(this.#map, 0, 0, WIDE, HIGH);
     context.strokeStyle = this.#colour("acc");
