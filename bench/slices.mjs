@@ -3,10 +3,10 @@
 //   node bench/slices.mjs FILE.json[.gz]... [--repeat N] [--json]
 //
 // The graph format is that of bench/layout.mjs. The driver is the view's: a slice ends at the first yield after 6 ms.
-// Prints per graph and phase milliseconds and the longest step between two yields, then the longest slice: CPU time, of each
-// step the median of warm runs. That leaves out garbage collection as far as it falls on other steps in every run; the last
-// number has it in full: V8 has one thread here, in a browser most is collected beside the page. Goal: no slice over 12 ms.
-import { spawnSync } from "node:child_process";
+// Prints per graph and phase milliseconds and the longest step between two yields, then the longest slice: of each step
+// the median of warm runs, of this thread's clock, as V8 compiles and collects beside it, in a page too. So the machine has
+// to be quiet. The median leaves out garbage collection as far as it falls on other steps in every run; the last number has
+// it in full. Goal: no slice over 12 ms.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -29,17 +29,6 @@ if (!positionals.length) {
   process.exit(2);
 }
 
-if (!process.execArgv.includes("--single-threaded")) {
-  const argv = ["--single-threaded", ...process.argv.slice(1)];
-  process.exit(spawnSync(process.execPath, argv, { stdio: "inherit" }).status ?? 1);
-}
-
-/** CPU milliseconds: other programs do not count. */
-const now = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-
 const folder = mkdtempSync(join(tmpdir(), "graphwidget-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const { foldSlices, inputSlices, layoutSlices, measureByTable, planSlices, sceneSlices, settle, toGraph } = await bundle();
@@ -58,6 +47,8 @@ async function bundle() {
   await build({ stdin: { contents, resolveDir: js, loader: "ts" }, bundle: true, format: "esm", outfile, logLevel: "error" });
   return import(pathToFileURL(outfile).href);
 }
+
+const now = () => performance.now();
 
 /** The milliseconds between the yields of each phase. */
 function once(raw) {

@@ -37,7 +37,7 @@ function layers(
   pairs: [number, number][],
   budget?: number,
 ): { graph: Directed; rank: Int32Array; layered: Layered } {
-  const graph = direct(input(n, pairs));
+  const graph = finish(direct(input(n, pairs)));
   const rank = finish(rankBoxes(graph, input(n, pairs)));
   return { graph, rank, layered: finish(makeLayers(graph, rank, budget)) };
 }
@@ -50,25 +50,29 @@ function plainOrder(layered: Layered): Order {
 
 describe("direction", () => {
   test("the order has every box after what it uses", () => {
-    const { order } = direct(
-      input(4, [
-        [3, 1],
-        [3, 2],
-        [1, 0],
-        [2, 0],
-      ]),
+    const { order } = finish(
+      direct(
+        input(4, [
+          [3, 1],
+          [3, 2],
+          [1, 0],
+          [2, 0],
+        ]),
+      ),
     );
     expect([...order]).toEqual([0, 1, 2, 3]);
   });
 
   test("one edge of a cycle is turned round, a loop is left out", () => {
-    const graph = direct(
-      input(3, [
-        [0, 1],
-        [1, 2],
-        [2, 0],
-        [1, 1],
-      ]),
+    const graph = finish(
+      direct(
+        input(3, [
+          [0, 1],
+          [1, 2],
+          [2, 0],
+          [1, 1],
+        ]),
+      ),
     );
     expect([...graph.flipped].reduce((a, b) => a + b)).toBe(1);
     expect([...graph.lower][3]).toBe(-1);
@@ -79,7 +83,7 @@ describe("direction", () => {
 describe("ranks", () => {
   const ranks = (n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}) => {
     const asked = input(n, pairs, more);
-    return [...finish(rankBoxes(direct(asked), asked))];
+    return [...finish(rankBoxes(finish(direct(asked)), asked))];
   };
 
   test("count from the inputs", () => {

@@ -1,5 +1,6 @@
 /** Which nodes are drawn as badges of their users: leaves, and what only prepares a leaf for its one use. */
 import { type Graph, KIND } from "../model.ts";
+import { eachSlice, type Slices } from "../slices.ts";
 
 export interface Badges {
   /** 1: not a box of its own. A leaf without users, or from which a call began, is. */
@@ -11,58 +12,72 @@ export interface Badges {
   leaf: Int32Array;
 }
 
+/** Nodes looked at between two pauses. */
+const SLICE = 16384;
+
 /** Operations that change how a parameter is looked at and nothing else. */
 const PREPARATION =
   /^(T|Transpose|Permute|View|UnsafeView|ReshapeAlias|Expand|ToCopy|Alias|Unsqueeze|Squeeze|AsStrided|Contiguous|Detach)Backward\d*$/;
 
-export function findBadges(graph: Graph, keep: ReadonlySet<number>): Badges {
-  const { n, edgeStart, edgeTo } = graph;
-  const users = new Int32Array(n);
+export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Badges> {
+  const { edgeTo } = graph;
+  const users = new Int32Array(graph.n);
   for (let e = 0; e < edgeTo.length; e++) users[edgeTo[e]]++;
-  const isRoot = new Uint8Array(n);
-  for (const root of graph.roots) if (root.node >= 0) isRoot[root.node] = 1;
-  const named = new Uint8Array(n);
-  for (const owner of graph.owners) named[owner.node] = 1;
-  const prepares = graph.names.map((name) => PREPARATION.test(name));
-
-  const isBadge = new Uint8Array(n);
-  for (let v = 0; v < n; v++) {
-    if (graph.kind[v] === KIND.accumulate && users[v] > 0 && !isRoot[v]) isBadge[v] = 1;
-  }
+  yield;
+  const isBadge = new Uint8Array(graph.n);
+  let candidates = yield* leavesAndCandidates(graph, keep, users, isBadge);
   // A chain of preparation is found from the leaf on, one link per round.
-  for (let changed = true; changed; ) {
-    changed = false;
-    for (let v = 0; v < n; v++) {
-      if (isBadge[v] || !prepares[graph.name[v]] || users[v] !== 1 || isRoot[v] || named[v]) continue;
-      if (edgeStart[v + 1] - edgeStart[v] !== 1 || !isBadge[edgeTo[edgeStart[v]]] || keep.has(graph.uid[v])) continue;
-      isBadge[v] = 1;
-      changed = true;
-    }
+  for (let left = -1; left !== candidates.length; yield) {
+    left = candidates.length;
+    candidates = candidates.filter((v) => !(isBadge[v] = isBadge[edgeTo[graph.edgeStart[v]]]));
   }
-  return { isBadge, ...attach(graph, isBadge) };
+  return { isBadge, ...(yield* attach(graph, isBadge)) };
+}
+
+/** Marks the leaves, and finds what would be preparation if it came right after a leaf. */
+function* leavesAndCandidates(
+  graph: Graph,
+  keep: ReadonlySet<number>,
+  users: Int32Array,
+  isBadge: Uint8Array,
+): Slices<number[]> {
+  const { n, edgeStart, kind, name, uid } = graph;
+  const stands = new Uint8Array(n);
+  for (const { node } of graph.owners) stands[node] = 1;
+  for (const { node } of graph.roots) if (node >= 0) stands[node] = 2;
+  const prepares = graph.names.map((each) => PREPARATION.test(each));
+  const candidates: number[] = [];
+  const look = (v: number) => {
+    if (kind[v] === KIND.accumulate) {
+      if (users[v] > 0 && stands[v] < 2) isBadge[v] = 1;
+    } else if (prepares[name[v]] && users[v] === 1 && !stands[v] && edgeStart[v + 1] - edgeStart[v] === 1) {
+      if (!keep.has(uid[v])) candidates.push(v);
+    }
+  };
+  yield* eachSlice(n, look, SLICE);
+  return candidates;
 }
 
 /** Follows the badges above every other node. */
-function attach(graph: Graph, isBadge: Uint8Array): Omit<Badges, "isBadge"> {
-  const { n, edgeStart, edgeTo } = graph;
+function* attach(graph: Graph, isBadge: Uint8Array): Slices<Omit<Badges, "isBadge">> {
+  const { n, edgeStart, edgeTo, kind } = graph;
   const preparedStart = new Int32Array(n + 1);
   const leafStart = new Int32Array(n + 1);
   const prepared: number[] = [];
   const leaf: number[] = [];
-  for (let v = 0; v < n; v++) {
-    if (!isBadge[v]) {
-      for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) {
-        let at = edgeTo[e];
-        if (!isBadge[at]) continue;
-        while (graph.kind[at] !== KIND.accumulate) {
-          prepared.push(at);
-          at = edgeTo[edgeStart[at]];
-        }
-        if (leaf.indexOf(at, leafStart[v]) < 0) leaf.push(at);
+  const follow = (v: number) => {
+    for (let e = edgeStart[v]; e < edgeStart[v + 1] && !isBadge[v]; e++) {
+      let at = edgeTo[e];
+      if (!isBadge[at]) continue;
+      while (kind[at] !== KIND.accumulate) {
+        prepared.push(at);
+        at = edgeTo[edgeStart[at]];
       }
+      if (leaf.indexOf(at, leafStart[v]) < 0) leaf.push(at);
     }
     preparedStart[v + 1] = prepared.length;
     leafStart[v + 1] = leaf.length;
-  }
+  };
+  yield* eachSlice(n, follow, SLICE);
   return { preparedStart, prepared: Int32Array.from(prepared), leafStart, leaf: Int32Array.from(leaf) };
 }

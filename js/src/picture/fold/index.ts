@@ -4,7 +4,7 @@
  *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
  */
 import type { Graph } from "../model.ts";
-import { mapSlices, runSlices, type Slices } from "../slices.ts";
+import { runSlices, type Slices } from "../slices.ts";
 import { type Badges, findBadges } from "./badges.ts";
 import { boxEdges, Counter } from "./boxes.ts";
 import { focusMask, usersOf } from "./focus.ts";
@@ -26,7 +26,7 @@ export { boxOfUid } from "./types.ts";
 export const SMALL_GRAPH = 40;
 
 /** Nodes looked at between two pauses. */
-const SLICE = 4096;
+const SLICE = 2048;
 
 export function fold(graph: Graph, state: FoldState = {}): Folded {
   return runSlices(foldSlices(graph, state));
@@ -34,10 +34,10 @@ export function fold(graph: Graph, state: FoldState = {}): Folded {
 
 /** The same in slices. */
 export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded> {
-  const badges = findBadges(graph, new Set(state.visible ?? []));
+  const badges = yield* findBadges(graph, new Set(state.visible ?? []));
   yield;
   const drawn = drawnNodes(graph, badges, state);
-  const order = forwardOrder(graph, drawn);
+  const order = yield* forwardOrder(graph, drawn);
   yield;
   const boxOf = new Int32Array(graph.n).fill(-1);
   if (!order.length) return { boxes: [], edges: new Int32Array(0), boxOf, open: [] };
@@ -58,18 +58,26 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const counter = new Counter(graph, badges);
   yield;
   const boxes: Box[] = [];
-  let looked = 0;
-  for (const group of shown) {
+  yield* eachGroup(shown, (group) => {
     const box = makeBox(line, counter, group, root);
     for (const v of box.nodes) boxOf[v] = boxes.length;
     boxes.push(box);
-    looked += 4 + box.nodes.length;
-    if (looked < SLICE) continue;
-    looked = 0;
+  });
+  const hulls: OpenGroup[] = [];
+  yield* eachGroup(open, (group) => hulls.push(openGroup(line, group, root, state)));
+  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls };
+}
+
+/** A pause now and then, by the nodes in the groups. */
+function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): Slices<void> {
+  let nodes = 0;
+  for (const group of groups) {
+    work(group);
+    nodes += 4 + group.b - group.a;
+    if (nodes < SLICE) continue;
+    nodes = 0;
     yield;
   }
-  const hulls = yield* mapSlices(open, (group) => openGroup(line, group, root, state));
-  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls };
 }
 
 /** What stands on the line: everything in focus that is not a badge. */

@@ -6,11 +6,13 @@
  * repeated (threads) or against an edge, a heap keeps as near to it as the edges allow.
  */
 import type { Graph } from "../model.ts";
+import type { Slices } from "../slices.ts";
 import { usersOf } from "./focus.ts";
 
 /** Indices of the nodes with `drawn[v]`, inputs first. */
-export function forwardOrder(graph: Graph, drawn: Uint8Array): Int32Array {
+export function* forwardOrder(graph: Graph, drawn: Uint8Array): Slices<Int32Array> {
   const order = bySequence(graph, drawn);
+  yield;
   return followsEdges(graph, drawn, order) ? order : byHeap(graph, drawn, order.length);
 }
 

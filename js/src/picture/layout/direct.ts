@@ -1,4 +1,5 @@
 /** First phase: every edge gets a lower and an upper end such that there is no cycle, and boxes get a topological order. */
+import type { Slices } from "../slices.ts";
 import { collect, type LayoutInput, type Rows } from "./types.ts";
 
 export interface Directed {
@@ -14,7 +15,7 @@ export interface Directed {
   order: Int32Array;
 }
 
-export function direct(input: LayoutInput): Directed {
+export function* direct(input: LayoutInput): Slices<Directed> {
   const { n, edges } = input;
   const m = edges.length >> 1;
   const lower = new Int32Array(m);
@@ -25,7 +26,9 @@ export function direct(input: LayoutInput): Directed {
     if (lower[e] === upper[e]) lower[e] = upper[e] = -1;
   }
   const flipped = new Uint8Array(m);
+  yield;
   let users = collect(n, upper, lower);
+  yield;
   const { order, forced } = topologicalOrder(n, users, lower);
   if (forced) {
     turnBackEdges(order, lower, upper, flipped);

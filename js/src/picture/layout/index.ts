@@ -25,7 +25,7 @@ export function layout(input: LayoutInput): LayoutOutput {
 
 /** Yields every few milliseconds of work; a driver goes on when the page has time. */
 export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
-  const graph = direct(input);
+  const graph = yield* direct(input);
   yield;
   const rank = yield* rankBoxes(graph, input);
   yield;
@@ -38,10 +38,11 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   yield;
   const order = yield* orderRows(layered, bonds);
   const itemX = yield* placeItems(layered, order, input.width, input.nodesep, bonds.previous);
+  yield;
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   yield;
-  return finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
+  return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
 }
 
 function perItem<T extends Int32Array | Float64Array>(
@@ -56,7 +57,7 @@ function perItem<T extends Int32Array | Float64Array>(
 }
 
 /** Per box again; moved to the origin unless anchored at earlier places. */
-function finish(
+function* finish(
   input: LayoutInput,
   rank: Int32Array,
   itemOf: Int32Array,
@@ -64,7 +65,7 @@ function finish(
   centre: Float64Array,
   half: Float64Array,
   routes: { start: Int32Array; points: Float32Array; right: number },
-): LayoutOutput {
+): Slices<LayoutOutput> {
   const { n } = input;
   const x = new Float32Array(n);
   const y = new Float32Array(n);
@@ -76,6 +77,7 @@ function finish(
     left = Math.min(left, x[v] - input.width[v] / 2);
     right = Math.max(right, x[v] + input.width[v] / 2);
   }
+  yield;
   const points = routes.points;
   for (let i = 0; i < points.length; i += 2) {
     left = Math.min(left, points[i]);
@@ -84,6 +86,7 @@ function finish(
   const rows = centre.length;
   const top = rows ? centre[0] - half[0] : 0;
   const bottom = rows ? centre[rows - 1] + half[rows - 1] : 0;
+  yield;
   if (!n) left = right = 0;
   let shift = 0;
   if (!input.previous) {

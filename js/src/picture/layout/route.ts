@@ -9,6 +9,8 @@ import type { RowPlaces } from "./rows.ts";
 import type { LayoutInput } from "./types.ts";
 
 const CORNER = 8;
+/** Rows crossed between two pauses. */
+const SLICE = 4096;
 
 export interface Routes {
   start: Int32Array;
@@ -77,13 +79,17 @@ export function* routeEdges(
   }
 
   const begin = new Int32Array(m + 1);
+  let crossed = 0;
   for (let e = 0; e < m; e++) {
     begin[e] = used;
-    if (e % 4096 === 4095) yield;
     if (lower[e] < 0) continue;
     if (dummyStart[e] < 0) channelRoute(lower[e], upper[e], channel.x[e]);
     else rowRoute(lower[e], upper[e], dummyStart[e]);
     if (flipped[e]) reverse(points, begin[e], used);
+    crossed += rank[lower[e]] - rank[upper[e]];
+    if (crossed < SLICE) continue;
+    crossed = 0;
+    yield;
   }
   begin[m] = used;
   return { start: begin, points: points.subarray(0, used), right: channel.right };
