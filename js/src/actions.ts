@@ -1,8 +1,9 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { button, type Child, h } from "./dom.ts";
+import { drive } from "./drive.ts";
 import { NoAnswer, Refused, type Verb } from "./kernel.ts";
 import type { Graph, Root } from "./picture/model.ts";
-import { decode } from "./picture/wire.ts";
+import { decodeSlices } from "./picture/wire.ts";
 import { backwardName, bytes, cellList, count, join } from "./say.ts";
 import {
   type Actions,
@@ -87,7 +88,8 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     try {
       if (!event.kept) throw new Refused("The picture of this step is no longer stored.", "Steps near the end are.");
       const { wire } = await kernel.ask<{ wire: string }>("snapshot", { event: id }, { timeout: 10000 });
-      const past = decode(wire);
+      const past = await drive(decodeSlices(wire), () => state.pastEvent === id);
+      if (!past) return; // another step is wanted by now
       if (stored.size >= STORED) stored.delete(stored.keys().next().value!);
       stored.set(id, past);
       if (state.pastEvent === id) set({ past });
