@@ -136,7 +136,7 @@ export class Canvas {
 
   /** At which scale a scene is on screen from top to bottom. */
   scaleFor({ content }: Space): number {
-    return this.viewport.whole({ ...content, w: 0 });
+    return this.viewport.height / content.h;
   }
 
   fit(): void {

@@ -1,6 +1,6 @@
 /** The lower edge: drag it, or move it with the arrow keys, to change the height of the view. */
 import { attr, drag, h, keys } from "./dom.ts";
-import type { Model } from "./kernel.ts";
+import { follow, type Model } from "./kernel.ts";
 
 const LEAST = 220;
 const MOST = 900;
@@ -38,8 +38,7 @@ export function grip(root: HTMLElement, model: Model, signal: AbortSignal): HTML
     save();
   };
   keys(el, { ArrowDown: by(20), ArrowUp: by(-20) });
-  model.on("change:height", fromModel);
-  signal.addEventListener("abort", () => model.off("change:height", fromModel));
+  follow(model, signal, { "change:height": fromModel });
   fromModel();
   return el;
 }

@@ -21,8 +21,7 @@ export function isCard(item: Item): boolean {
 export class Space {
   readonly scene: Scene;
   readonly byKey = new Map<string, Item>();
-  /** The extent of what is drawn. */
-  content: Box = { x: 0, y: 0, w: 1, h: 1 };
+  readonly content: Box;
   /** How many items can have the focus. */
   cards = 0;
   readonly #grid = new Map<number, number[]>();
@@ -30,26 +29,18 @@ export class Space {
 
   constructor(scene: Scene) {
     this.scene = scene;
+    const { left: x, top: y, width: w, height: h } = scene;
+    this.content = { x, y, w, h };
   }
 
   *fill(): Slices<Space> {
     const { items } = this.scene;
-    let [left, top, right, bottom] = [1e9, 1e9, -1e9, -1e9];
     for (let i = 0; i < items.length; i++) {
       const item = items[i]!;
       const { x, y, w, h, role } = item;
       // Nobody asks for a line by its key, and there are many.
       if (role !== "wire") this.byKey.set(item.key, item);
       if (isFocusable(item)) this.cards++;
-      left = Math.min(left, x);
-      top = Math.min(top, y);
-      right = Math.max(right, x + w);
-      bottom = Math.max(bottom, y + h);
-      for (const button of item.buttons ?? []) {
-        left = Math.min(left, x + button.x);
-        right = Math.max(right, x + button.x + button.w);
-        bottom = Math.max(bottom, y + button.y + button.h);
-      }
       const cells = this.#cells({ x, y, w, h });
       if (cells.length > MOST_CELLS) this.#large.push(i);
       else
@@ -60,7 +51,6 @@ export class Space {
         }
       if (i % 64 === 63) yield;
     }
-    if (items.length) this.content = { x: left, y: top, w: right - left, h: bottom - top };
     return this;
   }
 

@@ -22,7 +22,6 @@ const READABLE = 0.551;
 /** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
 const FULL = 0.8;
 const NEARLY = 0.7;
-const MARGIN = 12;
 
 export class Viewport implements Camera {
   scale = 1;
@@ -63,7 +62,7 @@ export class Viewport implements Camera {
 
   /** The scale at which a box just fits. */
   whole({ w, h }: Box): number {
-    return Math.min((this.width - 2 * MARGIN) / Math.max(1, w), (this.height - 2 * MARGIN) / Math.max(1, h));
+    return Math.min(this.width / w, this.height / h);
   }
 
   /** Moves as little as possible so that `box` is inside. True if it had to. */
@@ -104,9 +103,8 @@ export class Viewport implements Camera {
 
 /** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
 function centred(start: number, size: number, room: number, anchor: number | undefined): number {
-  if (size <= room - 2 * MARGIN) return (room - size) / 2 - start;
-  const first = MARGIN - start;
-  return anchor === undefined ? first : Math.min(first, Math.max(room - MARGIN - size - start, room / 2 - anchor));
+  if (size <= room) return (room - size) / 2 - start;
+  return anchor === undefined ? -start : Math.min(-start, Math.max(room - size - start, room / 2 - anchor));
 }
 
 function nudge(start: number, size: number, room: number, margin: number): number {

@@ -138,15 +138,14 @@ function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {
   const v = nodes[0];
   const contents = counter.contents(nodes);
   const name = single
-    ? { title: graph.names[graph.name[v]] ?? "", subtitle: "" }
+    ? { title: graph.names[graph.name[v]] ?? "", subtitle: "", line: graph.places[graph.place[v]] }
     : nameGroup(line, group, group.parent, contents.count);
   return {
     key: single ? `n${graph.uid[v]}` : group.key,
     seat: group.key,
     kind: single ? "node" : group.kind,
     nodes,
-    title: name.title,
-    subtitle: name.subtitle,
+    ...name,
     parent: parentKey(group, root),
     times: single ? 1 : group.times,
     ...contents,

@@ -1,15 +1,28 @@
 /** What a group is called: as a person would, from what all its nodes have in common. */
-import { placeOf } from "../model.ts";
+import { type CodeLine, placeOf } from "../model.ts";
 import { join, placeText } from "../words.ts";
 import type { Common, Group, Line } from "./tree.ts";
+import type { Box } from "./types.ts";
 
-export interface Name {
-  title: string;
-  subtitle: string;
-}
+type Name = Pick<Box, "title" | "subtitle">;
 
 /** `within`: the open group around it, whose name need not be said again; `nodes`: how many there are, all told. */
-export function nameGroup(line: Line, group: Group, within: Group | null, nodes: number): Name {
+export function nameGroup(
+  line: Line,
+  group: Group,
+  within: Group | null,
+  nodes: number,
+): Pick<Box, "title" | "subtitle" | "line"> {
+  return { ...nameOf(line, group, within, nodes), line: lineOf(commonOf(line, group)) };
+}
+
+function lineOf({ place, sameLine, sameOuterLine }: Common): CodeLine | undefined {
+  if (!place || sameLine) return place ?? undefined;
+  const { outerCell: cell, outerLine: line, outerSource: source } = place;
+  return sameOuterLine && line !== place.line ? { ...place, cell, line, source } : undefined;
+}
+
+function nameOf(line: Line, group: Group, within: Group | null, nodes: number): Name {
   const common = commonOf(line, group);
   // A repeat is named after its unit, also inside a group of that name.
   const repeatRange = group.kind === "repeat" && within ? moduleRange(line, group, commonOf(line, within).prefix) : "";

@@ -1,5 +1,5 @@
 /** What a folded graph is: the boxes to draw, and which node is in which. */
-import type { Graph } from "../model.ts";
+import type { CodeLine, Graph } from "../model.ts";
 
 export interface Box {
   /** "n<uid>" for a node, else "g..." from cell, iteration, module, line and ordinal: the same in the next snapshot. */
@@ -11,6 +11,8 @@ export interface Box {
   nodes: Int32Array;
   title: string;
   subtitle: string;
+  /** The line that made it: that of all its nodes, else the one that called them all. */
+  line: CodeLine | undefined;
   /** Function nodes inside, parameter preparation included. */
   count: number;
   /** Leaf nodes drawn as badges, in the order of use. A leaf is on every box that uses it. */

@@ -32,44 +32,22 @@ const orderOf = ({ run, cell, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? -1)
 const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
 
-/** The line that made a box; for a group of several lines the one that called them all, if there is one. */
-function placeOfBox(context: Context, b: number): CodeLine | undefined {
-  const { graph, folded } = context;
-  const place = graph.places[graph.place[context.main[b]!]!];
-  const nodes = folded.boxes[b]!.nodes;
-  if (nodes.length === 1 || !place) return place;
-  let same = true;
-  let sameOuter = place.outerLine !== null;
-  for (const node of nodes) {
-    const other = graph.places[graph.place[node]!];
-    same &&= other !== undefined && other.line === place.line && other.cell === place.cell;
-    sameOuter &&= other?.outerLine === place.outerLine && other?.outerCell === place.outerCell;
-  }
-  if (same) return place;
-  if (!sameOuter || place.outerLine === place.line) return undefined;
-  return { ...place, cell: place.outerCell, line: place.outerLine, source: place.outerSource };
-}
-
 /** Whether reading down the picture is reading down the code, and the lines are few enough to stand beside it. */
 export function* railFits(context: Context): Slices<boolean> {
-  const { above, pace } = context;
-  const n = context.folded.boxes.length;
+  const { above, folded } = context;
+  const n = folded.boxes.length;
   if (context.options.rail === false) return false;
   /** By box: where its line stands in the code; NaN: unknown. */
   const order = new Float64Array(n);
   const rows = new Set<number>();
   let unknown = 0;
-  yield* eachSlice(
-    n,
-    (b) => {
-      const place = placeOfBox(context, b);
-      order[b] = isKnown(place) ? orderOf(place) : Number.NaN;
-      if (isKnown(place)) rows.add(order[b]!);
-      else unknown++;
-      return rows.size <= MAX_ROWS;
-    },
-    pace,
-  );
+  yield* eachSlice(n, (b) => {
+    const { line } = folded.boxes[b]!;
+    order[b] = isKnown(line) ? orderOf(line) : Number.NaN;
+    if (isKnown(line)) rows.add(order[b]!);
+    else unknown++;
+    return rows.size <= MAX_ROWS;
+  });
   if (rows.size === 0 || rows.size > MAX_ROWS || n - unknown < SHARE * n) return false;
   let pairs = 0;
   let agree = 0;
@@ -117,17 +95,13 @@ export function* railItems(
     row.bottom = Math.max(row.bottom, y + h);
     return row;
   };
-  yield* eachSlice(
-    context.reach.length,
-    (b) => {
-      const place = placeOfBox(context, b);
-      if (!isKnown(place)) return;
-      const row = rowFor(place, at(b), false);
-      row.mask |= context.reach[b]!;
-      row.more ||= repetition(context, b);
-    },
-    context.pace,
-  );
+  yield* eachSlice(context.reach.length, (b) => {
+    const { line } = context.folded.boxes[b]!;
+    if (!isKnown(line)) return;
+    const row = rowFor(line, at(b), false);
+    row.mask |= context.reach[b]!;
+    row.more ||= repetition(context, b);
+  });
   // The newest call of each line, beside the flag it started from.
   const calls = new Map<number, [Spot, Rect, boolean]>();
   for (const call of context.graph.calls) {
