@@ -12,17 +12,19 @@ Messages may be handled in any thread. What runs user code (`backward`, `rebuild
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import engine, memory
-from graphwidget.model import CellRun, Drawing, Forecast
+from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
+from graphwidget.render.words import bytes_text, count
 
 if TYPE_CHECKING:
     import torch
@@ -256,11 +258,13 @@ class Actions:
         if raised is not None and call is not None:
             raised["uid"] = call.failed_uid
         self._refresh()
+        what = f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
         return {
             "raised": raised,
             "call": call.n if call else None,
             "freedSlots": call.freed_slots if call else None,
             "freedBytes": call.freed_bytes if call else None,
+            "said": _said_after(what, raised, call, keep_grad),
         }
 
     def _tensor(self, source: Source, offer: Offer) -> torch.Tensor:
@@ -279,6 +283,7 @@ class Actions:
         runs = [tracker.runs.get(run) for run in offer.runs or ()]
         if not runs or None in runs:
             raise Refused("Which cells made this graph is not known.", "Run your cells again.")
+        path = offer.ref.path or "a tensor"
         cells: list[int | None] = []
         error = None
         for run in _newest_of_each_cell([run for run in runs if run is not None]):
@@ -288,7 +293,28 @@ class Actions:
                 error = f"{type(problem).__name__}: {problem}"
                 break
         self._refresh()
-        return {"cells": cells, "error": error}
+        if error:
+            said = _said(f"Rebuilding {path} stopped: {error}", alert=True)
+        else:
+            said = _said(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
+        return {"cells": cells, "error": error, "said": said}
+
+
+def _said(text: str, next: str = "", *, alert: bool = False) -> dict[str, str]:
+    """What the page says when a request is done, and whether that interrupts."""
+    return {"kind": "alert" if alert else "status", "text": text, "next": next}
+
+
+def _said_after(what: str, raised: dict[str, Any] | None, call: BackwardCall | None, kept_grad: bool) -> dict[str, str]:
+    """What came of a backward; without a tracker nothing is known of the call."""
+    slots = count(call.freed_slots, "saved tensor") if call and call.freed_slots else ""
+    if raised is not None:
+        # The rest of torch's message is advice, which the finding gives better.
+        first = re.match(r".{20,}?\.(?=\s)", raised["message"], re.DOTALL)
+        text = f"{what} raised {raised['type']}: {first[0] if first else raised['message']}"
+        return _said(text, f"It had freed {slots} before." if slots else "", alert=True)
+    freed = f"{slots}, {bytes_text(call.freed_bytes)}" if call and slots else "nothing"
+    return _said(f"{what} ran and freed {freed}.", ".grad is as it was." if kept_grad else "")
 
 
 def _is_a(value: object, kind: type) -> bool:

@@ -290,7 +290,7 @@ export class FakeKernel {
       case "forecast":
         return { backward: this.forecast(root!, false), retain: this.forecast(root!, true) };
       case "backward":
-        return this.backward(root!, Boolean(message.retain_graph));
+        return this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad));
       case "inspect": {
         const owners = this.story.owners.filter(([, uid]) => uid === message.uid);
         return { keptBy: owners.map(([path, , kind]) => ({ path, kind, nodes: 1, bytes: 24 })), storages: [] };
@@ -302,7 +302,9 @@ export class FakeKernel {
         for (const slot of this.story.nodes.flatMap((node) => node.slots ?? []))
           Object.assign(slot, { state: 0, freedBy: undefined });
         this.publish();
-        return { cells: root!.cells, error: null };
+        return {
+          said: { kind: "status", text: `${root!.path} was built afresh by running its cells again.`, next: "" },
+        };
       case "cancel":
         this.waiting = [];
         this.model.emit("msg:custom", { id: message.request, ok: false, error: { message: "Cancelled.", next: "" } });
@@ -355,7 +357,7 @@ export class FakeKernel {
     };
   }
 
-  private backward(root: FakeRoot, retain: boolean): unknown {
+  private backward(root: FakeRoot, retain: boolean, keepGrad: boolean): unknown {
     const { order, fails } = this.run(root);
     const n = this.story.calls.length;
     let slots = 0;
@@ -401,12 +403,15 @@ export class FakeKernel {
       ? { text: `${root.path}.backward() raised`, state: "raised", cell: null }
       : { text: `after ${root.path}.backward()`, state: "idle", cell: null };
     this.publish();
-    return {
-      raised: fails ? { type: "RuntimeError", message, uid: fails.uid } : null,
-      call: n,
-      freedSlots: slots,
-      freedBytes: bytes,
-    };
+    const what = `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
+    const said = fails
+      ? { kind: "alert", text: `${what} raised RuntimeError: ${message}`, next: "" }
+      : {
+          kind: "status",
+          text: `${what} ran and freed ${slots || "no"} saved tensors, ${bytes} B.`,
+          next: keepGrad ? ".grad is as it was." : "",
+        };
+    return { said };
   }
 }
 

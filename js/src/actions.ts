@@ -4,7 +4,7 @@ import { drive } from "./drive.ts";
 import { NoAnswer, Refused, type Verb } from "./kernel.ts";
 import type { Graph, Root } from "./picture/model.ts";
 import { decodeSlices } from "./picture/wire.ts";
-import { backwardName, bytes, cellList, count, join } from "./say.ts";
+import { backwardName, cellList, join } from "./say.ts";
 import {
   type Actions,
   type Answer,
@@ -21,14 +21,6 @@ import {
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
 const STORED = 24;
-
-interface BackwardResult {
-  raised: null | { type: string; message: string; uid: number | null };
-  /** null: nothing is known of them. */
-  call: number | null;
-  freedSlots: number | null;
-  freedBytes: number | null;
-}
 
 export const told = (text: string, next = ""): Answer => ({ kind: "status", text, next });
 const alert = (text: string, next = ""): Answer => ({ kind: "alert", text, next });
@@ -48,8 +40,6 @@ export type KernelActions = Pick<Actions, "preview" | "backward" | "rebuild" | "
 export interface Hooks {
   ask(content: Child[]): void;
   closeDialog(): void;
-  /** A call raised at this node: show it once. */
-  failed(uid: number): void;
 }
 
 /** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
@@ -117,8 +107,8 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
   /** The kernel takes a cancelled request back by refusing it. */
   let cancelled = false;
 
-  /** Runs one request that changes something; there is never a second one at the same time. */
-  async function run<T>(verb: Verb, args: object, what: string, said: (result: T) => Answer): Promise<void> {
+  /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
+  async function run(verb: Verb, args: object, what: string): Promise<void> {
     if (state.running)
       return say(told(`${state.running.what} is still running.`, "One call at a time: wait for it, or cancel it."));
     const { signal } = (stop = new AbortController());
@@ -128,7 +118,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       wait = { behind, seconds };
       if (state.running) set({ running: { ...state.running, queued: wait } });
     };
-    const asked = kernel.ask<T>(verb, { ...args }, { queued, signal });
+    const asked = kernel.ask<{ said: Answer }>(verb, { ...args }, { queued, signal });
     set({ running: { request: asked.id, what, queued: wait }, answer: null, preview: null });
     // A kernel whose only thread runs a cell cannot even say that the call is queued.
     const silent = setTimeout(() => {
@@ -136,7 +126,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       if (kernel.busy() && !wait) queued(cell == null ? "the running cell" : `In[${cell}]`, 0);
     }, QUEUED_MS);
     try {
-      say(said(await asked));
+      say((await asked).said);
     } catch (error) {
       if (cancelled) say(told(`${what} was cancelled.`, "Nothing has changed."));
       else if (!signal.aborted) say(problem(error));
@@ -151,13 +141,8 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       say(alert(off));
       return;
     }
-    const what = backwardName(root, retain);
-    const { keepGrad } = state;
-    const args = { root: root.id, retain_graph: retain, keep_grad: keepGrad };
-    void run<BackwardResult>("backward", args, what, (result) => {
-      if (result.raised?.uid != null) hooks.failed(result.raised.uid);
-      return saidAfter(what, result, keepGrad);
-    });
+    const args = { root: root.id, retain_graph: retain, keep_grad: state.keepGrad };
+    void run("backward", args, backwardName(root, retain));
   }
 
   async function cancel(): Promise<void> {
@@ -183,11 +168,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     const { id, path } = root;
     const go = () => {
       hooks.closeDialog();
-      void run<{ error: string | null }>("rebuild", { root: id }, `Rebuild ${path}`, ({ error }) =>
-        error
-          ? alert(`Rebuilding ${path} stopped: ${error}`)
-          : told(`${path} was built afresh by running ${cells} again.`),
-      );
+      void run("rebuild", { root: id }, `Rebuild ${path}`);
     };
     const what = ["Freed saved tensors do not come back. To build ", h("code", path)];
     hooks.ask([
@@ -221,20 +202,4 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
 
   const cell = (by: number) => walk(position(state) + by, by, true);
   return { preview, travel, inspect, backward, cancel, rebuild, step, cell };
-}
-
-/** The rest of torch's message is advice, which the finding gives better. */
-function firstSentence(message: string): string {
-  return /^[\s\S]{20,}?\.(?=\s)/.exec(message)?.[0] ?? message;
-}
-
-function saidAfter(what: string, { raised, freedSlots, freedBytes }: BackwardResult, keptGrad: boolean): Answer {
-  const slots = freedSlots && count(freedSlots, "saved tensor");
-  if (raised)
-    return alert(
-      `${what} raised ${raised.type}: ${firstSentence(raised.message)}`,
-      slots ? `It had freed ${slots} before.` : "",
-    );
-  const freed = slots ? `${slots}, ${bytes(freedBytes ?? 0)}` : "nothing";
-  return told(`${what} ran and freed ${freed}.`, keptGrad ? ".grad is as it was." : "");
 }

@@ -84,9 +84,6 @@ export class View {
     this.#kernelSide = kernelActions(context, {
       ask: dialogs.ask,
       closeDialog: dialogs.close,
-      failed: (uid) => {
-        this.#wanted = [`n${uid}`];
-      },
     });
     Object.assign(context.act, this.#actions(), { legend: dialogs.legend, help: dialogs.help });
     const canvas = new Canvas(root, signal, {

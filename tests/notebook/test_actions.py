@@ -93,20 +93,32 @@ def test_ping_is_answered(stage: Stage) -> None:
 def test_backward_runs_the_real_call_and_says_what_it_freed(stage: Stage) -> None:
     result = stage.result("backward", root=stage.root("loss"))
     assert result["raised"] is None and result["call"] == 0 and result["freedSlots"] == 2 and result["freedBytes"] > 0
+    assert result["said"] == {
+        "kind": "status",
+        "text": "loss.backward() ran and freed 2 saved tensors, 24 B.",
+        "next": "",
+    }
     assert torch.equal(stage.names["w"].grad, torch.arange(3.0) * torch.exp(torch.arange(3.0)))
     assert stage.states() == {"freed"}
 
 
 def test_retain_graph_leaves_the_slots_held(stage: Stage) -> None:
     for _ in range(2):
-        assert stage.result("backward", root=stage.root("loss"), retain_graph=True)["raised"] is None
+        result = stage.result("backward", root=stage.root("loss"), retain_graph=True)
+        assert result["raised"] is None
+        assert result["said"]["text"] == "loss.backward(retain_graph=True) ran and freed nothing."
     assert stage.states() == {"held"}
 
 
 def test_an_error_of_the_call_is_a_result_with_the_failing_node(stage: Stage) -> None:
     stage.result("backward", root=stage.root("loss"))
     before = {name: getattr(sys, name, None) for name in ("last_type", "last_value", "last_traceback")}
-    raised = stage.result("backward", root=stage.root("loss"))["raised"]
+    result = stage.result("backward", root=stage.root("loss"))
+    raised, said = result["raised"], result["said"]
+    assert said["kind"] == "alert" and said["text"].startswith(
+        "loss.backward() raised RuntimeError: Trying to backward"
+    )
+    assert said["text"].endswith("(or directly access saved tensors after they have already been freed).")
     assert raised["type"] == "RuntimeError" and "second time" in raised["message"]
     node = stage.tracker.snapshot()
     assert node.name_of(node.index_of[raised["uid"]]) == "ExpBackward0"
@@ -132,7 +144,8 @@ def test_keep_grad_leaves_the_same_grad_objects_untouched(stage: Stage) -> None:
     stage.cell("v = torch.ones(3, requires_grad=True); loss = (w * v * 2).sum(); w.grad = torch.full((3,), 7.)", 2)
     grad = stage.names["w"].grad
     version = grad._version
-    assert stage.result("backward", root=stage.root("loss"), keep_grad=True)["raised"] is None
+    result = stage.result("backward", root=stage.root("loss"), keep_grad=True)
+    assert result["raised"] is None and result["said"]["next"] == ".grad is as it was."
     assert stage.names["w"].grad is grad and grad._version == version and grad.tolist() == [7.0] * 3
     assert stage.names["v"].grad is None
     assert stage.states() == {"freed"}
@@ -267,7 +280,8 @@ def test_a_stored_moment_can_be_asked_for(stage: Stage) -> None:
 
 def test_rebuild_runs_the_recorded_cells_in_order(stage: Stage) -> None:
     stage.cell("loss2 = loss * 2", 2)
-    assert stage.result("rebuild", root=stage.root("loss2")) == {"cells": [1, 2], "error": None}
+    said = {"kind": "status", "text": "loss2 was built afresh by running In[1], In[2] again.", "next": ""}
+    assert stage.result("rebuild", root=stage.root("loss2")) == {"cells": [1, 2], "error": None, "said": said}
     assert [run.source for run in stage.rerun] == [FORWARD, "loss2 = loss * 2"]
 
 

@@ -224,20 +224,23 @@ export function classAttribute(classes: string): string {
     .join(" ");
 }
 
-function declarations(style: Style): string {
-  const paint = (value: Paint) => (value === "none" ? "none" : value === "hue" ? "var(--g-c)" : `var(--g-${value})`);
-  const out: string[] = [];
-  if (style.hue) out.push(`--g-c:var(--g-${style.hue})`);
-  if (style.fill) out.push(`fill:${paint(style.fill)}`);
-  if (style.stroke) out.push(`stroke:${paint(style.stroke)}`);
-  if (style.width) out.push(`stroke-width:${style.width}px`);
-  if (style.dash) out.push(`stroke-dasharray:${style.dash.join(" ")}`);
-  if (style.cap) out.push(`stroke-linecap:${style.cap}`);
-  if (style.join) out.push(`stroke-linejoin:${style.join}`);
-  if (style.font) out.push(`font-family:var(--g-font-${style.font})`, "white-space:pre");
-  if (style.size) out.push(`font-size:${style.size}px`);
-  if (style.weight) out.push(`font-weight:${style.weight}`);
-  return out.join(";");
+function declarations({ hue, fill, stroke, width, dash, cap, join, font, size, weight }: Style): string {
+  const paint = (value?: Paint) => value && (value === "none" ? value : `var(--g-${value})`);
+  const values = {
+    "--g-hue": paint(hue),
+    fill: paint(fill),
+    stroke: paint(stroke),
+    "stroke-width": width,
+    "stroke-dasharray": dash,
+    "stroke-linecap": cap,
+    "stroke-linejoin": join,
+    "font-family": font && `var(--g-font-${font});white-space:pre`,
+    "font-size": size && `${size}px`,
+    "font-weight": weight,
+  };
+  return Object.entries(values)
+    .flatMap(([name, value]) => (value ? `${name}:${value}` : []))
+    .join(";");
 }
 
 /** CSS of mark classes under `scope` (a selector, e.g. ".graphwidget"), of all or of `only` some; needs the `--g-*` variables. */
