@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import engine, memory
-from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast
+from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast, TensorRef
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
@@ -384,4 +384,21 @@ def _forecast(drawing: Drawing, forecast: Forecast) -> dict[str, Any]:
             {"root": ref.path, "backward": then.word, "at": then.fails_at.name if then.fails_at else None}
             for ref, then in later
         ],
+        "sentence": _sentence(forecast, later),
     }
+
+
+def _sentence(forecast: Forecast, later: Sequence[tuple[TensorRef, Forecast]]) -> str:
+    """A forecast as it is read aloud before the click."""
+    if forecast.ok is False:
+        return f"would raise. {forecast.why}"
+    slots = sum(map(len, forecast.frees.values()))
+    text = (
+        "not certain. " if forecast.ok is None else ""
+    ) + f"frees {count(slots, 'saved tensor') if slots else 'nothing'}"
+    raising = [
+        f"{ref.path}.backward() would then raise" + (f" at {then.fails_at.name}" if then.fails_at else "")
+        for ref, then in later
+        if then.ok is False
+    ]
+    return text + (f"; afterwards {', '.join(raising)}." if raising else ".")

@@ -342,6 +342,8 @@ export class FakeKernel {
         const met = retain ? undefined : this.run(other).order.find((node) => ran.has(node.uid) && node.slots?.length);
         return { root: other.path, backward: met ? "freed" : "ok", at: met?.name ?? null };
       });
+    const raising = afterwards.find(({ at }) => at);
+    const then = raising ? `; afterwards ${raising.root}.backward() would then raise at ${raising.at}` : "";
     return {
       ok: fails === null,
       word: fails ? "freed" : "ok",
@@ -354,6 +356,7 @@ export class FakeKernel {
       reaches: order.flatMap((node) => (node.leaf ? [node.leaf.path] : [])),
       assumes: [],
       afterwards,
+      sentence: fails ? `would raise at ${fails.name}.` : `frees ${frees.length} saved tensors${then}.`,
     };
   }
 

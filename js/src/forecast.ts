@@ -8,17 +8,7 @@ import { type Context, type Forecast, type Forecasts, type Mode, type Part, type
 /** One sentence for the button's description: also what a screen reader hears before the click. */
 export function forecastSentence({ problem, forecasts, mode }: Preview): string {
   if (problem) return `No forecast: ${problem}`;
-  if (!forecasts) return "";
-  const { ok, why, frees, afterwards } = forecasts[mode];
-  if (ok === false) return `Forecast: would raise. ${why}`;
-  const then = afterwards
-    .filter((after) => after.backward !== "ok")
-    .map(({ root, at }) => `${root}.backward() would then raise${at ? ` at ${at}` : ""}`);
-  return [
-    `Forecast: ${ok === null ? "not certain. " : ""}frees `,
-    mode === "retain" ? "nothing" : count(frees.length, "saved tensor"),
-    then.length ? `; afterwards ${then.join(", ")}.` : ".",
-  ].join("");
+  return forecasts ? `Forecast: ${forecasts[mode].sentence}` : "";
 }
 
 function outcome(word: string, at: string | null): Child {
@@ -29,9 +19,7 @@ function outcome(word: string, at: string | null): Child {
 
 /** What one of the two calls would do. */
 function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forecast): HTMLElement {
-  const { ok, why, failsAt, executes, freedBytes, returnedBytes } = forecast;
-  const frees = mode === "retain" ? [] : forecast.frees;
-  const freed = forecast.frees.length > 0 && `after freeing ${count(forecast.frees.length, "saved tensor")}`;
+  const { ok, why, failsAt, executes, frees, freedBytes, returnedBytes } = forecast;
   const at = graph?.indexOf(failsAt) ?? -1;
   const nodes = new Set(frees.map(([uid]) => uid)).size;
   const rest = returnedBytes >= freedBytes ? "" : ", the rest has other owners";
@@ -41,7 +29,7 @@ function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forec
           h("div.gw-big.gw-err", "would raise"),
           h("div", why || "It would raise."),
           at >= 0 && h("code", nameOf(graph!, at)),
-          freed && h("div", freed),
+          frees.length > 0 && h("div", `after freeing ${count(frees.length, "saved tensor")}`),
         ]
       : [
           h("div.gw-big", `frees ${frees.length}${ok === null ? "?" : ""}`),

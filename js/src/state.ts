@@ -18,6 +18,8 @@ export interface Forecast {
   reaches: string[];
   assumes: string[];
   afterwards: { root: string; backward: string; at: string | null }[];
+  /** All of it, for a screen reader. */
+  sentence: string;
 }
 
 export interface Forecasts {

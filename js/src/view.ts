@@ -320,7 +320,6 @@ export class View {
   /** `big`: drawn as a bitmap, which has everything and picks its own level of detail. */
   #options(big = this.#canvas.big): SceneOptions {
     const { preview, highlight, search, past } = this.#state;
-    const forecast = preview?.forecasts?.[preview.mode];
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -328,12 +327,7 @@ export class View {
       compact: this.#dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: this.#canvas.viewport.width >= 420 ? undefined : false,
-      forecast: forecast
-        ? {
-            frees: preview!.mode === "retain" ? [] : forecast.frees,
-            failsAt: forecast.failsAt,
-          }
-        : null,
+      forecast: preview?.forecasts?.[preview.mode] ?? null,
       hits: hits.length ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

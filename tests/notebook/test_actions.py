@@ -246,7 +246,9 @@ def test_a_forecast_runs_nothing_and_says_what_would_happen(stage: Stage) -> Non
     result = stage.result("forecast", root=stage.root("loss2"))
     plain, retain = result["backward"], result["retain"]
     assert plain["ok"] and plain["word"] == "ok" and len(plain["frees"]) == 3 and plain["freedBytes"] > 0
-    assert retain["ok"] and retain["frees"] == []
+    assert retain["ok"] and retain["frees"] == [] and retain["sentence"] == "frees nothing."
+    assert plain["sentence"].startswith("frees 3 saved tensors; afterwards ")
+    assert " loss2.backward() would then raise at " in plain["sentence"]
     assert plain["reaches"] == ["w"] and stage.names["w"].grad is None
     assert [row["backward"] for row in plain["afterwards"] if row["root"] == "loss2"] == ["freed"]
     snapshot = stage.tracker.snapshot()
