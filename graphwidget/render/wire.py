@@ -36,7 +36,7 @@ from graphwidget.model import (
     Storage,
     TensorRef,
 )
-from graphwidget.render.words import op_name, place_text, type_text
+from graphwidget.render.words import op_name, place_text, spot_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
 
@@ -335,7 +335,7 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
         "boundary": [[old, new, strings(path or "")] for old, new, path in _boundary(drawing)],
         "events": [_event(event, strings) for event in drawing.events[-MAX_EVENTS:]],
         "event": drawing.current_event,
-        "findings": [_finding(finding, strings) for finding in drawing.findings],
+        "findings": [_finding(finding, drawing.calls, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
         "nodes": len(drawing.snapshot) - sum(drawing.snapshot.ghost),
         "status": _status(drawing, strings, off),
@@ -439,10 +439,33 @@ def _event(event: Event, strings: _Strings) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding, strings: _Strings) -> dict[str, Any]:
+_KINDS = {
+    "second_backward": "Second backward",
+    "inplace": "In-place conflict",
+    "leak": "Memory grows",
+    "no_grad": "No gradient",
+    "silent": "Worth knowing",
+}
+
+
+def _kicker(finding: Finding, calls: Sequence[BackwardCall]) -> str:
+    """What stands over a finding: its kind, and the call that it is about."""
+    words = [_KINDS.get(finding.kind, finding.kind)]
+    place = next((call.place for call in calls if call.n == finding.call), None)
+    if place is not None and place.line is not None:
+        words.append(spot_text(place.cell, place.line))
+    if place is not None and place.iteration is not None:
+        words.append(f"iteration {place.iteration}")
+    if finding.severity == "warning" and finding.kind != "leak":
+        words.append("nothing has raised yet")
+    return " · ".join(words)
+
+
+def _finding(finding: Finding, calls: Sequence[BackwardCall], strings: _Strings) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "severity": finding.severity,
+        "kicker": strings(_kicker(finding, calls)),
         "headline": strings(finding.headline),
         "text": strings(finding.text),
         "call": finding.call,
@@ -462,8 +485,7 @@ def _fix(fix: Fix, strings: _Strings) -> dict[str, Any]:
         "id": strings(fix.id),
         "text": strings(fix.text),
         "verified": fix.verified,
-        "at": None if fix.at is None else list(fix.at),
-        "price": strings(fix.price),
+        "note": strings(": ".join(filter(None, [spot_text(*fix.at) if fix.at else "", fix.price]))),
         "edit": strings.many(fix.edit),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place
 
-__all__ = ["bytes_text", "call_text", "count", "op_name", "place_text", "type_text"]
+__all__ = ["bytes_text", "call_text", "count", "op_name", "place_text", "spot_text", "type_text"]
 
 
 def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
@@ -40,15 +40,16 @@ def place_text(place: Place | None) -> str:
     """``In[2]:4``, with the iteration and the outer cell where they say more; empty where nothing is known."""
     if place is None or place.line is None:
         return f"In[{place.cell}]" if place is not None and place.cell is not None else ""
-    text = _spot(place.cell, place.line)
+    text = spot_text(place.cell, place.line)
     if place.outer_line is not None and (place.outer_cell, place.outer_line) != (place.cell, place.line):
-        text += f", called from {_spot(place.outer_cell, place.outer_line)}"
+        text += f", called from {spot_text(place.outer_cell, place.outer_line)}"
     if place.iteration is not None:
         text += f", iteration {place.iteration}"
     return text
 
 
-def _spot(cell: int | None, line: int) -> str:
+def spot_text(cell: int | None, line: int) -> str:
+    """``In[2]:4``."""
     return f"line {line}" if cell is None else f"In[{cell}]:{line}"
 
 

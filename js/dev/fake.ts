@@ -190,6 +190,7 @@ export function encode(story: Story, serial: number): string {
     event: (story.events[story.events.length - 1]?.id as number) ?? 0,
     findings: story.findings.map((finding) => ({
       ...finding,
+      kicker: S(finding.kicker as string),
       headline: S(finding.headline as string),
       text: S(finding.text as string),
       node: S(finding.node as string),
@@ -199,7 +200,7 @@ export function encode(story: Story, serial: number): string {
         ...fix,
         id: S(fix.id as string),
         text: S(fix.text as string),
-        price: S(fix.price as string),
+        note: S(fix.note as string),
         edit: (fix.edit as string[]).map(S),
       })),
     })),

@@ -4,33 +4,12 @@ import { copy } from "./export.ts";
 import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
 import { orderOfCall } from "./inspector.ts";
 import type { Finding, Fix, Graph } from "./picture/model.ts";
-import { bytes, cellLine, join, nameOf } from "./say.ts";
+import { bytes, nameOf } from "./say.ts";
 import { type Context, type Part, shown } from "./state.ts";
-
-const KINDS: Record<string, string> = {
-  second_backward: "Second backward",
-  inplace: "In-place conflict",
-  leak: "Memory grows",
-  no_grad: "No gradient",
-  silent: "Worth knowing",
-};
 
 /** Path elements beyond five: the first, how many are left out, the last three. */
 export function shortPath(path: string[]): (string | { more: string[] })[] {
   return path.length <= 5 ? path : [path[0]!, { more: path.slice(1, -3) }, ...path.slice(-3)];
-}
-
-function kicker({ kind, severity, call: n }: Finding, graph: Graph): HTMLElement {
-  const call = graph.calls.find((each) => each.n === n);
-  const warns = severity === "warning";
-  const words = [
-    KINDS[kind] ?? kind,
-    call && cellLine(call),
-    call?.iteration != null && `iteration ${call.iteration}`,
-    warns && kind !== "leak" && "nothing has raised yet",
-  ];
-  const sign = severity === "error" ? octagonGlyph() : warns && warningGlyph();
-  return h(`div.gw-kick.gw-${severity}`, sign, join(" · ", ...words));
 }
 
 /** Nodes that a name on the path stands for: the holders of that name, or nodes of that name among the finding's. */
@@ -75,9 +54,8 @@ function copyButton(lines: string[]): HTMLElement {
 
 const LOOKS: Record<string, string> = { "+": "gw-add", "-": "gw-del" };
 
-function fixCard({ id, text, edit, price, at }: Fix, i: number, order: (n: number) => number): HTMLElement {
+function fixCard({ id, text, edit, note }: Fix, i: number, order: (n: number) => number): HTMLElement {
   const best = !i && edit.length > 0;
-  const more = join(": ", at && cellLine({ cell: at[0], line: at[1] }), price);
   return h(
     `li.gw-fix.gw-box${i ? "" : ".gw-best"}` as "li.",
     { "data-fix": id },
@@ -88,16 +66,17 @@ function fixCard({ id, text, edit, price, at }: Fix, i: number, order: (n: numbe
         "pre",
         edit.map((line) => h("span", { class: LOOKS[line[0]!] }, `${line}\n`)),
       ),
-    more && h("div.gw-d", prose(more, order)),
+    note && h("div.gw-d", prose(note, order)),
   );
 }
 
 /** A finding: the one in front in full, with at most three fixes that a simulation confirmed; of the others one line. */
 function card(context: Context, finding: Finding, graph: Graph, full: boolean): Child[] {
-  const { fixes, headline, text, path, kind } = finding;
+  const { fixes, headline, text, path, kind, severity } = finding;
   const order = (n: number) => orderOfCall(graph, n);
   const checked = fixes.filter((fix) => fix.verified).slice(0, 3);
-  const title = [kicker(finding, graph), h("h3", prose(headline || text, order))];
+  const sign = severity === "error" ? octagonGlyph() : severity === "warning" && warningGlyph();
+  const title = [h(`div.gw-kick.gw-${severity}`, sign, finding.kicker), h("h3", prose(headline || text, order))];
   const best = checked[0];
   if (!full) return [title, best && h("p", h("b", "Fix: "), prose(best.text, order))];
   const rest = fixes.filter((fix) => !checked.includes(fix)).map((fix) => fix.text);

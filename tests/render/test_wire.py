@@ -178,7 +178,8 @@ def test_calls_events_and_findings_are_all_there() -> None:
     assert [e["kept"] for e in m["events"]] == [True, False] and m["event"] == 1
     f = m["findings"][0]
     assert [s[p] for p in f["path"]] == ["loss", "y"] and f["uid"] == 4
-    assert (f["fixes"][0]["at"], f["fixes"][0]["verified"]) == ([2, 7], True)
+    assert s[f["kicker"]] == "Second backward · In[2]:5 · iteration 1"
+    assert (s[f["fixes"][0]["note"]], f["fixes"][0]["verified"]) == ("In[2]:7: none", True)
     assert m["status"]["state"] == "raised" and "In[2]:5" in s[m["status"]["text"]]
 
 

@@ -60,8 +60,6 @@ export interface Call {
   n: number;
   cell: number | null;
   line: number | null;
-  outerCell: number | null;
-  outerLine: number | null;
   iteration: number | null;
   source: string;
   api: string;
@@ -70,16 +68,10 @@ export interface Call {
   roots: (string | null)[];
   rootUids: number[];
   result: "ok" | "raised" | "running";
-  error: string;
   failedUid: number | null;
-  freedBy: number | null;
   executed: number[] | null;
   executedCount: number;
   freedSlots: number;
-  freedBytes: number;
-  carriers: string[];
-  forecast: string;
-  sameAs: number | null;
 }
 
 export interface TimelineEvent {
@@ -99,14 +91,16 @@ export interface Fix {
   id: string;
   text: string;
   verified: boolean;
-  at: [number, number] | null;
-  price: string;
+  /** Where, and at what price. */
+  note: string;
   edit: string[];
 }
 
 export interface Finding {
   kind: string;
   severity: "error" | "warning" | "info";
+  /** What stands over it: its kind, and the call that it is about. */
+  kicker: string;
   headline: string;
   text: string;
   call: number | null;

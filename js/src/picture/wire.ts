@@ -205,10 +205,10 @@ const RECORDS = {
   owners: "node nr path$ kind$",
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
-  calls: "source$ roots$ error$ carriers$ forecast$",
+  calls: "source$ roots$",
   events: "label$",
-  findings: "headline$ text$ node$ carriers$ path$",
-  fixes: "id$ text$ price$ edit$",
+  findings: "kicker$ headline$ text$ node$ carriers$ path$",
+  fixes: "id$ text$ note$ edit$",
   status: "text$",
 };
 

@@ -28,9 +28,13 @@ describe("a full message", () => {
     expect(graph.names[graph.slotType[0]!]).toBe("float32[4]");
     expect(Array.from(graph.slotFreedBy)).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
     expect(graph.leaves.get(7)).toEqual({ node: 7, paths: ["t"], type: "float32[4,2]", hasGrad: true, bytes: 32 });
-    expect(graph.calls[1]).toMatchObject({ n: 1, result: "raised", failedUid: 1, freedBy: 0, carriers: ["y"] });
+    expect(graph.calls[1]).toMatchObject({ n: 1, result: "raised", failedUid: 1 });
     expect(graph.boundary).toEqual([{ oldUid: 1, newUid: 23, path: "y" }]);
-    expect(graph.findings[0]).toMatchObject({ severity: "error", path: ["loss", "x_out", "y", "MvBackward0"] });
+    expect(graph.findings[0]).toMatchObject({
+      severity: "error",
+      carriers: ["y"],
+      path: ["loss", "x_out", "y", "MvBackward0"],
+    });
     expect(graph.findings[0]!.fixes[0]).toMatchObject({ id: "recompute_in_loop", verified: true, at: [2, 2] });
   });
 
