@@ -180,14 +180,15 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     """A call that met a saved tensor modified in place: which tensor, by which line."""
     graph = call.graph
     node = call.failed_node or ""
+    saved = f"{node} had saved it" if node else "it was saved"
     slot = _failing_slot(graph, call) if graph is not None else None
     tensor, write = _culprit(record, graph, slot, call.n) if graph is not None and slot is not None else (None, None)
     shown = f"`{tensor}`" if tensor else "a tensor"
     if write is not None:
-        story = f"{short(write.by)} ({_when(write.place)}) modified {shown} after {node} had saved it."
+        story = f"{short(write.by)} ({_when(write.place)}) modified {shown} after {saved}."
     else:
         first = shown[0].upper() + shown[1:]
-        story = f"{first} was modified in place after {node} had saved it. By which line is unknown."
+        story = f"{first} was modified in place after {saved}. By which line is unknown."
     text = f"{story} Its old values, which the gradient needs, are gone."
     meeting = _retained_meeting(record, call)
     return Finding(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from graphwidget.capture.freed import Freed
-from graphwidget.model import Forecast, Kind, Node, SlotState, Snapshot
+from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot
 
 HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 FREED_WORDS = ("second time", "extra time", "already been freed")
@@ -139,10 +139,20 @@ def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -
         wanted = SlotState.FREED
     elif "modified by an inplace operation" in text:
         wanted = SlotState.STALE
-    if wanted is None or any(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in before.kind):
+    if wanted is None or any(kind in (Kind.CUSTOM, Kind.COMPILED) for kind in before.kind):
         return None
-    found = {i for i in range(len(before)) if any(before.slot_state[s] == wanted for s in before.slots_of(i))}
-    return found.pop() if len(found) == 1 else None
+    found = [i for i in range(len(before)) if _may_hold(before, i, wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
+    """Whether a node has a slot in this state, or is an in-place write into a view that may hide one."""
+    if snapshot.kind[index] != Kind.COPY_SLICES:
+        return any(snapshot.slot_state[s] == state for s in snapshot.slots_of(index))
+    facts = snapshot.facts.get(index) or NodeFacts()
+    if state == SlotState.FREED:
+        return facts.released is not False
+    return facts.released is not True and facts.inner_stale is not False
 
 
 def only_one(before: Snapshot, freed: Freed) -> int | None:

@@ -100,6 +100,25 @@ def test_a_tensor_without_graph_is_a_call_that_failed_at_once(notebook: Notebook
     assert (call.result, call.forecast, call.failed_node, call.executed_count) == ("raised", "no_grad", None, 0)
 
 
+def test_the_only_write_that_may_hide_what_is_stale_is_where_the_call_failed(notebook):
+    notebook.run("y = torch.ones(4, 3, requires_grad=True) * 1\na, b = y[:2], y[2:]\na.mul_(b)\nloss = y.sum()")
+    notebook.run("loss.backward()")
+    (call,) = notebook.calls
+    assert "inplace" in call.error and call.failed_node == "torch::autograd::CopySlices"
+    assert (call.failed_place.cell, call.failed_place.line) == (1, 3)
+
+
+def test_where_two_writes_may_hide_what_is_stale_nobody_knows_where_the_call_failed(notebook):
+    notebook.run(
+        "y = torch.ones(4, 3, requires_grad=True) * 1\na, b = y[:2], y[2:]\na.mul_(b)\n"
+        "z = torch.ones(4, 3, requires_grad=True) * 1\nc, d = z[:2], z[2:]\nc.mul_(d)\nloss = y.sum() + z.sum()"
+    )
+    notebook.run("loss.backward()")
+    (call,) = notebook.calls
+    assert "inplace" in call.error and call.failed_node is None
+
+
+
 def test_calls_inside_a_backward_are_not_the_users(notebook: Notebook) -> None:
     notebook.run(
         "x = torch.ones(3, requires_grad=True)\ny = checkpoint(torch.exp, x, use_reentrant=True).sum()\ny.backward()"
