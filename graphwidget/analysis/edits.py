@@ -241,15 +241,23 @@ def detached(paths: Collection[str], cells: Collection[str]) -> list[str]:
         if not indexed or "[" in indexed[1]:
             line = f"{path} = {path}.detach()"
         else:
-            whole = indexed[1]
-            grows = any(
-                re.search(rf"{re.escape(whole.rsplit('.', 1)[-1])}(\.append\(|\.extend\(| = \[)", c) for c in cells
-            )
-            one = f"one.detach() for one in {whole}"
-            line = f"{whole} = [{one}]" if grows else f"{whole} = tuple({one})"
+            line = f"{indexed[1]} = {_all_detached(indexed[1], cells)}"
         if line not in lines:
             lines.append(line)
     return lines
+
+
+def _all_detached(container: str, cells: Collection[str]) -> str:
+    """A list, dict or tuple like `container`, with all its tensors detached. What it is, the cells show."""
+    name = re.escape(container.rsplit(".", 1)[-1])
+
+    def shows(how: str) -> bool:
+        return any(re.search(rf"\b{name}{how}", cell) for cell in cells)
+
+    if shows(r"(: [^=\n]+)? = (\{|[\w.]*[dD]ict\()"):
+        return f"{{key: one.detach() for key, one in {container}.items()}}"
+    each = f"one.detach() for one in {container}"
+    return f"[{each}]" if shows(r"(\.append\(|\.extend\(|\[[^]\n]+\] = | = \[)") else f"tuple({each})"
 
 
 # ------------------------------------------------------------------ what a container keeps

@@ -220,7 +220,7 @@ class Candidates:
             f"Remove {short(line)} ({self._call(self.later)}): {self._call(self.earlier)} has run this backward.",
             self.meeting.same_root,
             at(self.later.place),
-            "None: `.grad` has been filled by the first call.",
+            "Nothing is lost: `.grad` has been filled by the first call.",
             (f"- {line}",) if line and "\n" not in line else (),
         )
 
@@ -311,14 +311,23 @@ class Candidates:
         return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
 
     def _after_call(self, call: BackwardCall, paths: tuple[str, ...]) -> tuple[int, int] | None:
-        """The line of a call: inside the function where a carrier is a local of it, else the line of the cell."""
+        """The line after which a carrier can be cut between passes: of the call, in the function that loops, or else
+        of the cell. None: of another function, which cannot see the carrier."""
         frames = {path.split(":", 1)[0] for path in paths if ":" in path}
         place = call.place
-        if place.cell is not None and place.line is not None:
-            here = source.function_at(self.meeting.text_of_cell(place.cell), place.line)
-            if here is not None and here[1].name in frames:
-                return at(place)
-        return outer_at(place)
+        cell = self.meeting.text_of_cell(place.cell)
+        here = source.function_at(cell, place.line) if place.line is not None else None
+        if here is None:
+            return outer_at(place)
+        if here[1].name in frames:
+            return at(place)
+        if not self.meeting.loops_in_function:
+            return outer_at(place)
+        assigns = {
+            name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names
+        }
+        seen = all(not path.isidentifier() or path in assigns for path in paths)
+        return at(place) if seen and not frames else None
 
     # words
 

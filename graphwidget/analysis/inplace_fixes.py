@@ -63,7 +63,7 @@ def _after_a_step(
         (place.cell, _first_line(_text(record, place.cell), place.line))
         if moved and place.cell is not None
         else at(place),
-        "None.",
+        "It costs nothing.",
         (*(f"- {one}" for one in moved), f"  {line}", *(f"+ {one}" for one in moved)) if moved else (),
     )
     if meeting is not None and not meeting.same_root and not meeting.built_after:
@@ -111,7 +111,7 @@ def _after_a_write(
     new = edit[1][2:].strip() if edit else ""
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
-        sentence = f"Write {short(new)} (In[{spot[0]}], line {spot[1]})."
+        sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     name = (edits.modified(write.by) if write is not None else None) or tensor
 
     def rewritten() -> Fix:

@@ -31,7 +31,9 @@ def for_pile(
             at(place),
             _NONE,
         )
-    end = Fix("del_variable", f"Let go of it when done: `del {name}`.", True, None, "None.", (f"+ del {name}",))
+    end = Fix(
+        "del_variable", f"Let go of it when done: `del {name}`.", True, None, "It costs nothing.", (f"+ del {name}",)
+    )
     return (keep, end) if edits.is_code(name) else (keep,)
 
 
@@ -67,7 +69,10 @@ def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
                 "detach", f"Write {short(edit[1][2:])} ({here}).", True, (run.cell, statement.lineno), _NONE, edit
             )
         line = statement.lineno
-        place = outer_at(call.place) if (call.place.outer_cell == run.cell) else at(call.place)
+        inside = source.function_at(run.source, line)
+        place = at(call.place) if inside or call.place.outer_cell != run.cell else outer_at(call.place)
+        if place is not None and inside != source.function_at(run.source, place[1]):
+            place = None  # the call was made elsewhere
         if place is not None and place[0] == run.cell and place[1] > line:
             line = place[1]
         edit = edits.after(run.source, line, [f"{target} = {target}.detach()"])
@@ -95,8 +100,8 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
             f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then.",
             True,
             place,
-            "None.",
+            "It costs nothing.",
             instead,
         ),
-        Fix("set_grad_none", f"Set {names(grads)} to None after use.", True, place, "None.", after),
+        Fix("set_grad_none", f"Set {names(grads)} to None after use.", True, place, "It costs nothing.", after),
     )

@@ -153,7 +153,15 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         found[(run.run, statement.lineno)] = (run, statement)
     if spot.loop is not None and spot.outer:
         _add_what_builds_on_them(meeting, spot.loop, found)
+        if _only_iterated(spot.loop, {name for _, made in found.values() for name in source.targets(made)}):
+            return []
     return [found[key] for key in sorted(found)]
+
+
+def _only_iterated(loop: ast.For | ast.While, made: set[str]) -> bool:
+    """Whether a `for` runs over some of these and its body names none: made anew inside, they would change nothing."""
+    inside = {name for statement in loop.body for name in source.names_in(statement)}
+    return isinstance(loop, ast.For) and bool(made & source.names_in(loop.iter)) and not made & inside
 
 
 def _add_what_builds_on_them(

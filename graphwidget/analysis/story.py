@@ -153,6 +153,17 @@ class Meeting:
             and not self.one_comprehension
         )
 
+    @property
+    def loops_in_function(self) -> bool:
+        """Whether the loop around both calls stands in a function, not in the cell that called it."""
+        a, b, run = self.earlier.place, self.later.place, self.run_of(self.later.place)
+        if not self.in_loop or b.line is None or run is None or b.outer_line is None:
+            return False
+        if source.loop_at(run.source, b.outer_line) is None:
+            return True
+        inner = source.loop_at(self.text_of_cell(b.cell), b.line) is not None
+        return inner and (a.iteration or 0) < (b.iteration or 0) and (b.cell, b.line) != (b.outer_cell, b.outer_line)
+
     @cached_property
     def one_comprehension(self) -> bool:
         """One statement made both calls: ``[l.backward() for l in losses]``."""

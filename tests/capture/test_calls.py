@@ -118,7 +118,6 @@ def test_where_two_writes_may_hide_what_is_stale_nobody_knows_where_the_call_fai
     assert "inplace" in call.error and call.failed_node is None
 
 
-
 def test_calls_inside_a_backward_are_not_the_users(notebook: Notebook) -> None:
     notebook.run(
         "x = torch.ones(3, requires_grad=True)\ny = checkpoint(torch.exp, x, use_reentrant=True).sum()\ny.backward()"
