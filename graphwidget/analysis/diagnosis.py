@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.analysis import leak, nograd, silent, source
-from graphwidget.analysis.fixes import for_second_backward, kept_bytes, made_on_the_way, short, simulate
+from graphwidget.analysis.fixes import for_second_backward, kept_bytes, short, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.story import (
     Meeting,
@@ -132,7 +132,7 @@ def _story(meeting: Meeting) -> Iterator[str]:
         yield f"It freed what {node} had saved. {number(later.n)} runs the same graph again."
         return
     if where(made):
-        once = "was built once, in" if meeting.in_loop and not made_on_the_way(meeting) else "was built in"
+        once = "was built once, in" if meeting.in_loop and not meeting.made_on_the_way else "was built in"
         yield f"`{carrier}` {once} {where(made)}{_in_iteration(made)}."
     yield f"{number(earlier.n)} ({_when(earlier.place)}) freed what {node} had saved."
     again = iteration(later.place).capitalize() if meeting.in_loop and iteration(later.place) else number(later.n)

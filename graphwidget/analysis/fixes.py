@@ -307,6 +307,8 @@ class Candidates:
         place_at = outer_at(made)
         if not lines or made is None or place_at is None or call is self.earlier:
             return "", None, ()
+        if source.loop_at(self._cell(place_at), place_at[1]) is not None:
+            return "", None, ()  # each pass made one, and the next began from it
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{place_at[0]}], line {place_at[1]}."
         return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
 
@@ -443,9 +445,9 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.retain
     elif meeting.buffer and meeting.exclusive_leaves:
         yield make.clear
-    elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or made_on_the_way(meeting))):
+    elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
         yield make.detach
-        if not made_on_the_way(meeting):
+        if not meeting.made_on_the_way:
             yield make.recompute
     elif stepped and not _stepped_behind(meeting) and not meeting.repeated:
         yield make.detach_in_earlier
@@ -460,20 +462,6 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
             yield make.retain
         yield make.recompute
         yield make.detach
-
-
-def made_on_the_way(meeting: Meeting) -> bool:
-    """Whether the carrier was made in a pass of the same loop or cell as the calls, not before it."""
-    made, later = meeting.carrier_place, meeting.later.place
-    if made is None or not meeting.repeated:
-        return False
-    if made.run != later.run:
-        return made.cell_id is not None and made.cell_id == later.cell_id
-    run, line = meeting.run_of(later), later.outer_line
-    loop = source.loop_at(run.source, line) if run is not None and line is not None else None
-    if loop is None:
-        return made.outer_line == later.outer_line
-    return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
 
 def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:

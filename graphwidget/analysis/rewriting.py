@@ -153,15 +153,49 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         found[(run.run, statement.lineno)] = (run, statement)
     if spot.loop is not None and spot.outer:
         _add_what_builds_on_them(meeting, spot.loop, found)
-        if _only_iterated(spot.loop, {name for _, made in found.values() for name in source.targets(made)}):
+        if _only_iterated(spot.loop, [statement for _, statement in found.values()]):
             return []
+    if not _add_beginnings(meeting, found):
+        return []
     return [found[key] for key in sorted(found)]
 
 
-def _only_iterated(loop: ast.For | ast.While, made: set[str]) -> bool:
-    """Whether a `for` runs over some of these and its body names none: made anew inside, they would change nothing."""
+def _only_iterated(loop: ast.For | ast.While, made: list[ast.stmt]) -> bool:
+    """Whether a `for` runs over what these make, and its body names nothing of it: inside they would change nothing.
+
+    The same if they put more into what it runs over.
+    """
+    if not isinstance(loop, ast.For):
+        return False
+    over, changed = source.names_in(loop.iter), {name for one in made for name in source.changed(one)}
     inside = {name for statement in loop.body for name in source.names_in(statement)}
-    return isinstance(loop, ast.For) and bool(made & source.names_in(loop.iter)) and not made & inside
+    grown = any(over & source.grown(one) for one in made)
+    return grown or (bool(changed & over) and not changed & inside)
+
+
+def _add_beginnings(meeting: Meeting, found: dict[tuple[int, int], tuple[CellRun, ast.stmt]]) -> bool:
+    """Before a statement that starts from what it left (``h = f(h)``), the one that began it. False: there is none."""
+    fresh: set[str] = set()
+    for key in sorted(found):
+        statement = found[key][1]
+        for name in source.carried(statement) - fresh:
+            begun = _beginning(meeting, name, key)
+            if begun is None or _ran(meeting, *begun):
+                return False
+            found[(begun[0].run, begun[1].lineno)] = begun
+        fresh |= source.changed(statement)
+    return True
+
+
+def _beginning(meeting: Meeting, name: str, before: tuple[int, int]) -> tuple[CellRun, ast.stmt] | None:
+    """The last statement of a cell before (run, line) that assigns a name without reading it."""
+    for run in (run for number, run in sorted(meeting.record.runs.items(), reverse=True) if number <= before[0]):
+        tree = source.parse(run.source)
+        for statement in reversed(tree.body if tree else ()):
+            if (run.run, statement.lineno) < before and name in source.targets(statement):
+                if name not in source.names_read(statement):
+                    return run, statement
+    return None
 
 
 def _add_what_builds_on_them(

@@ -12,6 +12,7 @@ from graphwidget.analysis.story import own_path, root_name, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
+_VALUES = ("item", "tolist", "numpy")
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -34,8 +35,8 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
         yield Finding(
             "silent",
             "warning",
-            f"`{path}` was computed without a graph (In[{made[0]}], line {made[1]}), and told to require grad "
-            "afterwards. So it is a leaf: backward ran no node and reached no parameter.",
+            f"`{path}` was made without a graph (In[{made[0]}], line {made[1]}), and told to require grad. "
+            "So it is a leaf: backward ran no node and reached no parameter.",
             f"`{root_name(call)}.backward()` did nothing: 0 nodes ran.",
             call.n,
             tensor=path,
@@ -51,7 +52,7 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
 
 
 def _computed(record: Record, name: str) -> tuple[int, int] | None:
-    """(cell, line) where `name` was computed from other tensors rather than created."""
+    """(cell, line) where `name` was computed from other tensors rather than created, or created from their values."""
     for _, run in sorted(record.runs.items(), reverse=True):
         for statement in reversed(source.assignments(run.source, name)):
             value = getattr(statement, "value", None)
@@ -59,8 +60,22 @@ def _computed(record: Record, name: str) -> tuple[int, int] | None:
                 continue
             created = isinstance(value, ast.Call) and ast.unparse(value.func).rsplit(".", 1)[-1] in _CREATORS
             told = any(c.startswith(f"{name}.requires_grad_") for c in source.calls_in(value))
-            return None if created or told or isinstance(value, ast.Constant) else (run.cell, statement.lineno)
+            new = created and not _from_values(record, value)
+            return None if new or told or isinstance(value, ast.Constant) else (run.cell, statement.lineno)
     return None
+
+
+def _from_values(record: Record, value: ast.AST) -> bool:
+    """Whether an expression, or what a name in it was assigned, takes the values out of a tensor: ``y.item()``."""
+    wanted, seen = [value], set[str]()
+    while wanted:
+        node = wanted.pop()
+        if any(called.rsplit(".", 1)[-1] in _VALUES for called in source.calls_in(node)):
+            return True
+        for name in sorted(source.names_in(node) - seen):
+            seen.add(name)
+            wanted += [made for run in record.runs.values() for made in source.assignments(run.source, name)[-1:]]
+    return False
 
 
 def _retained_for_nothing(record: Record) -> Iterator[Finding]:

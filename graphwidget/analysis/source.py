@@ -175,6 +175,47 @@ def names_read(statement: ast.stmt) -> set[str]:
     return read | set(targets(statement)) if isinstance(statement, ast.AugAssign) else read
 
 
+GROWING = ("append", "appendleft", "add", "insert", "extend", "update")
+
+
+def grown(node: ast.AST) -> set[str]:
+    """Names of containers that a node puts something into."""
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    holders = [func.value for func in calls if func.attr in GROWING]
+    holders += [n.value for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return {holder.id for holder in holders if isinstance(holder, ast.Name)}
+
+
+def changed(node: ast.AST) -> set[str]:
+    """Names that a node assigns, or puts something into."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | grown(node)
+
+
+def carried(statement: ast.stmt) -> set[str]:
+    """Names that a statement changes, starting from what they were: ``h`` in ``h = f(h)``, ``a`` in ``a.append(h)``."""
+    final, found, known = changed(statement), set[str](), set[str]()
+    for step in _steps(statement):
+        found |= names_read(step) & final - known
+        known |= changed(step)
+    return found
+
+
+def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """The simple statements in a statement, and the heads of the others as such, in the order of the text."""
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield ast.Assign(targets=[statement.target], value=statement.iter)
+    elif isinstance(statement, (ast.While, ast.If)):
+        yield ast.Expr(statement.test)
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            yield ast.Assign(targets=[item.optional_vars] if item.optional_vars else [], value=item.context_expr)
+    elif not hasattr(statement, "body"):
+        yield statement
+    for field in ("body", "orelse", "finalbody"):
+        for inner in getattr(statement, field, ()):
+            yield from _steps(inner)
+
+
 def calls_in(node: ast.AST) -> Iterator[str]:
     """Dotted names of what a node calls: ``opt.step``, ``torch.no_grad``."""
     for part in ast.walk(node):

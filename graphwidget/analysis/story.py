@@ -194,13 +194,27 @@ class Meeting:
         return next((p for p in places if p is not None and p.cell is not None), None)
 
     @property
+    def made_on_the_way(self) -> bool:
+        """Whether the carrier was made in a pass of the same loop or cell as the calls, not before it."""
+        made, later = self.carrier_place, self.later.place
+        if made is None or not self.repeated:
+            return False
+        if made.run != later.run:
+            return made.cell_id is not None and made.cell_id == later.cell_id
+        run, line = self.run_of(later), later.outer_line
+        loop = source.loop_at(run.source, line) if run is not None and line is not None else None
+        if loop is None:
+            return made.outer_line == later.outer_line
+        return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
+
+    @property
     def carried_state(self) -> bool:
         """The line that made the carrier in an earlier pass has made its successor, by the same operation, in this one.
 
         Another node of that line is no successor: the line uses something that it made only once (a cache).
         """
         made, graph = self.carrier_place, self.graph
-        if not self.repeated or made is None:
+        if made is None or not self.made_on_the_way:
             return False
         names = {graph.name_of(index) for index in self.boundary}
         again = (graph.place_of(index) for index in self.new if graph.name_of(index) in names)
