@@ -235,6 +235,7 @@ class CallLog:
             with self.lock:
                 if now != state.last:
                     state.close(now)
+                    state.ranges.join()
                 self._seen[line.key], self._newest[line.key] = seen + 1, now
                 n = self.count
                 self.count += 1

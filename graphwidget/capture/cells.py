@@ -13,10 +13,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType
+from typing import Any
 
 from graphwidget.model import Place
 
-__all__ = ["MAGIC_FILES", "Book", "Cell", "Loop", "Scope"]
+__all__ = ["ANY", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
 
 # File names under which IPython's cell magics compile the rest of the cell (%%time, %%timeit).
 MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
@@ -24,6 +25,12 @@ MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 MAX_FOREIGN = 20_000  # names of files that are known to be no cells
 
 _NO_CODE = (ast.Global, ast.Nonlocal)
+
+# What a line does to the counts of loops: nothing; a pass begins (if it comes at this offset, and with these loops
+# inside it); a loop may be entered (if it comes from outside these lines); several things.
+PLAIN, PASS, ENTERS, ANY = range(4)
+# One of those, the position of the innermost loop around the line (-1: none), and what stands in brackets.
+Step = tuple[int, int, int, Any]
 
 
 class Loop:
@@ -108,7 +115,7 @@ class Scope:
     """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
 
     __slots__ = ("at", "back", "base", "cell", "code", "entry", "heads", "loops", "marks", "outermost", "shift",
-                 "stops", "watched")  # fmt: skip
+                 "steps", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -140,7 +147,7 @@ class Scope:
                 inside = tuple(j for j, other in enumerate(own) if i in other.parents)
                 self.marks.setdefault(loop.mark, []).append((i, inside))
         self.watched: set[int] = watched(self) if watched is not None else set()
-        self.stops = self.watched.union(self.marks)  # lines at which there is more to do than to note the line
+        self.steps: dict[int, Step] = {}  # of the lines that were met and are not watched
         self.entry: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.at: dict[int, tuple[int, ...]] = {}
@@ -148,13 +155,25 @@ class Scope:
     def watch(self, line: int) -> None:
         """From now on whoever watches lines wants to hear of this one."""
         self.watched.add(line)
-        self.stops.add(line)
+        self.steps.pop(line, None)
 
     def unwatch(self, line: int) -> None:
         """No longer."""
         self.watched.discard(line)
-        if line not in self.marks:
-            self.stops.discard(line)
+
+    def learn(self, line: int) -> None:
+        """Remember what arriving at a line does; the line has been reached, so offsets are known."""
+        heads, marks = self.heads.get(line, ()), self.marks.get(line, ())
+        around = self.loops_at(line)
+        inner = around[0] if around else -1
+        if not heads and not marks:
+            self.steps[line] = (PLAIN, inner, 0, None)
+        elif not heads and len(marks) == 1 and marks[0][0] == inner:
+            self.steps[line] = (PASS, inner, self.entry[inner], marks[0][1])
+        elif not marks and len(heads) == 1 and heads[0][0] == inner and not heads[0][1].inline:
+            self.steps[line] = (ENTERS, inner, heads[0][1].first, heads[0][1].last)
+        else:
+            self.steps[line] = (ANY, inner, 0, None)
 
     def loops_at(self, line: int) -> tuple[int, ...]:
         """Positions of the loops around `line`, innermost first."""

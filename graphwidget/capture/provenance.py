@@ -14,8 +14,9 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.cells import MAGIC_FILES, Book, Cell
-from graphwidget.capture.lines import LineTracer, line_tracer
+from graphwidget.capture.lines import LineTracer
 from graphwidget.capture.modules import ModuleTracer
+from graphwidget.capture.tracers import line_tracer
 from graphwidget.model import ModuleCall, Place
 
 __all__ = ["NOWHERE", "Provenance"]

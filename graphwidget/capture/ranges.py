@@ -32,7 +32,7 @@ class Ranges:
         self.ends = array("q")
         self.keys = (array("q"), array("q"), array("q"))
         # Appending here is all that happens at a line, one stretch after the other: start, end and the key. The
-        # columns are filled when they are needed.
+        # columns are filled when they are needed. It stays the same list.
         self.fresh: list[int] = []
 
     def __len__(self) -> int:
@@ -44,17 +44,22 @@ class Ranges:
 
     def add(self, start: int, end: int, a: int, b: int, c: int) -> None:
         """Append a stretch; `start` is never below the last end, or the counter was not one of this thread."""
+        self.fresh += (start, end, a, b, c)
+        self.join()
+
+    def join(self) -> None:
+        """Neighbours with the same key are one: join the last two if they are such. Keep `fresh` within its bound."""
         fresh = self.fresh
-        if fresh and fresh[-3] == a and fresh[-4] == start and fresh[-1] == c and fresh[-2] == b:
-            fresh[-4] = end  # neighbours with the same key are one
-            return
-        fresh += (start, end, a, b, c)
-        if len(fresh) > FRESH:
+        if len(fresh) >= 10 and fresh[-9] == fresh[-5] and fresh[-8:-5] == fresh[-3:]:
+            fresh[-9] = fresh[-4]
+            del fresh[-5:]
+        elif len(fresh) > FRESH:
             self.settle()
 
     def settle(self) -> None:
         """Move what is fresh into the columns."""
-        fresh, self.fresh = self.fresh, []
+        fresh = self.fresh[:]  # its thread may go on appending
+        del self.fresh[: len(fresh)]
         # Nobody has made room, in a cell that runs on and on without a call: the oldest places become unknown.
         over = len(self.starts) > HARD * self.limit
         for at, column in enumerate((self.starts, self.ends, *self.keys)):

@@ -55,7 +55,7 @@ SCRIPT = """
 import json, sys
 sys.path.insert(0, {root!r})
 from graphwidget.capture.cells import Book
-from graphwidget.capture.lines import line_tracer
+from graphwidget.capture.tracers import line_tracer
 made = [0]
 def make(count=1):
     made[0] += count
