@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from graphwidget.capture.cells import ENTERS, PASS, Book, Scope, Step
@@ -267,6 +267,7 @@ class LineTracer:
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         raise NotImplementedError
 
+    slow = False  # whether every function called costs time while lines are traced
     lost = False  # whether something took the trace function of this thread away
 
     def pause(self) -> Any:

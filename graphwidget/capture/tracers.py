@@ -28,6 +28,8 @@ __all__ = ["MonitoringTracer", "SettraceTracer", "line_tracer"]
 class SettraceTracer(LineTracer):
     """Lines through `sys.settrace` (Python 3.10, 3.11)."""
 
+    slow = True
+
     def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
         super().__init__(count, book, problem)
         self._previous: list[tuple[Any, Any]] = []

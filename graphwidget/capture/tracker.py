@@ -122,7 +122,9 @@ class Tracker:
         )
         self.provenance.book.watched = self._writes.lines_of
         self.provenance.lines.watch = self._writes.line
-        self._writes.pause, self._writes.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
+        if self.provenance.lines.slow:
+            steps = self._writes.steps
+            steps.pause, steps.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
         self.history = History(history_bytes, self.provenance.place)
         self.log.recent = lambda: self.history.calls
         self._end_of_notes: Callable[[], None] = lambda: None

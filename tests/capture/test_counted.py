@@ -131,7 +131,7 @@ def test_two_optimizers_in_turns_keep_their_own_lines_and_iterations(notebook):
     )
     writes = notebook.tracker.writes
     found = [(w.place.line, w.place.iteration, w.after_calls, w.by, w.paths) for w in writes if w.optimizer]
-    assert len(notebook.tracker._writes._usual) == 2
+    assert len(notebook.tracker._writes.steps.usual) == 2
     assert found == [
         step
         for i in range(40)

@@ -16,7 +16,8 @@ from torch import nn
 
 from graphwidget.capture import owners
 from graphwidget.capture.cells import Book, Scope
-from graphwidget.capture.writes import Writes, statements
+from graphwidget.capture.statements import statements
+from graphwidget.capture.writes import Writes
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "scenarios" / "programs"
 WITH_WRITES = sorted(p for p in PROGRAMS.glob("*.json") if json.loads(p.read_text()).get("inplace"))

@@ -1,0 +1,117 @@
+"""What the source of a cell's lines says about writing in place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+__all__ = ["Statement", "statements"]
+
+HARMLESS = 8  # times that a line which only calls something is compared before it is left out
+HARMLESS_WRITER = 32  # the same for a line that looks like writing
+MAX_NAMES = 8  # tensors looked up by name for one line
+
+
+class Statement:
+    """What the source of one line says about writing.
+
+    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those
+    written to first, as ``("self", "state")``. `runs` and `wrote` are what was seen of it.
+    """
+
+    __slots__ = ("chains", "optimizer", "runs", "sure", "text", "wrote")
+
+    def __init__(self, text: str, sure: bool, chains: tuple[tuple[str, ...], ...], optimizer: bool) -> None:
+        self.text, self.sure, self.chains, self.optimizer = text, sure, chains, optimizer
+        self.runs, self.wrote = 0, False
+
+    def due(self) -> bool:
+        """Whether to compare this time."""
+        if self.wrote:
+            return True
+        self.runs += 1
+        return self.runs <= (HARMLESS_WRITER if self.sure else HARMLESS) or self.runs & (self.runs - 1) == 0
+
+
+def statements(source: str) -> dict[int, Statement]:
+    """Line -> statement, for the lines of a cell that can write in place. Lines of magics are passed over."""
+    lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines()]
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[int, Statement] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt):
+            statement = _classify(node, lines)
+            if statement is not None:
+                for line in range(node.lineno, _end(node) + 1):
+                    found.setdefault(line, statement)
+    return found
+
+
+def _end(node: ast.stmt) -> int:
+    """Last line of the statement itself, without the body of a compound one."""
+    body = getattr(node, "body", None)
+    if isinstance(body, list) and body:
+        return max(node.lineno, body[0].lineno - 1)
+    return node.end_lineno or node.lineno
+
+
+def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return None
+    written: list[ast.expr] = []
+    if isinstance(node, ast.AugAssign):
+        written.append(node.target)
+    elif isinstance(node, ast.Assign):
+        written.extend(t for target in node.targets for t in _flat(target) if isinstance(t, ast.Subscript))
+    sure, optimizer, calls = bool(written), False, False
+    for part in _own_expressions(node):
+        if not isinstance(part, ast.Call):
+            continue
+        calls = True
+        name = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+        if name == "step" or re.search(r"[^_]_$", name):
+            sure, optimizer = True, optimizer or name == "step"
+            written.append(part.func)
+        out = next((k.value for k in part.keywords if k.arg == "out"), None)
+        if out is not None:
+            sure = True
+            written.append(out)
+    if not (sure or calls):
+        return None
+    named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
+    chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
+    text = lines[node.lineno - 1].strip()
+    return Statement(text, sure, tuple(chains)[:MAX_NAMES], optimizer)
+
+
+def _flat(target: ast.expr) -> list[ast.expr]:
+    return [t for e in target.elts for t in _flat(e)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _own_expressions(node: ast.stmt) -> Iterable[ast.AST]:
+    """The expressions of a statement, without those of statements and functions inside it."""
+    work: list[ast.AST] = [node]
+    while work:
+        one = work.pop(0)
+        yield one
+        work.extend(c for c in ast.iter_child_nodes(one) if not isinstance(c, (ast.stmt, ast.Lambda)))
+
+
+def _chain(node: ast.AST) -> tuple[str, ...]:
+    """``("self", "state")`` of `self.state[0].add_`: names up to the first thing that is no attribute."""
+    names: list[str] = []
+    while True:
+        if isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        elif isinstance(node, ast.Subscript):
+            names.clear()
+            node = node.value
+        elif isinstance(node, ast.Name):
+            return (node.id, *reversed(names))
+        else:
+            return ()

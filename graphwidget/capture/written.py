@@ -1,0 +1,118 @@
+"""The tensors whose versions are watched, and the log of the writes that were seen."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from graphwidget.capture import torch_internals as internals
+from graphwidget.model import Place, Write
+
+__all__ = ["Log", "Step", "Watched", "version_of"]
+
+MAX_WATCHED = 1000  # tensors compared around a line, about 0.1 µs each
+MAX_WRITES = 512  # writes remembered
+
+
+def version_of(tensor: Any) -> int | None:
+    """How often a tensor was modified in place, None if it does not count."""
+    try:
+        return internals.version(tensor)
+    except RuntimeError:  # inference tensors count no versions
+        return None
+
+
+class Watched:
+    """Tensors by weak references, in columns: each with its version when it was last compared, and its name."""
+
+    def __init__(self) -> None:
+        self.refs: list[weakref.ref[Any]] = []
+        self.versions: list[int] = []
+        self.paths: list[str] = []
+        self.index: dict[int, int] = {}  # id of a tensor -> position
+
+    def replace(self, tensors: Iterable[tuple[str, Any]]) -> None:
+        """Watch these, by name, instead of those watched so far."""
+        refs, versions, paths = [], [], []
+        for path, tensor in tensors:
+            at = version_of(tensor)
+            if at is not None and len(refs) < MAX_WATCHED:
+                refs.append(weakref.ref(tensor))
+                versions.append(at)
+                paths.append(path)
+        self.refs, self.versions, self.paths = refs, versions, paths
+        self.index = {id(ref()): i for i, ref in enumerate(refs)}
+
+    def changes(self) -> list[tuple[str, Any]]:
+        """Those whose version is another one than last time."""
+        version = internals.version
+        tensors = [ref() for ref in self.refs]
+        now = [-1 if tensor is None else version(tensor) for tensor in tensors]
+        before = self.versions
+        if now == before:
+            return []
+        self.versions = now
+        return [(self.paths[i], tensors[i]) for i in range(len(now)) if now[i] != before[i] and now[i] >= 0]
+
+
+class Step(NamedTuple):
+    """A step of an optimizer like `write`, at another place (its key), after so many calls; its `n`-th such step."""
+
+    spot: tuple[int, int, int]
+    write: Write
+    after_calls: int
+    optimizer: int  # its `id`
+    n: int
+
+
+class Log:
+    """The writes that are remembered, oldest first.
+
+    Parameters
+    ----------
+    calls
+        How many backward calls have begun.
+    place
+        What the key of a place says.
+    """
+
+    def __init__(self, calls: Callable[[], int], place: Callable[[tuple[int, int, int]], Place]) -> None:
+        self.calls, self.place = calls, place
+        self.entries: deque[Write | Step] = deque(maxlen=MAX_WRITES)
+
+    def writes(self) -> deque[Write]:
+        """All of them as such: a step becomes a `Write` when somebody asks."""
+        entries = self.entries
+        for at, step in enumerate(entries):
+            if type(step) is Step:
+                like, place = step.write, self.place(step.spot)
+                entries[at] = Write(place, like.by, like.paths, like.storages, step.after_calls, like.optimizer)
+        return entries  # type: ignore[return-value]
+
+    def forget_steps(self, optimizer: int, newer: int) -> None:
+        """Drop the steps of an optimizer with a higher `n`."""
+        kept = [e for e in self.entries if type(e) is not Step or e.optimizer != optimizer or e.n <= newer]
+        self.entries = deque(kept, maxlen=MAX_WRITES)
+
+    def add(self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool) -> Write | None:
+        """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
+        names: dict[int, str] = {}
+        for path, tensor in changed:
+            found = internals.storage_of(tensor)
+            if found is not None and (path or found[0] not in names):
+                known = names.get(found[0])
+                names[found[0]] = path if not known or len(path) < len(known) else known
+        if place is None or not names:
+            return None
+        named = sorted(names.items(), key=lambda item: not item[1])
+        storages = tuple(key for key, _ in named)
+        paths = tuple(path for _, path in named if path)
+        last = self.entries[-1] if self.entries else None
+        last = last.write if type(last) is Step else last
+        if isinstance(last, Write) and last.storages == storages and last.paths == paths:
+            storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
+        write = Write(place, by, paths, storages, self.calls(), optimizer)
+        self.entries.append(write)
+        return write
