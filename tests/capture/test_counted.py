@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from graphwidget.analysis.engine import forecast
-from graphwidget.capture import calls
+from graphwidget.capture import calls, steps
 from graphwidget.capture.tracker import Tracker
 
 LOOP = """
@@ -140,3 +140,48 @@ def test_two_optimizers_in_turns_keep_their_own_lines_and_iterations(notebook):
             (9, i, 2 * i + 2, "second.step()", ("b.weight", "b.bias")),
         )
     ]
+
+
+STEPS = """
+from torch import nn
+a, b = nn.Linear(3, 1, bias=False), nn.Linear(3, 1, bias=False)
+optimizer = torch.optim.SGD([a.weight, b.weight], lr=0.1)
+x = torch.ones(2, 3)
+def one(i):
+    optimizer.zero_grad()
+    (a(x) + b(x) if i != ODD else a(x)).sum().backward()
+    optimizer.step()
+    MORE
+for i in range(60):
+    one(i)
+"""
+
+
+def steps_of(notebook, monkeypatch, odd=-1, more="pass"):
+    monkeypatch.setattr(steps, "COMPARE_EVERY", 1e9)  # as if the loop were tight
+    assert notebook.run(STEPS.replace("ODD", str(odd)).replace("MORE", more)) is None
+    return [w for w in notebook.tracker.writes if w.optimizer]
+
+
+def test_steps_compared_several_at_once_are_all_noted(notebook, monkeypatch):
+    found = steps_of(notebook, monkeypatch)
+    assert [w.place.iteration for w in found] == list(range(60))
+    assert {w.paths for w in found} == {("a.weight", "b.weight")}
+
+
+def test_what_a_step_unlike_the_others_wrote_is_never_said_wrongly(notebook, monkeypatch):
+    found = {w.place.iteration: w for w in steps_of(notebook, monkeypatch, odd=50)}
+    assert 50 not in found or found[50].paths == ("a.weight",)
+    assert [found[i].paths for i in (3, 30, 59) if i in found][-1] == ("a.weight", "b.weight")
+    assert 59 in found  # once they are unlike, steps are looked at one by one
+
+
+def test_a_write_between_steps_makes_the_lines_suspect_that_were_left_out(notebook, monkeypatch):
+    notebook.namespace["peek"] = lambda: notebook.tracker.writes
+    more = "(a.weight.detach() if i >= 45 else torch.ones(1)).mul_(1.0)\n    if i in (44, 50): peek()"
+    found = steps_of(notebook, monkeypatch, more=more)
+    line = STEPS.splitlines().index("    MORE") + 1
+    others = {w.place.iteration for w in notebook.tracker.writes if not w.optimizer and w.place.line == line}
+    assert {w.place.iteration for w in found} >= {*range(40), *range(55, 60)}
+    assert {w.paths for w in found} == {("a.weight", "b.weight")}
+    assert others >= set(range(55, 60)) and min(others) >= 45
