@@ -36,7 +36,7 @@ from graphwidget.model import (
     Storage,
     TensorRef,
 )
-from graphwidget.render.words import op_name, place_text, spot_text, type_text
+from graphwidget.render.words import op_name, spot_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
 
@@ -499,10 +499,11 @@ def _status(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
         return {"text": strings(drawing.busy), "state": "busy", "cell": cell}
     raised = _last_raised(drawing)
     if raised is not None:
-        where = place_text(raised.place)
-        text = f"raised in {where}" if where else "raised"
-        return {"text": strings(text), "state": "raised", "cell": raised.place.outer_cell or raised.place.cell}
-    return {"text": strings("idle"), "state": "idle", "cell": cell}
+        cell = raised.place.outer_cell or raised.place.cell
+        text = "raised" if cell is None else f"after In[{cell}], which raised"
+        return {"text": strings(text), "state": "raised", "cell": cell}
+    after = f"after In[{cell}]" if cell is not None else last.label if last else ""
+    return {"text": strings(after or "idle"), "state": "idle", "cell": cell}
 
 
 def _last_raised(drawing: Drawing) -> BackwardCall | None:

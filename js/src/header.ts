@@ -2,7 +2,7 @@
 import { attr, attrs, button, focused, h, keys, text } from "./dom.ts";
 import { type IconName, icon, logo } from "./icons.ts";
 import type { Graph } from "./picture/model.ts";
-import { count, eventTitle, facts } from "./say.ts";
+import { count, facts } from "./say.ts";
 import type { Context, Part, Show, State } from "./state.ts";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
@@ -15,13 +15,10 @@ function status({ now, past, pastEvent, link, running, drawing, busy }: State): 
   if (drawing !== null) return ["busy", `drawing ${count(drawing, "node")} …`];
   if (busy) return ["busy", busy];
   if (!now) return ["ok", "waiting for the kernel"];
-  const { cell, state, text: words } = now.status;
-  const after = cell === null ? "" : `after In[${cell}]`;
-  if (state === "raised") return ["raised", after ? `${after}, which raised` : "raised"];
-  if (state !== "idle") return [state === "off" ? "readonly" : "busy", words];
-  const event = now.events.at(-1);
+  const { state, text: words } = now.status;
   const warns = now.findings.some(({ severity }) => severity === "warning");
-  return [warns ? "warn" : "ok", after || (event ? eventTitle(event) : words)];
+  const shapes = { idle: warns ? "warn" : "ok", raised: "raised", busy: "busy", off: "readonly" } as const;
+  return [shapes[state], words];
 }
 
 const SHOWS = {

@@ -98,7 +98,7 @@ export class Kernel {
     host?.statusChanged?.connect?.(status);
     signal.addEventListener("abort", () => {
       host?.statusChanged?.disconnect?.(status);
-      for (const waiting of this.#waiting.values()) waiting.reject(new NoAnswer("The view was closed."));
+      for (const waiting of this.#waiting.values()) waiting.reject(new NoAnswer("Given up."));
     });
   }
 

@@ -33,10 +33,9 @@ export function backwardName(root: Pick<Root, "path">, retain: boolean): string 
   return `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
 }
 
-export function eventTitle({ label, call, cell }: TimelineEvent): string {
-  return (
-    label || (call !== null ? `after call ${callNumber(call)}` : cell === null ? "after a step" : `after In[${cell}]`)
-  );
+/** Only a call may be without a label: its source is not known. */
+export function eventTitle({ label, call }: TimelineEvent): string {
+  return label || `after call ${callNumber(call ?? 0)}`;
 }
 
 /** The slider's words: "In[2], iteration 1, after call 2, 0 B held". */

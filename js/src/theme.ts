@@ -78,14 +78,7 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
   };
   apply();
   const observer = new MutationObserver(apply);
-  const attributeFilter = [
-    "class",
-    "data-jp-theme-light",
-    "data-jp-theme-name",
-    "data-theme",
-    "data-vscode-theme-kind",
-  ];
-  for (const el of [document.documentElement, document.body]) observer.observe(el, { attributeFilter });
+  for (const el of [document.documentElement, document.body]) observer.observe(el, { attributes: true });
   SYSTEM()?.addEventListener?.("change", apply, { signal });
   // A theme's style sheet may arrive after the attribute that announces it.
   const later = setTimeout(apply, 300);

@@ -180,7 +180,7 @@ def test_calls_events_and_findings_are_all_there() -> None:
     assert [s[p] for p in f["path"]] == ["loss", "y"] and f["uid"] == 4
     assert s[f["kicker"]] == "Second backward · In[2]:5 · iteration 1"
     assert (s[f["fixes"][0]["note"]], f["fixes"][0]["verified"]) == ("In[2]:7: none", True)
-    assert m["status"]["state"] == "raised" and "In[2]:5" in s[m["status"]["text"]]
+    assert m["status"]["state"] == "raised" and s[m["status"]["text"]] == "after In[2], which raised"
 
 
 def test_the_status_says_off_busy_and_idle() -> None:
@@ -199,7 +199,8 @@ def test_a_failed_call_stops_being_the_status_once_another_cell_has_run() -> Non
     events = (Event(0, "call", 2, 0, ok=False), Event(1, "cell", 2, ok=False), Event(2, "cell", 3))
     graph = reused_product()
     assert json.loads(wire.encode(Drawing(graph, failed, events[:2])))["status"]["state"] == "raised"
-    assert json.loads(wire.encode(Drawing(graph, failed, events)))["status"]["state"] == "idle"
+    later = json.loads(wire.encode(Drawing(graph, failed, events)))
+    assert later["status"]["state"] == "idle" and later["strings"][later["status"]["text"]] == "after In[3]"
 
 
 def test_a_thousand_calls_send_the_newest_and_those_that_slots_name() -> None:
