@@ -3,13 +3,14 @@ import { h, s } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import type { Graph } from "./picture/model.ts";
 import type { Scene } from "./picture/scene.ts";
-import { FONTS } from "./picture/tokens.ts";
 import { tableText } from "./table.ts";
-import { markRules } from "./theme.ts";
+import { fontsOf, markRules } from "./theme.ts";
 
-/** The scene as a file of its own: with the rules of the marks, in the theme that is on screen. */
-function svgText({ left, top, width, height, items }: Scene, theme: string | undefined): string {
-  const fonts = `.graphwidget{--g-font-ui:${FONTS.ui};--g-font-mono:${FONTS.mono};background:var(--g-bg)}`;
+/** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
+function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {
+  const { ui, mono } = fontsOf(root);
+  const { theme } = root.dataset;
+  const fonts = `.graphwidget{--g-font-ui:${ui};--g-font-mono:${mono};background:var(--g-bg)}`;
   const svg = s(
     "svg.graphwidget",
     { "data-theme": theme, "data-own-colours": "", viewBox: `${left} ${top} ${width} ${height}`, width, height },
@@ -19,8 +20,8 @@ function svgText({ left, top, width, height, items }: Scene, theme: string | und
   return new XMLSerializer().serializeToString(svg);
 }
 
-export function saveSvg(scene: Scene, theme: string | undefined): string {
-  const href = URL.createObjectURL(new Blob([svgText(scene, theme)], { type: "image/svg+xml" }));
+export function saveSvg(scene: Scene, root: HTMLElement): string {
+  const href = URL.createObjectURL(new Blob([svgText(scene, root)], { type: "image/svg+xml" }));
   h("a", { href, download: "autograd-graph.svg" }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
   return "Saved as autograd-graph.svg.";

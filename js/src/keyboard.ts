@@ -1,6 +1,7 @@
 /** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
 import type { Canvas } from "./canvas.ts";
 import { done } from "./dom.ts";
+import { rowOf } from "./picture/scene/context.ts";
 import type { Item } from "./picture/scene.ts";
 import { runSlices } from "./picture/slices.ts";
 import type { Drawing } from "./pipeline.ts";
@@ -16,8 +17,9 @@ const ARROWS: Record<string, readonly [number, number]> = {
 };
 
 /** Items that an edge joins to one: above it what its gradients go to, below it where they come from. */
-function along({ graph, folded, space }: Drawing, { role, key, root }: Item, down: boolean): Item[] {
-  const { boxes, boxOf, edges } = folded;
+function along({ graph, folded, plan, space }: Drawing, { role, key, root }: Item, down: boolean): Item[] {
+  const { boxes, boxOf } = folded;
+  const { above, below } = plan.context;
   const boxAt = (node: number) => boxes[boxOf[node] ?? -1]?.key;
   const keys: (string | undefined)[] = [];
   if (role === "leaf") {
@@ -27,8 +29,7 @@ function along({ graph, folded, space }: Drawing, { role, key, root }: Item, dow
     if (!down) keys.push(boxAt(graph.roots.find(({ id }) => id === root)?.node ?? -1));
   } else {
     const at = boxes.findIndex((box) => box.key === key);
-    for (let e = 0; e < edges.length; e += 2)
-      if (edges[down ? e + 1 : e] === at) keys.push(boxes[edges[down ? e : e + 1]!]!.key);
+    for (const other of at < 0 ? [] : rowOf(down ? below : above, at)) keys.push(boxes[other]!.key);
     if (!down) for (const leaf of boxes[at]?.leaves ?? []) keys.push(`leaf${key}:${graph.uid[leaf]}`);
     else for (const { id, node } of graph.roots) if (boxAt(node) === key) keys.push(`root${id}`);
   }

@@ -88,6 +88,12 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
   });
 }
 
+/** The families of text and of code, as the host has them. */
+export function fontsOf(root: Element): { ui: string; mono: string } {
+  const font = (name: string) => getComputedStyle(root).getPropertyValue(`--g-font-${name}`);
+  return { ui: font("ui"), mono: font("mono") };
+}
+
 export function prefersCalm(): boolean {
   return globalThis.matchMedia?.("(prefers-reduced-motion: reduce)").matches ?? false;
 }

@@ -30,7 +30,7 @@ import { count } from "./say.ts";
 import { searchPart } from "./search.ts";
 import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "./state.ts";
 import { tablePart } from "./table.ts";
-import { followTheme, markRules, prefersCalm } from "./theme.ts";
+import { followTheme, fontsOf, markRules, prefersCalm } from "./theme.ts";
 import { timelinePart } from "./timeline.ts";
 
 const NARROW = 760;
@@ -395,15 +395,11 @@ export class View {
   #measureFonts(): boolean {
     const context = document.createElement("canvas").getContext?.("2d");
     if (!context || this.#measure !== measureAsCode) return false;
-    const code = h("code");
-    this.#root.append(code);
-    const [ui, mono] = [this.#root, code].map((el) => getComputedStyle(el).fontFamily);
-    code.remove();
     const width = (words: string, font: string) => {
       context.font = font;
       return context.measureText(words).width;
     };
-    this.#measure = measureByFont(width, { ui: ui || "sans-serif", mono: mono || "monospace" });
+    this.#measure = measureByFont(width, fontsOf(this.#root));
     return true;
   }
 
@@ -557,7 +553,7 @@ export class View {
     if (!this.#drawing) return;
     const { graph, space } = this.#drawing;
     const say = (words: string) => this.#set({ answer: told(words) });
-    if (what === "svg") say(saveSvg(space.scene, this.#root.dataset.theme));
+    if (what === "svg") say(saveSvg(space.scene, this.#root));
     else void copyText(graph).then(say);
   }
 

@@ -1,6 +1,6 @@
 /** Text widths. The page measures with a canvas; without one, widths come from Arial's table, with some slack. */
 
-import { FONTS, styleOf } from "./tokens.ts";
+import { styleOf } from "./tokens.ts";
 
 /** Width in px of `text` in a CSS font shorthand such as `600 11.5px Menlo`. */
 export type MeasureFont = (text: string, font: string) => number;
@@ -39,7 +39,7 @@ export function measureByTable(text: string, classes: string): number {
 export const measureAsCode: Measure = (text, classes) => MONO * text.length * (styleOf(classes).size ?? 12);
 
 /** Widths by a canvas context or the like, remembered per font and text. */
-export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: string } = FONTS): Measure {
+export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: string }): Measure {
   const known = new Map<string, Map<string, number>>();
   return (text, classes) => {
     let widths = known.get(classes);

@@ -64,10 +64,11 @@ describe("text widths", () => {
 
   it("the page's own measure is asked once per text and style", () => {
     let asked = 0;
+    const fonts = { ui: "Arial", mono: "Menlo" };
     const measure = measureByFont((text) => {
       asked++;
       return text.length;
-    });
+    }, fonts);
     expect([measure("abc", "note"), measure("abc", "note"), measure("abc", "op")]).toEqual([3, 3, 3]);
     expect(asked).toBe(2);
   });

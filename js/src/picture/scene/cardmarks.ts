@@ -5,7 +5,18 @@ import { type Measure, shorten } from "../measure.ts";
 import type { Mark } from "../scene.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join, shortBytes } from "../words.ts";
-import { BOWL, type Card, GAP, glyphRoom, hasNoSlots, slotClass, slotLabel, textInset } from "./cards.ts";
+import {
+  BOWL,
+  type Card,
+  freedWidth,
+  GAP,
+  glyphRoom,
+  hasNoSlots,
+  slotClass,
+  slotLabel,
+  slotsWidth,
+  textInset,
+} from "./cards.ts";
 import { type Context, hueOfCall, isIn } from "./context.ts";
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
@@ -149,7 +160,7 @@ function farText({ measure }: Context, card: Card, quiet: string): Mark[] {
 // ---- Saved tensors --------------------------------------------------------------------------------------------------
 
 function secondLine(context: Context, card: Card, ghost: boolean): Mark[] {
-  if (card.box.kind !== "node") return card.oneLine ? [] : groupLine(context, card);
+  if (card.box.kind !== "node") return card.oneLine ? [] : slotTotals(context, card);
   if (!hasNoSlots(card)) return card.oneLine ? glyphsOnly(context, card) : slotLine(context, card, ghost);
   const free = card.oneLine && (!card.note || context.level === 2);
   return free ? slotMark(card.w - 22, card.h / 2 - 5.5, "none") : [];
@@ -180,8 +191,8 @@ function slotLine(context: Context, card: Card, ghost: boolean): Mark[] {
   const near = context.level === 3;
   const y = card.h - 18;
   let x = textInset(card);
-  const freedWidth = card.freedBy >= 0 && near ? measure("freed", "slotname") + 26 : 0;
-  const labels = near ? labelsThatFit(context, card, card.w - x - 8 - freedWidth) : card.slots.map(() => "");
+  const freed = near ? freedWidth(measure, card) : 0;
+  const labels = near ? labelsThatFit(context, card, card.w - x - 8 - freed) : card.slots.map(() => "");
   if (!labels) return slotTotals(context, card);
   card.slots.forEach(({ look, freedBy }, i) => {
     const label = labels[i]!;
@@ -197,26 +208,19 @@ function slotLine(context: Context, card: Card, ghost: boolean): Mark[] {
     }
   });
   marks.push(...freedMark(context, card.freedBy, card.w - 14, y + 5.5));
-  if (freedWidth) marks.push(text(card.w - 24, y + 9.2, "freed", "slotname goneword", "end"));
+  if (freed) marks.push(text(card.w - 24, y + 9.2, "freed", "slotname goneword", "end"));
   return marks;
 }
 
 /** Labels lose their bytes, then their names; nothing at all when even the glyphs do not fit. */
 function labelsThatFit({ measure }: Context, { slots, freedBy }: Card, room: number): string[] | undefined {
   const inline = freedBy < 0 ? slots.filter((slot) => slot.freedBy >= 0).length * 18 : 0;
-  const widthOf = (labels: readonly string[]) =>
-    labels.reduce(
-      (sum, label, i) => sum + SLOT_W + 3 + (label ? measure(label, slotClass(slots[i]!.look)) + GAP : 0),
-      inline - GAP,
-    );
-  return [
-    slots.map(({ name, bytes }) => slotLabel(name, bytes)),
-    slots.map(({ name }) => name),
-    slots.map(() => ""),
-  ].find((labels) => widthOf(labels) <= room);
+  return [slots.map(slotLabel), slots.map(({ name }) => name), slots.map(() => "")].find(
+    (labels) => slotsWidth(measure, slots, labels) + inline - GAP <= room,
+  );
 }
 
-/** `4 held`, `2 freed`: one glyph per state, for groups and for more slots than fit. */
+/** `4 held`, `2 freed`: one glyph per state, for groups and for more slots than fit; and how much that is, where there is room. */
 function slotTotals(context: Context, card: Card): Mark[] {
   const { measure, level } = context;
   const marks: Mark[] = [];
@@ -235,6 +239,9 @@ function slotTotals(context: Context, card: Card): Mark[] {
     marks.push(text(x, y + 9.2, label, slotClass(look)));
     x += width + GAP;
   }
+  const label = shortBytes(card.box.bytes);
+  if (card.freedBy < 0 && level === 3 && card.box.bytes && x + measure(label, "note") + 4 < card.w - 8)
+    marks.push(text(card.w - 8, y + 9.2, label, "note", "end"));
   return marks.concat(freedMark(context, card.freedBy, card.w - 14, y + 5.5));
 }
 
@@ -246,19 +253,4 @@ function allWouldBeFreed({ graph, wouldFree }: Context, card: Card): boolean {
     }
   }
   return true;
-}
-
-function groupLine(context: Context, card: Card): Mark[] {
-  const { measure, level } = context;
-  const marks = slotTotals(context, card);
-  if (card.box.bytes > 0 && card.freedBy < 0 && level === 3) {
-    const label = shortBytes(card.box.bytes);
-    const ends = marks.map((mark) =>
-      mark.t === "text" && mark.anchor === "start" ? mark.x + measure(mark.s, mark.c) : 0,
-    );
-    if (Math.max(0, ...ends) + measure(label, "note") + 12 < card.w - 8) {
-      marks.push(text(card.w - 8, card.h - 8.8, label, "note", "end"));
-    }
-  }
-  return marks;
 }

@@ -2,10 +2,10 @@
 
 import type { Box } from "../fold/index.ts";
 import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
-import { shorten } from "../measure.ts";
+import { type Measure, shorten } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
-import { count, placeText, shortBytes, slotSummary } from "../words.ts";
+import { count, join, placeText, shortBytes, slotSummary } from "../words.ts";
 import { type Context, type RootView, rootsOf } from "./context.ts";
 
 const WIDTH = 178;
@@ -149,11 +149,7 @@ function groupNote(box: Box): string {
 function cardWidth({ measure, folded, options }: Context, card: Card): number {
   const first =
     measure(card.title, "op") + measure(card.suffix, "op suffix") + (card.note ? 10 + measure(card.note, "note") : 0);
-  let second = 0;
-  for (const { name, bytes, look } of card.slots) {
-    second += SLOT_W + 3 + measure(slotLabel(name, bytes), slotClass(look)) + GAP;
-  }
-  if (card.freedBy >= 0) second += measure("freed", "slotname") + 26;
+  const second = slotsWidth(measure, card.slots, card.slots.map(slotLabel)) + freedWidth(measure, card);
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const need = textInset(card) + 8 + Math.max(first + bowl + glyphRoom(card), card.oneLine ? 0 : second);
   const normal = folded.boxes.length > ROOMY ? MIN_WIDTH : options.compact ? COMPACT_WIDTH : WIDTH;
@@ -176,7 +172,15 @@ export function glyphRoom(card: Card): number {
 export const slotClass = (look: SlotLook) =>
   look === "stale" ? "slotname staleword" : look === "freed" ? "slotname goneword" : "slotname";
 
-export const slotLabel = (name: string, bytes: string) => (bytes ? `${name} ${bytes}` : name);
+export const slotLabel = ({ name, bytes }: SlotText) => join(" ", name, bytes);
+
+/** Room of a row of slots with these labels. */
+export const slotsWidth = (measure: Measure, slots: readonly SlotText[], labels: readonly string[]) =>
+  labels.reduce((sum, label, i) => sum + SLOT_W + 3 + (label ? measure(label, slotClass(slots[i]!.look)) + GAP : 0), 0);
+
+/** Room of the word and the number of the call at the right, where one call freed all that is freed. */
+export const freedWidth = (measure: Measure, { freedBy }: Card) =>
+  freedBy < 0 ? 0 : measure("freed", "slotname") + 26;
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 
