@@ -68,7 +68,7 @@ export interface Item {
   w: number;
   h: number;
   marks: Mark[];
-  /** Accessible name. */
+  /** Accessible name of what can have the focus. */
   label?: string;
   /** Attributes without their "data-". */
   data?: Record<string, string>;

@@ -37,10 +37,7 @@ function itemText(item: Item): string {
   const data = Object.entries(item.data ?? {})
     .map(([key, value]) => ` data-${key}="${escapeText(value)}"`)
     .join("");
-  const title =
-    item.label && (item.role === "node" || item.role === "group" || item.role === "leaf" || item.role === "root")
-      ? `<title>${escapeText(item.label)}</title>`
-      : "";
+  const title = item.label ? `<title>${escapeText(item.label)}</title>` : "";
   return `<g ${place}${data}>${title}${item.marks.map(markText).join("")}</g>`;
 }
 

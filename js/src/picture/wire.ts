@@ -29,8 +29,9 @@ export class WireError extends Error {
 
 type Json = Record<string, unknown>;
 
+/** `what`: the part of the message that is wrong. */
 function fail(what: string): never {
-  throw new WireError(`The picture's data cannot be read: ${what}. Run the cell again.`);
+  throw new WireError(`The picture's data cannot be read (${what}). Run the cell again.`);
 }
 
 function parse(message: string | Json): Json {
@@ -39,18 +40,15 @@ function parse(message: string | Json): Json {
     try {
       json = JSON.parse(message);
     } catch {
-      fail("it is not JSON");
+      fail("JSON");
     }
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) fail("it is not an object");
-  const schema = (json as Json).schema;
-  if (typeof schema !== "number") fail("it has no schema number");
-  if (schema > SCHEMA) {
+  const schema = (json as Json | null)?.schema;
+  if (Number(schema) > SCHEMA)
     throw new WireError(
       `The kernel's graphwidget is newer than this page (schema ${schema}, known: ${SCHEMA}). Reload the page.`,
     );
-  }
-  if (schema !== SCHEMA) fail(`schema ${schema} is not known`);
+  if (schema !== SCHEMA) fail("schema");
   return json as Json;
 }
 
@@ -59,7 +57,7 @@ function parse(message: string | Json): Json {
 function list(json: Json, key: string): unknown[] {
   const value = json[key];
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) fail(`"${key}" is not a list`);
+  if (!Array.isArray(value)) fail(key);
   return value;
 }
 
@@ -68,7 +66,7 @@ function texts(table: readonly string[], index: unknown): unknown {
   if (Array.isArray(index)) return index.map((each) => texts(table, each));
   if (index === null) return null;
   const found = typeof index === "number" ? table[index] : undefined;
-  return found ?? fail(`there is no string ${index}`);
+  return found ?? fail("strings");
 }
 
 // ---- Columns ------------------------------------------------------------------------------------------------
@@ -97,9 +95,8 @@ function column<T extends Int32Array | Float64Array | Uint8Array = Int32Array>(
   sum = true,
 ): T {
   const text = textOf(json, key);
-  const misfit = () => fail(`"${key}" does not hold ${length} numbers`);
   // Before room is made for them.
-  if (text.length < length) misfit();
+  if (text.length < length) fail(key);
   const out = new Kind(length);
   let at = 0;
   let value = 0;
@@ -119,16 +116,16 @@ function column<T extends Int32Array | Float64Array | Uint8Array = Int32Array>(
       }
       value += sign ? -size - 1 : size;
     }
-    if (!(value >= least && value < limit)) fail(`"${key}" holds ${value}, which points outside the message`);
+    if (!(value >= least && value < limit)) fail(key);
     out[i] = value;
   }
-  if (seen > 63 || at !== text.length) misfit();
+  if (seen > 63 || at !== text.length) fail(key);
   return out;
 }
 
 function textOf(json: Json, key: string): string {
   const text = json[key];
-  return typeof text === "string" ? text : fail(`"${key}" is not text`);
+  return typeof text === "string" ? text : fail(key);
 }
 
 /** Any numbers. */
@@ -150,7 +147,7 @@ function small(json: Json, key: string, length: number, limit: number): Uint8Arr
 function starts(json: Json, key: string, n: number): Int32Array {
   const out = new Int32Array(n + 1);
   out.set(column(json, key, n, 2 ** 31, 0), 1);
-  for (let i = 0; i < n; i++) if (out[i]! > out[i + 1]!) fail(`"${key}" goes down`);
+  for (let i = 0; i < n; i++) if (out[i]! > out[i + 1]!) fail(key);
   return out;
 }
 
@@ -161,11 +158,11 @@ function newStates(json: Json, before: Uint8Array): Uint8Array {
   const out = before.slice();
   for (const row of list(json, "slotState")) {
     const [was, now, which] = Array.isArray(row) ? row : [];
-    if (!(was >= 0 && now >= 0 && now <= SLOT.unknown)) fail('"slotState" holds a state that does not exist');
+    if (!(was >= 0 && now >= 0 && now <= SLOT.unknown)) fail("slotState");
     let slot = 0;
     const pass = (count: number, write: boolean) => {
       for (let left = count; left > 0; left--) {
-        while (before[slot] !== was) if (slot++ >= out.length) fail('"slotState" is wrong');
+        while (before[slot] !== was) if (slot++ >= out.length) fail("slotState");
         if (write) out[slot] = now;
         slot++;
       }
@@ -189,7 +186,7 @@ function freedBy(json: Json, states: Uint8Array): Int32Array {
   for (let slot = 0; slot < states.length; slot++) {
     if (states[slot] !== SLOT.freed) continue;
     if (left <= 0) left = counts[++run] ?? 0;
-    if (left-- <= 0) fail('"freedCount" does not fit "slotState"');
+    if (left-- <= 0) fail("freedCount");
     out[slot] = calls[run] ?? -1;
   }
   return out;
@@ -222,12 +219,12 @@ interface Reading {
 function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.json, key)): T[] {
   const fields = RECORDS[key].split(" ");
   return values.map((value) => {
-    if (typeof value !== "object" || value === null) fail(`"${key}" holds no record`);
+    if (typeof value !== "object" || value === null) fail(key);
     const record: Json = Array.isArray(value) ? {} : { ...value };
     fields.forEach((field, i) => {
       const name = field.replace("$", "");
       const found = Array.isArray(value) ? value[i] : record[name];
-      if (field === "node" && !(found >= -1 && found < at.n)) fail(`"${key}" names no node`);
+      if (field === "node" && !(found >= -1 && found < at.n)) fail(key);
       record[name] = name === field ? found : texts(at.table, found);
     });
     return record as T;
@@ -262,7 +259,7 @@ function readModules(json: Json, table: string[]): ModuleCall[] {
 
 function readStrings(json: Json, known: readonly string[] = []): string[] {
   const table = list(json, "strings");
-  for (const text of table) if (typeof text !== "string") fail('"strings" holds something that is not text');
+  for (const text of table) if (typeof text !== "string") fail("strings");
   return [...known, ...(table as string[])];
 }
 
@@ -299,7 +296,7 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   const table = readStrings(json);
   const text = table.length;
   const n = json.n;
-  if (typeof n !== "number" || !Number.isInteger(n) || n < 0) fail('"n" is no count');
+  if (typeof n !== "number" || !Number.isInteger(n) || n < 0) fail("n");
   const uid = floats(json, "uid", n);
   yield;
   const name = column(json, "name", n, text, 0);
@@ -354,7 +351,7 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
 /** The graph that a delta makes of `base`, the graph of the full message it was made against. `base` stays as it was. */
 export function applyDelta(base: Graph, message: string | Json): Graph {
   const json = parse(message);
-  if (json.base !== base.serial) fail(`a change is based on picture ${json.base}, this is picture ${base.serial}`);
+  if (json.base !== base.serial) fail("base");
   const slotState = newStates(json, base.slotState);
   return {
     ...base,

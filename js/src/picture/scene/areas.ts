@@ -76,7 +76,7 @@ function hull({ folded, level, measure }: Context, b: number, area: Rect, words:
   const marks = [rect(0, 0, w, h, "hull", 10)];
   if (near) marks.push(text(10, 14, words, "hullname"));
   const key = `hull${folded.boxes[b]!.key}`;
-  return { key, role: "hull", x: middleOf(area) - w / 2, y: area.y - top, w, h, marks, label: words };
+  return { key, role: "hull", x: middleOf(area) - w / 2, y: area.y - top, w, h, marks };
 }
 
 // ---- Groups that were opened by hand --------------------------------------------------------------------------------
@@ -194,8 +194,7 @@ export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rec
   const [old, fresh, entry] = [around(border.old), around(border.fresh), around(border.entry)];
   const draw = (horizontal: boolean, at: number, area: Rect): DrawnBorder => {
     const marks = [shape(horizontal ? path`M0 ${HALF}H${area.w}` : path`M${HALF} 0V${area.h}`, "boundary")];
-    const label = `${border.oldWords}, ${border.newWords}`;
-    return { item: { key: "boundary", role: "boundary", ...area, marks, label }, horizontal, at, border };
+    return { item: { key: "boundary", role: "boundary", ...area, marks }, horizontal, at, border };
   };
   const under = (next: Rect, { x, w }: Rect) => {
     const at = Math.round((old.y + old.h + 12 + next.y) / 2);

@@ -206,7 +206,6 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
     w: RAIL_WIDTH - X - 10,
     h: height,
     marks,
-    label: `${where}: ${place.source.trim()}`,
   };
 }
 

@@ -3,7 +3,7 @@
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import type { Call, Finding } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
-import { callLine, callNumber, count, join, listText } from "../words.ts";
+import { callLine, callNumber, join } from "../words.ts";
 import { type Context, type RootView, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
@@ -137,7 +137,7 @@ function flagLabel({ view, name, sub, calls, warning }: Flag): string {
 }
 
 function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: number, y: number): Item {
-  const { id, path } = view.root;
+  const { id } = view.root;
   const marks = calls.flatMap((call, i) => callNumberMark(8 + i * NUMBER, 8, callNumber(call.n), view.hue, true, 7.5));
   let at = 8 + calls.length * NUMBER;
   if (sign) {
@@ -145,7 +145,5 @@ function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: n
     at += SIGN;
   }
   marks.push(text(at - 6, 11.8, words, sign ? "raised" : "note"));
-  const numbers = listText(calls.map((call) => `call ${callNumber(call.n)}`));
-  const label = `${numbers ? `${numbers}:` : `${path}.backward()`} ${words} (${count(calls.length, "call")})`;
-  return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks, label };
+  return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks };
 }

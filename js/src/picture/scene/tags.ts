@@ -18,7 +18,6 @@ const FAR_ROOM = 40;
 
 export interface TagText {
   text: string;
-  all: string[];
   carrier: boolean;
   node: number;
   w: number;
@@ -59,7 +58,7 @@ function tagText(context: Context, b: number): TagText | null {
   const gone = graph.ghost[node] === 1;
   if (gone && !carrier) return null;
   const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", measure);
-  return { text: label, all, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
+  return { text: label, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }
 
 /** `y`, `y +2`; `history[0] … history[7]` where only the index differs. */
@@ -99,15 +98,12 @@ export function placeTag(
   const gone = context.graph.ghost[label.node] === 1;
   const look = label.carrier ? "carrier" : gone ? "gone" : "";
   const uid = context.graph.uid[label.node]!;
-  const names = label.all.join(", ");
   return {
     key: `tag${uid}`,
     role: "tag",
     uid,
-    index: label.node,
     ...area,
     marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, context.level === 3 ? undefined : FAR),
-    label: label.carrier ? `${names}, carries the old graph into the new one` : `variable ${names}`,
     data: { carrier: String(label.carrier) },
   };
 }
@@ -176,7 +172,7 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
   ]);
   if (!found) return null;
   const marks = [text(0, 9.5, words, failed ? "order failword" : "order")];
-  return { key: `turn${uid}`, role: "note", uid, ...found, marks, label: `ran ${words}` };
+  return { key: `turn${uid}`, role: "note", uid, ...found, marks };
 }
 
 /** Solid where a call raised, dashed where one would; with words beside it for the latter. */
@@ -185,9 +181,7 @@ export function octagonItems(context: Context, uid: number, card: Rect, whole: R
   const label = raised ? "raised here" : context.wouldRaise.get(uid)!;
   const marks = raised ? octagon(9, 9) : octagonOpen(9, 9);
   const right = card.x + card.w;
-  const items: Item[] = [
-    { key: `x${uid}`, role: "octagon", uid, x: right - 9, y: card.y - 9, w: 18, h: 18, marks, label },
-  ];
+  const items: Item[] = [{ key: `x${uid}`, role: "octagon", uid, x: right - 9, y: card.y - 9, w: 18, h: 18, marks }];
   if (raised || context.level < 3) return items;
   const size = { w: context.measure(label, "raised"), h: 14 };
   const places = [
@@ -196,7 +190,6 @@ export function octagonItems(context: Context, uid: number, card: Rect, whole: R
     { x: card.x - size.w - 12, y: card.y + card.h / 2 - 7, ...size },
   ];
   const found = free.take(places.filter(({ x }) => x >= whole.x));
-  if (found)
-    items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, label, "raised")], label });
+  if (found) items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, label, "raised")] });
   return items;
 }
