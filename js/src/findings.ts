@@ -48,7 +48,7 @@ function copyButton(lines: string[]): HTMLElement {
     el.textContent = (await copy(code.join("\n"))) ? "copied" : "select and copy";
     setTimeout(() => (el.textContent = "copy"), 1500);
   };
-  const el = button("gw-link.gw-copy", press, { "aria-label": "copy the fix" }, "copy");
+  const el = button("gw-link", press, { "aria-label": "copy the fix" }, "copy");
   return el;
 }
 
@@ -114,7 +114,7 @@ export function findingsPart(context: Context): Part {
         "section.gw-finding",
         { "data-finding": kind, "data-severity": severity },
         card(context, finding, graph!, i === (state.finding ?? 0) && state.selected === null),
-        button("gw-link.gw-show", show, "show its nodes"),
+        button("gw-link", show, "show its nodes"),
       );
     });
     const errors = cards.filter((each) => each.dataset.severity === "error");

@@ -41,7 +41,7 @@ function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forec
             : h("div", `${count(executes.length, "node")} run, all slots stay held`),
           ok === null && why && h("div.gw-mute", why),
         ];
-  const props = { "data-mode": mode, "data-ok": String(ok) };
+  const props = { "data-mode": mode };
   const kind = preview.mode === mode ? ".gw-card.gw-box.gw-on" : ".gw-card.gw-box";
   return h(kind, props, h("code", mode === "retain" ? "retain_graph=True" : "backward()"), body);
 }

@@ -31,7 +31,6 @@ function slotRows(graph: Graph, node: number, kept: Kept | undefined): Child[] {
     const owners = (state !== SLOT.unsaved && (kept?.storages.find((each) => each.slot === k)?.owners ?? stored)) || [];
     const said = [slotGlyph(state), ` ${word} `, by >= 0 && callGlyph(by, orderOfCall(graph, by))];
     const line = row(name, type && h("code", shortType(type)), size > 0 && bytes(size), said);
-    attr(line, "data-slot-state", word);
     const others = h("code", owners.slice(0, 4).join(", "));
     return [line, owners.length > 0 && h("tr.gw-sub", h("td", { colspan: 4 }, "memory also held by ", others))];
   });

@@ -86,8 +86,6 @@ function makeBar(context: Context, root: Root, scrolled: () => void): Bar {
     };
     const el = button("gw-run", press, {
       "aria-label": backwardName(root, mode === "retain"),
-      "data-root": root.id,
-      "data-mode": mode,
       pointerenter: () => {
         clearTimeout(timer);
         timer = setTimeout(show, HOVER_MS);

@@ -95,8 +95,8 @@ function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
     free = x;
     const call = calls.find((each) => each.n === n);
     const chip = s(
-      "g.gw-chip",
-      { transform: `translate(${x.toFixed(1)} ${TOP})`, "data-call": n, "data-ok": ok },
+      "g",
+      { transform: `translate(${x.toFixed(1)} ${TOP})` },
       s("title", call ? `${callText(call)}: ${call.result}` : `call ${callNumber(n)}`),
       line("gw-callline", `M0 8V${BASE - TOP}`),
       drawMarks(callMarks(n, orderOfCall(graph, n), true)),

@@ -294,14 +294,8 @@ export class View {
 
   /** Attributes of the root and the tree that tests and screen readers wait for. */
   #dress(graph: Graph | null): void {
-    const { now, past, pastEvent, link, running, selected } = this.#state;
-    attrs(this.#root, {
-      "data-serial": now?.serial,
-      "data-event": pastEvent ?? graph?.event,
-      "data-link": link,
-      "data-past": (past || pastEvent !== null) && "true",
-      "data-running": running?.what,
-    });
+    const { now, past, pastEvent, selected } = this.#state;
+    attrs(this.#root, { "data-serial": now?.serial, "data-past": (past || pastEvent !== null) && "true" });
     this.#canvas.select(selected);
     if (!graph) return;
     const nodes = graph.n - graph.leaves.size;

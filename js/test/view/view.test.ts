@@ -224,7 +224,7 @@ test("a long picture is read in slices, then drawn, and changed as any other", a
   expect(view.root.dataset.serial).toBe("8");
   view.model.update({ wire: `${long}!`, delta: "" });
   await view.settle();
-  expect(view.root.textContent).toContain("it is not JSON");
+  expect(view.root.textContent).toContain("(JSON)");
 });
 
 test("focus, selection and the opened time survive an update", async () => {

@@ -202,8 +202,6 @@ function leafMade(context: Context, parts: readonly LeafPart[], wide: number, si
       state: "none",
       shared: String(roots.length > 1),
       ghost: String(gone),
-      leaf: names.join(", "),
-      grad: String(hasGrad),
     },
   };
 }

@@ -118,7 +118,6 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
     h: PILL_H,
     marks,
     label: flagLabel(flag),
-    data: { root: root.path, gone: String(gone) },
     buttons: flag.buttons,
   };
   return flag.line && near ? [item, lineItem(context, flag, x - flag.line / 2, y + PILL_H + 4)] : [item];

@@ -104,7 +104,6 @@ export function placeTag(
     uid,
     ...area,
     marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, context.level === 3 ? undefined : FAR),
-    data: { carrier: String(label.carrier) },
   };
 }
 
