@@ -204,7 +204,7 @@ export class Canvas {
       gone.delete(key);
       let drawn = this.#drawn.get(key);
       if (!drawn) {
-        drawn = { g: s("g", { "data-key": key }), item, marks: "" };
+        drawn = { g: s("g.gw-item", { "data-key": key }), item, marks: "" };
         if (animate && isFocusable(item)) drawn.g.classList.add("gw-enter");
         this.#drawn.set(key, drawn);
       }
@@ -226,7 +226,6 @@ export class Canvas {
     const { g } = drawn;
     const { key, role, x, y, data = {} } = item;
     g.style.transform = `translate(${x}px,${y}px)`;
-    attr(g, "class", `${g.classList.contains("gw-enter") ? "gw-enter " : ""}gw-item gw-${role}`);
     for (const name in drawn.item.data) if (!(name in data)) g.removeAttribute(`data-${name}`);
     for (const name in data) attr(g, `data-${name}`, data[name]);
     drawn.item = item;
@@ -251,8 +250,8 @@ export class Canvas {
     const redraw = () => {
       drawn.marks = change.marks;
       g.replaceChildren(...change.shapes);
-      if (!delay) return;
       g.classList.remove("gw-drains");
+      if (!delay) return;
       g.getBoundingClientRect();
       g.classList.add("gw-drains");
     };

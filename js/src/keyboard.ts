@@ -6,7 +6,7 @@ import type { Item } from "./picture/scene.ts";
 import { runSlices } from "./picture/slices.ts";
 import type { Drawing } from "./pipeline.ts";
 import { isFocusable, type Space } from "./space.ts";
-import type { Context } from "./state.ts";
+import { type Context, shown } from "./state.ts";
 
 /** The ways of the arrows: towards the inputs, towards the losses, to the sides. */
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -78,13 +78,13 @@ export interface KeyTarget {
   canvas: Canvas;
   drawing(): Drawing | null;
   failing(): void;
-  highlight(position: number | null): void;
+  press(item: Item): void;
   cell(by: number): void;
   escape(): void;
 }
 
 export function listenToKeys({ act, root, set, state }: Context, target: KeyTarget): void {
-  const { canvas, highlight } = target;
+  const { canvas } = target;
   let awaitsRoot = false;
 
   const inTree = (key: string, shift: boolean): boolean => {
@@ -98,13 +98,8 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     else if (arrow) next = walk(drawing, item, ...arrow);
     else if (key === "Home" || key === "End") next = outermost(drawing.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
-    else if (key === "Enter" || key === " ") {
-      if (item.role === "root") {
-        const roots = (state.now?.roots ?? []).filter((each) => each.alive);
-        highlight(state.highlight === item.root ? null : roots.findIndex((each) => each.id === item.root));
-      }
-      act.select(item.key);
-    } else return false;
+    else if (key === "Enter" || key === " ") target.press(item);
+    else return false;
     if (next) act.focus(next.key);
     return true;
   };
@@ -137,7 +132,8 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     if (from.closest("[type=search], select, dialog, [role=menu]")) return;
     const wanted = awaitsRoot && /^\d$/.test(key);
     awaitsRoot = false;
-    if (wanted) highlight(key === "0" ? null : Number(key) - 1);
+    const roots = shown(state)?.roots.filter((root) => root.alive) ?? [];
+    if (wanted) set({ highlight: roots[Number(key) - 1]?.id ?? null });
     else if (!from.closest(".gw-tree") || !inTree(key, shiftKey)) {
       if (!Object.hasOwn(anywhere, key)) return;
       anywhere[key]!();

@@ -1,7 +1,7 @@
 /** The text twin: the same graph as a real table, for screen readers and for copying. */
 import { attr, h, redraw, row, table } from "./dom.ts";
-import { type Graph, placeOf, SLOT_WORDS } from "./picture/model.ts";
-import { bytes, callNumber, join, nameOf, placeText, slotsOf } from "./say.ts";
+import { type Graph, placeOf } from "./picture/model.ts";
+import { bytes, callNumber, join, nameOf, placeText, STATE_WORDS, slotsOf } from "./say.ts";
 import type { Context, Part } from "./state.ts";
 
 const MOST = 2000;
@@ -15,7 +15,7 @@ function rows(graph: Graph, most: number): string[][] {
   for (let i = 0; i < graph.n && i < most; i++) {
     const slots = slotsOf(graph, i);
     const saved = slots.map(({ name, type, bytes: size, state }) =>
-      join(" ", name, type, size && bytes(size), SLOT_WORDS[state]),
+      join(" ", name, type, size && bytes(size), STATE_WORDS[state]),
     );
     const freedBy = slots.flatMap(({ by }) => (by < 0 ? [] : `call ${callNumber(by)}`));
     const next = [...graph.edgeTo.subarray(graph.edgeStart[i], graph.edgeStart[i + 1])];

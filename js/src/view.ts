@@ -135,7 +135,7 @@ export class View {
       canvas: this.#canvas,
       drawing: () => this.#drawing,
       failing: () => this.#failing(),
-      highlight: (position) => this.#highlight(position),
+      press: (item) => this.#press(item),
       cell: this.#kernelSide.cell,
       escape: () => this.#escape(),
     });
@@ -426,7 +426,7 @@ export class View {
     return { key, inside, group: { title, nodes: box.nodes } };
   }
 
-  #press({ key, role, root }: Item, again: boolean): void {
+  #press({ key, role, root }: Item, again = false): void {
     if (role === "root") this.#set({ highlight: this.#state.highlight === root ? null : root! });
     if (again && role === "group") this.#open(key);
     else {
@@ -483,11 +483,6 @@ export class View {
     this.#reveal([uids[next]!]);
   }
 
-  #highlight(position: number | null): void {
-    const roots = shown(this.#state)?.roots.filter((root) => root.alive);
-    this.#set({ highlight: roots?.[position ?? -1]?.id ?? null });
-  }
-
   #escape(): void {
     const { search, preview, selected, spot, highlight, table, past } = this.#state;
     if (search) this.#set({ search: null });
@@ -506,7 +501,7 @@ export class View {
       this.#canvas.focus(this.#canvas.focusKey ?? "");
       return;
     }
-    const hits = Array.from(searchNodes(graph, text), (node) => graph.uid[node]!);
+    const hits = searchNodes(graph, text);
     if (hits.length && this.#drawing) this.#wanted = [this.#keyOf(hits[0]!)];
     this.#set({ search: { text, hits, at: 0 } });
   }

@@ -3,8 +3,6 @@
 /** Digits of the wire's `kind`, in the order of Python's `Kind`. */
 export const KIND = { function: 0, accumulate: 1, custom: 2, copySlices: 3, error: 4, compiled: 5 } as const;
 
-export const SLOT_WORDS = ["held", "freed", "stale", "packed", "unsaved", "unknown"] as const;
-
 /** A line of the user's code, and the outermost line that led to it. */
 export interface CodeLine {
   cell: number | null;

@@ -3,14 +3,14 @@ import type { Graph } from "../model.ts";
 import { placeText } from "../words.ts";
 
 /**
- * Indices of the nodes that match every word of the query, in forward order of discovery.
+ * uids of the nodes that match every word of the query, in forward order of discovery.
  *
  * A word matches without regard to case in torch's name, the names of tensors and leaves, the source line, the place
  * (`In[2]:4`), the iteration and the module path and class.
  */
-export function search(graph: Graph, query: string): Int32Array {
+export function search(graph: Graph, query: string): number[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return new Int32Array(0);
+  if (!words.length) return [];
   const labels = new Map<number, string>();
   for (const owner of graph.owners) labels.set(owner.node, `${labels.get(owner.node) ?? ""} ${owner.path}`);
   for (const root of graph.roots) labels.set(root.node, `${labels.get(root.node) ?? ""} ${root.path}`);
@@ -40,7 +40,7 @@ export function search(graph: Graph, query: string): Int32Array {
     mask |= byIteration.get(iteration) as number;
     const label = labels.get(v);
     if (label) mask |= bits(label);
-    if (mask === all) found.push(v);
+    if (mask === all) found.push(graph.uid[v]);
   }
-  return Int32Array.from(found);
+  return found;
 }
