@@ -24,7 +24,7 @@ from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
-from graphwidget.render.words import bytes_text, count
+from graphwidget.render.words import bytes_text, count, op_name
 
 if TYPE_CHECKING:
     import torch
@@ -365,19 +365,17 @@ def _forecast(drawing: Drawing, forecast: Forecast) -> dict[str, Any]:
     snapshot = drawing.snapshot
     affordable = len(snapshot) * len(snapshot.roots) <= MAX_AFTERWARDS
     later = engine.afterwards(snapshot, forecast) if affordable else ()
+    outcome, *facts = _outcome(forecast)
     return {
         "ok": forecast.ok,
-        "word": forecast.word,
-        "why": forecast.why,
+        "outcome": outcome,
+        "facts": facts,
         "failsAt": forecast.fails_at.uid if forecast.fails_at else None,
-        "executes": [node.uid for node in forecast.executes],
         "frees": [
             [node.uid, saved.slot - snapshot.slot_start[node.index]]
             for node, slots in forecast.frees.items()
             for saved in slots
         ],
-        "freedBytes": forecast.freed_bytes,
-        "returnedBytes": forecast.returned_bytes,
         "reaches": [node.labels[0] if node.labels else "an unnamed leaf" for node in forecast.reaches],
         "assumes": list(forecast.assumes),
         "afterwards": [
@@ -386,6 +384,28 @@ def _forecast(drawing: Drawing, forecast: Forecast) -> dict[str, Any]:
         ],
         "sentence": _sentence(forecast, later),
     }
+
+
+def _outcome(forecast: Forecast) -> Iterator[str]:
+    """What a call would do in a few words, then what is to be said about that."""
+    slots = sum(map(len, forecast.frees.values()))
+    if forecast.ok is False:
+        yield "would raise"
+        yield forecast.why or "It would raise."
+        if forecast.fails_at:
+            yield f"`{op_name(forecast.fails_at.name)}`"
+        if slots:
+            yield f"after freeing {count(slots, 'saved tensor')}"
+        return
+    yield f"frees {slots}" + ("?" if forecast.ok is None else "")
+    if slots:
+        yield f"in {count(sum(map(bool, forecast.frees.values())), 'node')}, {bytes_text(forecast.freed_bytes)}"
+        rest = ", the rest has other owners" if forecast.returned_bytes < forecast.freed_bytes else ""
+        yield f"{bytes_text(forecast.returned_bytes)} comes back{rest}"
+    else:
+        yield f"{count(len(forecast.executes), 'node')} run, all slots stay held"
+    if forecast.ok is None and forecast.why:
+        yield forecast.why
 
 
 def _sentence(forecast: Forecast, later: Sequence[tuple[TensorRef, Forecast]]) -> str:

@@ -347,13 +347,12 @@ export class FakeKernel {
     const then = raising ? `; afterwards ${raising.root}.backward() would then raise at ${raising.at}` : "";
     return {
       ok: fails === null,
-      word: fails ? "freed" : "ok",
-      why: fails ? `${fails.name} needs saved tensors that an earlier call freed.` : "",
+      outcome: fails ? "would raise" : `frees ${frees.length}`,
+      facts: fails
+        ? [`${fails.name} needs saved tensors that an earlier call freed.`]
+        : [`${freed} B`, `${Math.round(freed / 2)} B comes back, the rest has other owners`],
       failsAt: fails?.uid ?? null,
-      executes: order.map((node) => node.uid),
       frees,
-      freedBytes: freed,
-      returnedBytes: Math.round(freed / 2),
       reaches: order.flatMap((node) => (node.leaf ? [node.leaf.path] : [])),
       assumes: [],
       afterwards,

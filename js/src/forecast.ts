@@ -1,9 +1,8 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
 import { attr, type Child, h, redraw, row, table } from "./dom.ts";
-import { checkGlyph, octagonGlyph } from "./glyphs.ts";
-import type { Graph } from "./picture/model.ts";
-import { backwardName, bytes, count, nameOf } from "./say.ts";
-import { type Context, type Forecast, type Forecasts, type Mode, type Part, type Preview, shown } from "./state.ts";
+import { checkGlyph, octagonGlyph, prose } from "./glyphs.ts";
+import { backwardName, count } from "./say.ts";
+import type { Context, Forecast, Forecasts, Mode, Part, Preview } from "./state.ts";
 
 /** One sentence for the button's description: also what a screen reader hears before the click. */
 export function forecastSentence({ problem, forecasts, mode }: Preview): string {
@@ -11,51 +10,32 @@ export function forecastSentence({ problem, forecasts, mode }: Preview): string 
   return forecasts ? `Forecast: ${forecasts[mode].sentence}` : "";
 }
 
-function outcome(word: string, at: string | null): Child {
+function ending(word: string, at: string | null): Child {
   if (word === "ok") return [checkGlyph(), h("span.gw-ok", " runs")];
   if (word === "unknown") return h("span.gw-mute", "? unknown");
   return [octagonGlyph(true), h("span.gw-err", { title: at ?? word }, " raises")];
 }
 
 /** What one of the two calls would do. */
-function card(graph: Graph | null, preview: Preview, mode: Mode, forecast: Forecast): HTMLElement {
-  const { ok, why, failsAt, executes, frees, freedBytes, returnedBytes } = forecast;
-  const at = graph?.indexOf(failsAt) ?? -1;
-  const nodes = new Set(frees.map(([uid]) => uid)).size;
-  const rest = returnedBytes >= freedBytes ? "" : ", the rest has other owners";
-  const body =
-    ok === false
-      ? [
-          h("div.gw-big.gw-err", "would raise"),
-          h("div", why || "It would raise."),
-          at >= 0 && h("code", nameOf(graph!, at)),
-          frees.length > 0 && h("div", `after freeing ${count(frees.length, "saved tensor")}`),
-        ]
-      : [
-          h("div.gw-big", `frees ${frees.length}${ok === null ? "?" : ""}`),
-          nodes
-            ? [
-                h("div", `in ${count(nodes, "node")}, ${bytes(freedBytes)}`),
-                h("div", h("b", bytes(returnedBytes)), ` comes back${rest}`),
-              ]
-            : h("div", `${count(executes.length, "node")} run, all slots stay held`),
-          ok === null && why && h("div.gw-mute", why),
-        ];
-  const props = { "data-mode": mode };
-  const kind = preview.mode === mode ? ".gw-card.gw-box.gw-on" : ".gw-card.gw-box";
-  return h(kind, props, h("code", mode === "retain" ? "retain_graph=True" : "backward()"), body);
+function card(mode: Mode, { ok, outcome, facts }: Forecast, chosen: boolean): HTMLElement {
+  return h(
+    chosen ? ".gw-card.gw-box.gw-on" : ".gw-card.gw-box",
+    { "data-mode": mode },
+    h("code", mode === "retain" ? "retain_graph=True" : "backward()"),
+    h(ok === false ? ".gw-big.gw-err" : ".gw-big", outcome),
+    facts.map((fact) => h("div", prose(fact))),
+  );
 }
 
 function afterwards({ backward, retain }: Forecasts): Child {
   const rows = backward.afterwards.map(({ root, backward, at }) => {
     const other = retain.afterwards.find((each) => each.root === root);
-    return row(`${root}.backward()`, outcome(backward, at), other ? outcome(other.backward, other.at) : "–");
+    return row(`${root}.backward()`, ending(backward, at), other ? ending(other.backward, other.at) : "–");
   });
   return rows.length > 0 && [h("h4", "Afterwards"), table("gw-after", ["", "backward()", "retain_graph"], rows)];
 }
 
-function draw(graph: Graph | null, preview: Preview): Child {
-  const { root, mode, problem, forecasts } = preview;
+function draw({ root, mode, problem, forecasts }: Preview): Child {
   const head = [
     h("div.gw-kick", "Forecast · nothing has run"),
     h("h3", "If you run ", h("code", backwardName(root, mode === "retain"))),
@@ -67,7 +47,7 @@ function draw(graph: Graph | null, preview: Preview): Child {
     head,
     h(
       "div.gw-cards",
-      (["backward", "retain"] as const).map((each) => card(graph, preview, each, forecasts[each])),
+      (["backward", "retain"] as const).map((each) => card(each, forecasts[each], each === mode)),
     ),
     afterwards(forecasts),
     h("h4", ok === false ? "Leaves reached before it raises" : found),
@@ -85,7 +65,7 @@ function draw(graph: Graph | null, preview: Preview): Child {
 
 export function forecastPart({ state }: Context): Part {
   const el = h("section.gw-forecast", { "aria-label": "Forecast" });
-  const paint = redraw(el, () => state.preview && draw(shown(state), state.preview));
+  const paint = redraw(el, () => state.preview && draw(state.preview));
   return {
     el,
     update() {

@@ -1,24 +1,10 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
-import { type Graph, placeOf } from "./picture/model.ts";
+import { type Graph, placeOf, type Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
-import { slotSummary } from "./picture/words.ts";
 import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
 import type { Context, Kept, KeptOrNot, Part } from "./state.ts";
-
-/** Whether a walk up from one node meets another. */
-function reaches(graph: Graph, from: number, wanted: number): boolean {
-  const seen = new Set<number>();
-  const stack = from < 0 ? [] : [from];
-  for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
-    if (i === wanted) return true;
-    if (seen.has(i)) continue;
-    seen.add(i);
-    for (let e = graph.edgeStart[i]!; e < graph.edgeStart[i + 1]!; e++) stack.push(graph.edgeTo[e]!);
-  }
-  return false;
-}
 
 const mute = (...words: Child[]) => h("p.gw-mute", words);
 const kicker = (words: string) => h("div.gw-kick", words, h("span.gw-esc", "esc to close"));
@@ -61,11 +47,10 @@ function keptRows(kept: KeptOrNot | undefined): Child {
 }
 
 /** The whole section of one node. */
-function nodeSection(graph: Graph, node: number, kept: KeptOrNot | "past" | undefined): Child[] {
+function nodeSection(graph: Graph, node: number, roots: Root[], kept: KeptOrNot | "past" | undefined): Child[] {
   const place = placeOf(graph, node);
   const module = graph.modules[graph.module[node]!];
   const leaf = graph.leaves.get(node);
-  const roots = graph.roots.filter((root) => reaches(graph, root.node, node));
   const saved = slotRows(graph, node, typeof kept === "object" ? kept : undefined);
   const source = place?.source.trim();
   const facts: [string, Child][] = [
@@ -95,21 +80,23 @@ function nodeSection(graph: Graph, node: number, kept: KeptOrNot | "past" | unde
 
 /** A group: its members by name, what they hold. */
 function groupSection(graph: Graph, title: string, nodes: ArrayLike<number>): Child[] {
-  const parts = new Map<string, { of: number[]; size: number }>();
+  const parts = new Map<string, { of: number; held: number; freed: number; size: number }>();
   for (const node of Array.from(nodes)) {
     const name = opOf(graph, node);
-    const part = parts.get(name) ?? { of: [], size: 0 };
-    part.of.push(node);
-    for (const { state, bytes: size } of slotsOf(graph, node)) if (state === SLOT.held) part.size += size;
+    const part = parts.get(name) ?? { of: 0, held: 0, freed: 0, size: 0 };
     parts.set(name, part);
+    part.of++;
+    for (const { state, bytes: size } of slotsOf(graph, node)) {
+      if (state === SLOT.freed) part.freed++;
+      if (state !== SLOT.held) continue;
+      part.held++;
+      part.size += size;
+    }
   }
   const rows = [...parts]
-    .sort(([, a], [, b]) => b.size - a.size || b.of.length - a.of.length)
+    .sort(([, a], [, b]) => b.size - a.size || b.of - a.of)
     .slice(0, 8)
-    .map(([name, { of, size }]) => {
-      const { counts } = slotSummary(graph, of);
-      return row(name, `${of.length}`, counts[SLOT.held] ? bytes(size) : "0", `${counts[SLOT.freed]}`);
-    });
+    .map(([name, { of, held, freed, size }]) => row(name, `${of}`, held ? bytes(size) : "0", `${freed}`));
   return [
     kicker("Selected group"),
     h("h3", title),
@@ -164,6 +151,8 @@ export interface Subject {
   key: string;
   inside?: { key: string; title: string } | undefined;
   node?: number | undefined;
+  /** The roots that reach the node. */
+  roots?: Root[];
   group?: { title: string; nodes: ArrayLike<number> };
 }
 
@@ -172,12 +161,12 @@ export function inspectorPart({ act, state }: Context, subject: () => Subject | 
   const draw = (graph: Graph | null, about: Subject | null): Child => {
     if (!graph) return null;
     if (!about) return !graph.findings.length && graph.n > 0 && summarySection(graph);
-    const { node, group, inside, key } = about;
+    const { node, roots, group, inside, key } = about;
     const toggle = (key: string, words: string) => button("gw-btn", () => act.open(key), words);
     return [
       group
         ? [groupSection(graph, group.title, group.nodes), inside?.key !== key && h("p", toggle(key, "Open this group"))]
-        : nodeSection(graph, node!, state.past ? "past" : state.kept.get(graph.uid[node!]!)),
+        : nodeSection(graph, node!, roots!, state.past ? "past" : state.kept.get(graph.uid[node!]!)),
       inside && toggle(inside.key, `Close ${inside.title}`),
     ];
   };

@@ -7,14 +7,12 @@ import type { Graph, Root } from "./picture/model.ts";
 /** One forecast as the kernel computes it; nothing has run. */
 export interface Forecast {
   ok: boolean | null;
-  word: string;
-  why: string;
+  /** What it would do in a few words, and what is to be said about that. */
+  outcome: string;
+  facts: string[];
   failsAt: number | null;
-  executes: number[];
   /** [uid, position of the slot in its node] */
   frees: [number, number][];
-  freedBytes: number;
-  returnedBytes: number;
   reaches: string[];
   assumes: string[];
   afterwards: { root: string; backward: string; at: string | null }[];

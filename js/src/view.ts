@@ -21,6 +21,7 @@ import { keepGradBox, messagesPart } from "./messages.ts";
 import { boxOfUid, type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
+import { rootsOf } from "./picture/scene/context.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
@@ -412,16 +413,21 @@ export class View {
   #subject(): Subject | null {
     const { key, role, root, index } = this.#canvas.byKey.get(this.#state.selected ?? "") ?? {};
     if (!key || !this.#drawing) return null;
-    const { graph, folded } = this.#drawing;
+    const { graph, folded, plan } = this.#drawing;
+    const { context } = plan;
+    const about = (node: number, inside?: Subject["inside"]): Subject => {
+      const roots = rootsOf(context, context.nodeReach[node]!).map((view) => view.root);
+      return { key, inside, node, roots };
+    };
     if (role === "root") {
       const node = graph.roots.find((each) => each.id === root)?.node ?? -1;
-      return node < 0 ? null : { key, node };
+      return node < 0 ? null : about(node);
     }
     const box = folded.boxes.find((each) => each.key === key);
     const open = folded.open.find((group) => group.key === key);
     const inside = open ?? folded.open.find((group) => group.key === box?.parent);
     if (open) return { key, inside, group: { title: open.title, nodes: nodesIn(folded, key) } };
-    if (!box || box.kind === "node") return index === undefined ? null : { key, inside, node: index };
+    if (!box || box.kind === "node") return index === undefined ? null : about(index, inside);
     const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
     return { key, inside, group: { title, nodes: box.nodes } };
   }
