@@ -269,8 +269,12 @@ class Candidates:
     def _cut_between(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
         """After a call, cut what the next pass starts from."""
         paths = self._names()
-        lines = edits.detached(paths, [run.source for run in self.meeting.record.runs.values()])
         place = self._after_call(self.later, paths)
+        if place is not None:
+            loop = source.loop_at(self._cell(place), place[1])
+            anew = source.changed(loop) - source.carried(loop) if loop is not None else set()
+            paths = tuple(path for path in paths if edits.local(path) not in anew)  # the next pass assigns those
+        lines = edits.detached(paths, [run.source for run in self.meeting.record.runs.values()])
         if lines and place is not None:
             where_to = f"In[{place[0]}], line {place[1]}"
             edit = edits.after(self._cell(place), place[1], lines)
