@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread
+import selectors
+import sys
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -155,8 +158,7 @@ class Facts:
 
     def _stale_views(self) -> list[Any] | None:
         """Views that asking must not rebuild; None: nobody has looked, or another thread could trip over their mark."""
-        others = [thread for thread in threading.enumerate() if not thread.daemon]
-        if not self.thorough or not ti.TELLS_STALE_VIEWS or len(others) > 1:
+        if not self.thorough or not ti.TELLS_STALE_VIEWS or _others_at_work():
             return None
         return [tensor for tensor in ti.tensors_alive() if ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)]
 
@@ -258,6 +260,20 @@ class Facts:
     def _indices(self, keys: Sequence[int]) -> tuple[int, ...]:
         storages = self.tables.storages
         return tuple(storages[key] for key in keys if key in storages)
+
+
+# What a worker of a pool and an event loop are in while they wait for something to do.
+_WAITING = {concurrent.futures.thread._worker.__code__, selectors.DefaultSelector.select.__code__}
+
+
+def _others_at_work() -> bool:
+    """Whether another thread may run the user's code: not one of the kernel's own (daemons), nor one that waits."""
+    frames = sys._current_frames()
+    return any(
+        not thread.daemon and thread is not threading.current_thread() and frames[thread.ident].f_code not in _WAITING
+        for thread in threading.enumerate()
+        if thread.ident in frames
+    )
 
 
 def _takes_a_view(node: Any) -> bool:

@@ -1,6 +1,9 @@
 """The forecast of a call on live tensors."""
 
 import contextlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -184,3 +187,17 @@ def test_a_grad_to_which_nothing_can_be_added_makes_the_call_raise(prepare):
     with pytest.raises(RuntimeError):
         loss.backward()
     late.sum().backward()
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_an_idle_worker_of_a_pool_keeps_no_forecast_from_being_definite(busy):
+    release = threading.Event()
+    with ThreadPoolExecutor(1) as pool, track():
+        pool.submit(release.wait if busy else int)
+        base, other = torch.rand(4, 4, requires_grad=True) * 1, torch.rand(4, 4, requires_grad=True) * 1
+        row = other[1]
+        base[0].mul_(row)
+        time.sleep(0.1)  # the worker has taken its task, or done it
+        told = forecast(base.sum())
+        release.set()
+    assert told.ok and bool(told.assumes) == busy
