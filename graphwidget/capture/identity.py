@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Collection, Sequence
+from operator import add
 from typing import Any
 
 from graphwidget.model import Snapshot
@@ -29,7 +30,7 @@ __all__ = ["Identity"]
 
 _tokens = itertools.count()
 _UNMARKED = -1
-_SHIFT = 20  # a key is the number shifted by this, plus the number of the name
+_NAME = 1 << 48  # a key is the number plus this, times the number of the name. Names below would make all keys collide
 
 
 class Identity:
@@ -39,7 +40,7 @@ class Identity:
         self._next = 0
         self._token = f"uid{next(_tokens)}"  # under which our marks are
         self.apart_below = 0  # nodes with lower numbers may be of several threads
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = {}  # name -> what it adds to a number to make a key
         self._known: dict[int, int] = {}
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
@@ -77,10 +78,10 @@ class Identity:
         previous
             The last snapshot, for the same purpose.
         """
-        name_of, known = self._names, self._known
+        above, known = self._names, self._known
         for name in dict.fromkeys(names):
-            name_of.setdefault(name, len(name_of))
-        keys = [number << _SHIFT | name for number, name in zip(numbers, map(name_of.__getitem__, names), strict=True)]
+            above.setdefault(name, len(above) * _NAME)
+        keys = list(map(add, numbers, map(above.__getitem__, names)))
         found: list[int | None] = list(map(known.get, keys))
         apart = [i for i, number in enumerate(numbers) if number < self.apart_below] if self.apart_below else []
         for i in apart:
@@ -91,17 +92,13 @@ class Identity:
                 if numbers[i] == ti.NO_SEQUENCE:
                     special.append(i)
                 else:
-                    key = keys[i]
-                    uid = known.get(key)  # two nodes of one key may be new in one walk
-                    if uid is None:
-                        uid = known[key] = self._next
-                        self._next += 1
-                found[i] = uid
+                    found[i] = uid = known.setdefault(keys[i], self._next)  # two of one key may be new in one walk
+                    self._next += uid == self._next
         for i in special:
             found[i] = self._special(nodes[i])
         uids: list[int] = found  # type: ignore[assignment]
         if apart:
-            self._mark([i for i in apart if uids[i] == _UNMARKED], nodes, keys, uids, edges, previous)
+            self._mark([i for i in apart if uids[i] == _UNMARKED], nodes, numbers, keys, uids, edges, previous)
         if self._shared_keys or len(set(uids)) < len(uids):
             self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
@@ -134,6 +131,7 @@ class Identity:
         self,
         unmarked: Sequence[int],
         nodes: Sequence[Any],
+        numbers: Sequence[int],
         keys: Sequence[int],
         uids: list[int],
         edges: tuple[Sequence[int], Sequence[int]] | None,
@@ -143,9 +141,9 @@ class Identity:
 
         What this thread has made since it began is new in any case: it was not there before the thread.
         """
-        own = ti.sequence_nr() << _SHIFT if threading.get_ident() != self._home else 0
-        for i in sorted(unmarked, key=keys.__getitem__):  # edges lead to lower numbers: the targets come first
-            old = self._known.get(keys[i]) if keys[i] >= own else None
+        own = ti.sequence_nr() if threading.get_ident() != self._home else 0
+        for i in sorted(unmarked, key=numbers.__getitem__):  # edges lead to lower numbers: the targets come first
+            old = self._known.get(keys[i]) if numbers[i] >= own else None
             if old is not None and _same_edges(i, old, uids, edges, previous):
                 ti.memory_of_node(nodes[i])[self._token] = self._known.pop(keys[i])
             uids[i] = self._marked(nodes[i])

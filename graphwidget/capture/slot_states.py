@@ -37,16 +37,17 @@ HELD, FREED, STALE, PACKED, UNSAVED, UNKNOWN = (int(state) for state in SlotStat
 DETACHED = -2  # a saved input that was `.detach_()`ed since: told apart from STALE only until it is written down
 
 
-def unpack(node: Any, slot: Any, data: Any, saved: str | None, shown: str) -> int:
+def unpack(node: Any, data: Any, shown: str) -> int:
     """Unpack a slot without hook and say what came of it.
 
     Parameters
     ----------
-    saved
-        The attribute of the node that unpacks it; None: an element of a list or a custom Function's.
+    data
+        What lies in it.
     shown
         Its name.
     """
+    slot, saved = ti.slot_of(node, shown), ti.unpacking_attribute(node, shown)
     if saved is None:
         return _unpack_one_of_many(node, slot, data, shown)
     try:

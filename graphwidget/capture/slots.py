@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, repeat
-from operator import attrgetter, is_, is_not
+from operator import is_, is_not
 from typing import Any
 
 from graphwidget.model import Snapshot
@@ -31,11 +31,10 @@ from .slot_states import (
     unpack,
     unpack_slot,
 )
-from .tables import Tables, Translation, each
+from .tables import Tables, Translation
 
 __all__ = ["SlotColumns"]
 
-_data_of, _hook_of = attrgetter("data"), attrgetter("unpack_hook")
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 
@@ -115,7 +114,8 @@ class SlotColumns:
             self._copy(chunk.ended)
         for position in chunk.lost:
             self.state[position] = UNKNOWN
-        self._freed(chunk.released)
+        if chunk.released:
+            self._freed(chunk.released)
         self._read_gathered()
         self._chunk = Chunk(0, 0)
 
@@ -136,32 +136,31 @@ class SlotColumns:
     # ------------------------------------------------------------ all slots at once
 
     def _read_gathered(self) -> None:
-        slots, base = self._chunk.slots, self._chunk.base
-        where: Sequence[int] = range(base, base + len(slots))
+        found, base = self._chunk.slots, self._chunk.base
+        where: Sequence[int] = range(base, base + len(found))
         if self._chunk.blank:
-            where, slots = _only(slots, is_not, where, slots)
-        hooks, datas = list(map(_hook_of, slots)), list(map(_data_of, slots))
+            where, found = _only(found, is_not, where, found)
+        hooks, datas = zip(*found, strict=True) if found else ((), ())
         if any(map(is_not, hooks, repeat(None))):
-            self._look_at(self._packed, _only(hooks, is_not, where, slots)[0])
+            self._look_at(self._packed, _only(hooks, is_not, where, datas)[0])
             where, datas = _only(hooks, is_, where, datas)
         if any(map(is_, datas, repeat(None))):
             self._read_gone(_only(datas, is_, where, datas)[0])
             where, datas = _only(datas, is_not, where, datas)
-        versions = each(ti.version, ti.version_of, datas)
-        self._write(where, datas, versions)
-        wants = list(map(ti.requires_grad, datas))
+        if datas:
+            self._write(where, datas)
+
+    def _write(self, where: Sequence[int], tensors: Sequence[Any]) -> None:
+        """All columns; the state is HELD unless a closer look tells otherwise."""
+        versions, wants, dtypes, shapes, sizes = self.tables.columns_of(tensors)
+        self._put(self.version, where, versions)
+        self._put(self.dtype, where, dtypes)
+        self._put(self.shape, where, shapes)
+        self._put(self.bytes, where, sizes)
+        self._put(self.storage, where, self.tables.storages_of(tensors, versions))
         # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
         if any(versions) or not all(wants):
             self._check([position for position, v, w in zip(where, versions, wants, strict=True) if v or not w])
-
-    def _write(self, where: Sequence[int], tensors: Sequence[Any], versions: Sequence[int]) -> None:
-        """All columns but the state, which is HELD so far."""
-        tables = self.tables
-        self._put(self.storage, where, tables.storages_of(tensors, versions))
-        self._put(self.bytes, where, each(ti.nbytes, ti.bytes_of, tensors))
-        self._put(self.dtype, where, tables.dtypes_of(tensors))
-        self._put(self.shape, where, tables.shapes_of(tensors))
-        self._put(self.version, where, versions)
 
     def _put(self, column: array[int] | bytearray, where: Sequence[int], values: Sequence[int]) -> None:
         if len(values) == len(column) - self._chunk.base:  # in all of the chunk
@@ -199,8 +198,7 @@ class SlotColumns:
 
     def _gone(self, position: int) -> None:
         node, shown = self._nodes[self._node_at(position)], self._shown[self.name[position]]
-        saved = None if ti.is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
-        if ti.was_never_saved(node, self._chunk.slots[position - self._chunk.base], saved):
+        if ti.was_never_saved(node, shown):
             self.state[position] = UNSAVED
         else:
             self._freed([position])
@@ -235,20 +233,25 @@ class SlotColumns:
                 name = self._names[self._node_at(position)]
                 self.unreadable[name] = self.unreadable.get(name, 0) + 1
 
+    def _looked_at(self, position: int) -> tuple[Any, Any]:
+        found = self._chunk.slots[position - self._chunk.base]
+        assert found is not None
+        return found
+
     def _node_at(self, position: int) -> int:
         return self._chunk.owners[position - self._chunk.base]
 
     def _check(self, doubtful: Iterable[int]) -> None:
         """Slots with a tensor that was modified at some time or requires no grad."""
         outputs = {number for name, number in self.tables.slot_names.items() if ti.is_output_slot(name)}
-        slots, base, closer = self._chunk.slots, self._chunk.base, list[int]()
-        versions, names = self.version, self.name
+        nodes, owners, base, closer = self._nodes, self._chunk.owners, self._chunk.base, list[int]()
+        versions, names, shown = self.version, self.name, self._shown
         for position in doubtful:
             if versions[position] > 0:
                 closer.append(position)
             elif names[position] not in outputs:
                 try:
-                    slots[position - base].unpack()
+                    ti.slot_of(nodes[owners[position - base]], shown[names[position]]).unpack()
                 except Exception:
                     closer.append(position)
         self._look_at(self._judge, closer)
@@ -256,8 +259,7 @@ class SlotColumns:
     def _judge(self, position: int) -> None:
         index = self._node_at(position)
         shown = self._shown[self.name[position]]
-        data = _data_of(self._chunk.slots[position - self._chunk.base])
-        state = self._held(index, position, data, shown)
+        state = self._held(index, position, self._looked_at(position)[1], shown)
         if state == DETACHED:
             self.detached.setdefault(index, shown)
             state = STALE
@@ -275,19 +277,18 @@ class SlotColumns:
             if proof is not None:
                 return proof
         if version > 0 and ti.maybe_stale_view(data):
-            return self._view_slot(position, data, custom)
-        saved = None if custom or shown.endswith("]") else "_saved_" + shown
-        return unpack(node, self._chunk.slots[position - self._chunk.base], data, saved, shown)
+            return self._view_slot(node, shown, data)
+        return unpack(node, data, shown)
 
-    def _view_slot(self, position: int, data: Any, custom: bool) -> int:
+    def _view_slot(self, node: Any, shown: str, data: Any) -> int:
         """A view that was modified since its history was read. Saving it read its history: so it is stale.
 
         (Not if it got a history only later, from `requires_grad_()` on its base: `settle` asks the slot itself.)
         """
         if ti.is_ordinary_view(data) and not self.settle:
             return STALE if ti.TELLS_STALE_VIEWS else UNKNOWN
-        state = unpack_slot(self._chunk.slots[position - self._chunk.base])
-        return HELD if state == DETACHED and custom else state
+        state = unpack_slot(ti.slot_of(node, shown))
+        return HELD if state == DETACHED and ti.is_custom_function(type(node)) else state
 
     def _proof(self, position: int, version: int) -> int | None:
         """What the previous snapshot proves about a held slot that stands at `version`."""
@@ -308,8 +309,7 @@ class SlotColumns:
         return None if at < 0 else at
 
     def _packed(self, position: int) -> None:
-        slot = self._chunk.slots[position - self._chunk.base]
-        hook, data = _hook_of(slot), _data_of(slot)
+        hook, data = self._looked_at(position)
         self.packed.setdefault(self._node_at(position), []).append(hook)
         self.state[position] = PACKED
         tensors = [t for t in (data if type(data) in (tuple, list) else (data,)) if ti.is_tensor(t)]

@@ -191,15 +191,15 @@ class _Reader:
     def walk(self) -> None:
         """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
         nodes, index = self.nodes, self.index
-        edge_to, edge_nr, ends = self.edge_to, self.edge_nr, list[int]()
-        find, meet, put_to, put_nr, end = index.get, nodes.append, edge_to.append, edge_nr.append, ends.append
+        edge_to, edge_nr, ends, met = self.edge_to, self.edge_nr, list[int](), len(nodes)
+        find, meet, put_to, put_nr, end = index.setdefault, nodes.append, edge_to.append, edge_nr.append, ends.append
         for node in nodes:  # grows while it is read
             for after, nr in node.next_functions:
                 if after is not None:
-                    at = find(after)
-                    if at is None:
-                        at = index[after] = len(nodes)
+                    at = find(after, met)
+                    if at == met:
                         meet(after)
+                        met += 1
                     put_to(at)
                     put_nr(nr)
             end(len(edge_to))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import torch_internals as ti
 
-__all__ = ["Numbered", "Tables", "Translation", "each"]
+__all__ = ["Numbered", "Tables", "Translation"]
 
 
 class Numbered(dict[Any, int]):
@@ -56,20 +56,35 @@ class Tables:
 
     def storages_of(self, tensors: Sequence[Any], versions: Sequence[int]) -> list[int]:
         """The same for many tensors, of which the versions are known."""
-        keys = each(ti.storage_key, _storage_key, tensors)
-        known, sizes, found = self.storages, self.storage_bytes, list[int]()
-        find, put = known.get, found.append
+        try:
+            keys = list(map(ti.storage_key, tensors))
+        except Exception:
+            keys = [0]
+        if min(keys) <= 0:
+            keys = list(map(_storage_key, tensors))
+        sizes, found = self.storage_bytes, list[int]()
+        find, put, met = self.storages.setdefault, found.append, len(sizes)
         for key, tensor, version in zip(keys, tensors, versions, strict=True):
-            at = find(key)
-            if at is None:
-                if key <= 0 and (key := _storage_key(tensor)) < 0:
-                    put(-1)
-                    continue
-                at = known[key] = len(sizes)
+            if key < 0:
+                put(-1)
+                continue
+            at = find(key, met)
+            if at == met:
                 sizes.append(ti.untyped_storage(tensor).nbytes())
                 self.storage_version.append(version)
+                met += 1
             put(at)
         return found
+
+    def columns_of(self, tensors: Sequence[Any]) -> tuple[Sequence[int], ...]:
+        """Versions, whether they require grad, numbers of the dtypes and of the shapes, bytes of many tensors."""
+        try:
+            versions, wants, dtypes, shapes, sizes = zip(*ti.looks(tensors), strict=True)
+            numbered = list(map(self.dtypes.__getitem__, dtypes)), list(map(self.shapes.__getitem__, shapes))
+            return versions, wants, *numbered, sizes
+        except Exception:  # sparse, nested, functional tensors: some cannot tell everything
+            careful = ti.version_of, ti.requires_grad, self.dtype, self.shape, ti.bytes_of
+            return tuple(list(map(read, tensors)) for read in careful)
 
     def dtype(self, tensor: Any) -> int:
         try:
@@ -77,36 +92,13 @@ class Tables:
         except (RuntimeError, TypeError):
             return -1
 
-    def dtypes_of(self, tensors: Sequence[Any]) -> list[int]:
-        return _numbered(self.dtypes, ti.dtype, self.dtype, tensors)
-
     def shape(self, tensor: Any) -> int:
         try:
             return self.shapes[ti.shape(tensor)]
         except (RuntimeError, TypeError):  # nested: a length that is not one number
             return -1
 
-    def shapes_of(self, tensors: Sequence[Any]) -> list[int]:
-        return _numbered(self.shapes, ti.shape, self.shape, tensors)
-
 
 def _storage_key(tensor: Any) -> int:
     found = ti.storage_of(tensor)
     return -1 if found is None else found[0]
-
-
-def each(quick: Callable[[Any], Any], careful: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """`quick` of all items; if that raises for any (sparse, nested, functional tensors), `careful` of all."""
-    try:
-        return list(map(quick, items))
-    except Exception:
-        return list(map(careful, items))
-
-
-def _numbered(
-    table: Numbered, quick: Callable[[Any], Any], careful: Callable[[Any], int], items: Sequence[Any]
-) -> list[int]:
-    try:
-        return list(map(table.__getitem__, map(quick, items)))
-    except Exception:
-        return list(map(careful, items))

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from graphwidget.capture import slots as reading
-from graphwidget.capture.gathering import Gatherer
+from graphwidget.capture import gathering
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
 from graphwidget.model import SlotState, Snapshot
@@ -156,7 +155,8 @@ def test_what_was_freed_is_copied_and_not_read_again(monkeypatch: pytest.MonkeyP
     freed = take([loss], identity=identity, previous=before)
     newer = loss * x.cos().sum()
     read = []
-    monkeypatch.setattr(reading, "_data_of", lambda slot: read.append(slot) or slot.data)
+    look = gathering._look
+    monkeypatch.setattr(gathering, "_look", lambda slot: read.append(slot) or look(slot))
     after = take([newer], identity=identity, previous=freed)
     assert states(after, "SinBackward0") == {"self": "freed"}
     assert len(read) == sum(slot.state is SlotState.HELD for node in after.nodes for slot in node.saved) == 3
@@ -181,6 +181,5 @@ def test_nodes_that_are_not_as_the_first_of_their_type_are_read_one_by_one(seed:
         program.step()
     owners = [Held(str(i), tensor) for i, tensor in enumerate(program.tensors)]
     quick = slots(take([], owners=owners, identity=identity))
-    gather = Gatherer._gather
-    monkeypatch.setattr(Gatherer, "_gather", lambda self, *nodes: gather(self, *nodes) if self._careful else None)
+    monkeypatch.setattr(gathering.Gatherer, "_all_at_once", lambda *_: 1 / 0)
     assert slots(take([], owners=owners, identity=identity)) == quick

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from operator import methodcaller
 from typing import Any
 
 import torch
@@ -31,14 +30,15 @@ __all__ = [
     "saved_by_custom",
     "sequence_numbers",
     "slot_names",
+    "slot_of",
     "unpack_all",
+    "unpacking_attribute",
     "was_never_saved",
 ]
 
 NO_SEQUENCE = 2**64 - 1  # what AccumulateGrad and Error nodes report: they run as soon as they are ready
 FunctionBase = torch._C._FunctionBase
 next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
-_sequence_nr: Callable[[Any], int] = methodcaller("_sequence_nr")
 saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
 """ `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
 _name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
@@ -59,6 +59,13 @@ def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
     prefix = "_raw_saved_"
     found = [name for name in cls.__dict__ if name.startswith(prefix)]
     return tuple((name, "_saved_" + name[len(prefix) :], name[len(prefix) :]) for name in found)
+
+
+def slot_of(node: Any, shown: str) -> Any:
+    """The slot that is shown under this name, as torch shows it: ``self``, ``tensors[2]``, ``saved_tensors[0]``."""
+    name, listed, number = shown.partition("[")
+    found = saved_by_custom(node) if is_custom_function(type(node)) else getattr(node, "_raw_saved_" + name)
+    return found[int(number[:-1])] if listed else found
 
 
 _MARK = "graphwidget"
@@ -88,12 +95,16 @@ def is_output_slot(shown: str) -> bool:
     return shown.startswith(("result", "output", "values", "indices", "log_sumexp", "logsumexp"))
 
 
-def was_never_saved(node: Any, slot: Any, saved: str | None) -> bool:
+def unpacking_attribute(node: Any, shown: str) -> str | None:
+    """The attribute of a node that unpacks this slot alone; None: there is none."""
+    return None if is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
+
+
+def was_never_saved(node: Any, shown: str) -> bool:
     """Whether a slot without data and without hook never held anything. If it was released instead, this costs 8 us."""
+    saved = unpacking_attribute(node, shown)
     try:
-        if saved is not None:
-            return getattr(node, saved) is None
-        return slot.unpack() is None
+        return (slot_of(node, shown).unpack() if saved is None else getattr(node, saved)) is None
     except RuntimeError:
         return False
 
@@ -175,7 +186,7 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
 def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
     """The sequence numbers of nodes, whose types are given."""
     if not any(map(is_custom_function, set(types))):
-        return list(map(_sequence_nr, nodes))
+        return [node._sequence_nr() for node in nodes]
     readers = {cls: node_readers(cls)[1] for cls in set(types)}
     return [readers[cls](node) for node, cls in zip(nodes, types, strict=True)]
 

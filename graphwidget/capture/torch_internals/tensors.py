@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -35,6 +36,7 @@ __all__ = [
     "is_tensor",
     "is_view",
     "leaf_and_grad",
+    "looks",
     "maybe_no_leaf",
     "maybe_stale_view",
     "nbytes",
@@ -81,6 +83,19 @@ hook_registries: dict[str, Callable[[Any], Any]] = {
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
     if hasattr(_Base, name)
 }
+_LOOK = ("_version", "requires_grad", "dtype", "shape", "nbytes")
+_look: Callable[[Any], tuple[Any, ...]] = attrgetter(*_LOOK)
+_look_of_the_base: tuple[Callable[[Any], Any], ...] = tuple(_Base.__dict__[name].__get__ for name in _LOOK)
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+
+
+def looks(tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """(version, requires_grad, dtype, shape, nbytes) of many tensors. Raises if one of them cannot tell them all."""
+    if _PLAIN.issuperset(map(type, tensors)):
+        return list(map(_look, tensors))
+    return [tuple([read(tensor) for read in _look_of_the_base]) for tensor in tensors]
+
+
 is_view: Callable[[Any], bool] = _Base._is_view
 untyped_storage: Callable[[Any], Any] = _Base.untyped_storage
 numel: Callable[[Any], int] = _Base.numel
