@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import accumulate, chain, islice, repeat
 from operator import attrgetter, sub
 from typing import Any
@@ -44,11 +43,6 @@ class Chunk:
         self.plain = True  # whether all slots were known from the types
         self.released: list[int] = []  # positions of slots of lists that were freed
         self.lost: list[int] = []  # positions that stand for nodes that could not be read
-
-    @cached_property
-    def owners(self) -> list[int]:
-        """Index of the node of each slot."""
-        return list(chain.from_iterable(map(repeat, range(self.first, self.first + len(self.counts)), self.counts)))
 
     def starts(self) -> islice[int]:
         """Where the slots of the nodes after the first begin, and where the last ones end."""

@@ -11,6 +11,7 @@ FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FRE
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, repeat
 from operator import is_, is_not
@@ -186,10 +187,10 @@ class SlotColumns:
 
     def _never_saved(self, positions: list[int]) -> list[int]:
         """Ask all nodes at once whether they ever saved these; those that would not say are left over."""
-        nodes, owners, base = self._nodes, self._chunk.owners, self._chunk.base
+        nodes, node_at = self._nodes, self._node_at
         saved, names = ["_saved_" + shown for shown in self._shown], self.name
         try:
-            values = [getattr(nodes[owners[at - base]], saved[names[at]]) for at in positions]
+            values = [getattr(nodes[node_at(at)], saved[names[at]]) for at in positions]
         except RuntimeError:
             return positions
         for position in compress(positions, map(is_, values, repeat(None))):
@@ -239,20 +240,22 @@ class SlotColumns:
         return found
 
     def _node_at(self, position: int) -> int:
-        return self._chunk.owners[position - self._chunk.base]
+        """Index of the node of a slot in the chunk."""
+        return bisect_right(self.start, position, self._chunk.first) - 1
 
     def _check(self, doubtful: Iterable[int]) -> None:
         """Slots with a tensor that was modified at some time or requires no grad."""
         outputs = {number for name, number in self.tables.slot_names.items() if ti.is_output_slot(name)}
-        nodes, owners, base, closer = self._nodes, self._chunk.owners, self._chunk.base, list[int]()
-        versions, names, shown = self.version, self.name, self._shown
+        raw = ["_raw_saved_" + shown for shown in self._shown]
+        nodes, start, first = self._nodes, self.start, self._chunk.first
+        versions, names, closer = self.version, self.name, list[int]()
         for position in doubtful:
             if versions[position] > 0:
                 closer.append(position)
-            elif names[position] not in outputs:
+            elif (name := names[position]) not in outputs:
                 try:
-                    ti.slot_of(nodes[owners[position - base]], shown[names[position]]).unpack()
-                except Exception:
+                    getattr(nodes[bisect_right(start, position, first) - 1], raw[name]).unpack()
+                except Exception:  # or there is no such attribute: an element of a list
                     closer.append(position)
         self._look_at(self._judge, closer)
 
