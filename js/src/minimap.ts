@@ -3,7 +3,7 @@ import { attr, drag, h } from "./dom.ts";
 import { drive } from "./drive.ts";
 import type { Slices } from "./picture/slices.ts";
 import type { Space } from "./space.ts";
-import type { Viewport } from "./viewport.ts";
+import type { Box, Viewport } from "./viewport.ts";
 
 const WIDE = 120;
 const HIGH = 84;
@@ -49,17 +49,27 @@ export class Minimap {
     });
   }
 
-  /** Stands in the corner, above or below, where it covers less of the picture. */
-  #dodge(): void {
+  /** Where it would stand on screen, above or below. */
+  #corner(low: boolean): Box {
     const { width, height } = this.#viewport;
-    const covers = (top: number) => {
-      let cards = 0;
-      for (let x = 0; x <= WIDE; x += 8)
-        for (let y = 0; y <= HIGH; y += 6)
-          if (this.#space!.at(...this.#viewport.toWorld(width - 8 - WIDE + x, top + y))) cards++;
-      return cards;
+    return { x: width - 8 - WIDE, y: low ? height - 8 - HIGH : 8, w: WIDE, h: HIGH };
+  }
+
+  /** What of the screen it covers. */
+  covers(): Box[] {
+    return this.el.hidden ? [] : [this.#corner("low" in this.el.dataset)];
+  }
+
+  /** Goes to the corner where it covers less of the picture. */
+  #dodge(): void {
+    const cards = (low: boolean) => {
+      const { x, y, w, h } = this.#corner(low);
+      let found = 0;
+      for (let dx = 0; dx <= w; dx += 8)
+        for (let dy = 0; dy <= h; dy += 6) if (this.#space!.at(...this.#viewport.toWorld(x + dx, y + dy))) found++;
+      return found;
     };
-    attr(this.el, "data-low", covers(height - 8 - HIGH) < covers(8));
+    attr(this.el, "data-low", cards(true) < cards(false));
   }
 
   /** From the picture to the map: scale, then offset. */

@@ -7,6 +7,7 @@ import type { Graph, Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
 import { backwardName, cellList } from "./say.ts";
 import { type Context, type Mode, shown, whyOff } from "./state.ts";
+import type { Box } from "./viewport.ts";
 
 const HOVER_MS = 150;
 const HEIGHT = 24;
@@ -25,6 +26,7 @@ interface Bar {
   hidden(): number;
 }
 
+/** Where a bar is, or shall be. */
 export interface Place {
   x: number;
   y: number;
@@ -34,34 +36,33 @@ export interface Place {
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
 /**
- * Moves bars of one height apart, and off what is `taken` (of about that height): each at its wish where it can be, else
- * beside what is in its way, else a row lower, at last a row higher.
+ * Moves bars of one height apart, and off what is `taken`: each at its wish where it can be, else beside what is in its
+ * way, else a row lower, at last a row higher.
  */
 export function pack(
   wishes: readonly Place[],
-  taken: readonly Place[],
+  taken: readonly Box[],
   width: number,
   height: number,
   tall = HEIGHT,
 ): Place[] {
   const placed = [...taken];
   const out: Place[] = [];
-  const hit = (x: number, y: number, w: number) =>
-    placed.find((p) => x < p.x + p.w + GAP && p.x < x + w + GAP && Math.abs(p.y - y) < tall + 1);
   for (const wish of [...wishes].sort((a, b) => a.x - b.x)) {
     const { w } = wish;
     const first = { w, x: clamp(wish.x, width - w), y: clamp(wish.y, height - tall) };
-    const along = (y: number) => {
-      for (let { x } = first, p = hit(x, y, w); ; p = hit(x, y, w)) {
-        if (!p) return { x, y, w };
-        x = p.x + p.w + GAP;
-        if (x + w > width - 4) return undefined;
-      }
+    const along = (y: number): Place | undefined => {
+      const near = placed.filter((p) => y < p.y + p.h + 1 && p.y < y + tall + 1);
+      return [first.x, ...near.flatMap((p) => [p.x + p.w + GAP, p.x - GAP - w])]
+        .filter((x) => x === clamp(x, width - w) && !near.some((p) => x < p.x + p.w + GAP - 1 && p.x < x + w + GAP - 1))
+        .map((x) => ({ x, y, w }))
+        .sort((a, b) => Math.abs(a.x - first.x) - Math.abs(b.x - first.x))[0];
     };
     let at: Place | undefined;
-    for (let y = first.y; !at && y + tall <= height - 4; y += tall + 4) at = along(y);
+    for (let { y } = first; !at && y + tall <= height - 4; y += tall + 4) at = along(y);
     for (let { y } = first; !at && y > 4; y -= tall + 4) at = along(y);
-    placed.push((at ??= first));
+    at ??= first;
+    placed.push({ ...at, h: tall });
     out[wishes.indexOf(wish)] = at;
   }
   return out;
@@ -175,12 +176,12 @@ export class RootBars {
 
   /** Puts the bars where the camera shows their roots. */
   place(): void {
-    const { viewport, byKey } = this.#canvas;
+    const { viewport, byKey, map } = this.#canvas;
     const { width, height } = viewport;
     const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
     const visible: HTMLElement[] = [];
     const wishes: Place[] = [];
-    const flags: Place[] = [];
+    const taken: Box[] = map.covers();
     for (const { el, root, hidden } of this.#bars.values()) {
       const item = byKey.get(`root${root.id}`);
       const w = (el.offsetWidth || 208) * size;
@@ -192,10 +193,10 @@ export class RootBars {
       if (el.hidden) continue;
       visible.push(el);
       wishes.push({ x: x - (w - hidden() * size) / 2, y, w });
-      const flag = viewport.toScreen(item.x, item.y);
-      flags.push({ x: flag[0], y: flag[1], w: item.w * viewport.scale });
+      const [left, top] = viewport.toScreen(item.x, item.y);
+      taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
     }
-    pack(wishes, flags, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
+    pack(wishes, taken, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
       attr(visible[i]!, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
