@@ -36,7 +36,7 @@ from graphwidget.model import (
     Storage,
     TensorRef,
 )
-from graphwidget.render.words import op_name, spot_text, type_text
+from graphwidget.render.words import count, op_name, ordinal, spot_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
 
@@ -378,9 +378,8 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "outerLine": place.outer_line,
         "iteration": place.iteration,
         "source": strings(place.source),
-        "api": call.api,
-        "retain": call.retain_graph,
-        "create": call.create_graph,
+        "text": strings(_as_python(call)),
+        "did": strings(_did(call)),
         "roots": [strings.known(ref.path) for ref in call.roots],
         "rootUids": [graph.uid[r.node] for r in call.roots if 0 <= r.node < len(graph)] if graph else [],
         "result": call.result,
@@ -395,6 +394,27 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "forecast": strings(call.forecast),
         "sameAs": call.same_as,
     }
+
+
+def _as_python(call: BackwardCall) -> str:
+    """``loss.backward(retain_graph=True)``."""
+    what = (call.roots[0].path or "(unnamed)") if len(call.roots) == 1 else f"{len(call.roots)} tensors"
+    if call.api == "autograd.grad":
+        return f"torch.autograd.grad({what}, …)"
+    return f"{what}.backward({'retain_graph=True' if call.retain_graph else ''})"
+
+
+def _did(call: BackwardCall) -> str:
+    """What stands under a root's flag, behind the number of the call."""
+    if call.result == "running":
+        return "is running"
+    if call.result == "raised":
+        return "raised" if call.failed_uid is None else f"raised at its {ordinal(call.executed_count + 1)} node"
+    if call.freed_slots:
+        return f"freed {count(call.freed_slots, 'saved tensor')}"
+    if call.retain_graph:
+        return "ran, create_graph=True" if call.create_graph else "ran, retain_graph=True"
+    return "ran, freed nothing"
 
 
 def _boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:

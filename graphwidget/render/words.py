@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place
 
-__all__ = ["bytes_text", "call_text", "count", "op_name", "place_text", "spot_text", "type_text"]
+__all__ = ["bytes_text", "call_text", "count", "op_name", "ordinal", "place_text", "spot_text", "type_text"]
 
 
 def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
@@ -34,6 +34,12 @@ def bytes_text(count: int) -> str:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """``1 node``, ``2 nodes``."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``."""
+    suffix = "th" if 11 <= number % 100 <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
 
 
 def place_text(place: Place | None) -> str:

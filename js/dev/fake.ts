@@ -180,6 +180,14 @@ export function encode(story: Story, serial: number): string {
     calls: story.calls.map((call) => ({
       ...call,
       source: S(call.source as string),
+      text: S(`${call.roots}.backward(${call.retain ? "retain_graph=True" : ""})`),
+      did: S(
+        call.result === "raised"
+          ? `raised at its ${Number(call.executedCount) + 1}th node`
+          : call.freedSlots
+            ? `freed ${call.freedSlots} saved tensors`
+            : "ran, retain_graph=True",
+      ),
       roots: (call.roots as string[]).map(S),
       error: S((call.error as string) ?? ""),
       carriers: ((call.carriers as string[]) ?? []).map(S),

@@ -1,5 +1,5 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
-import type { Call, Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
+import type { Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
 import { bytesText as bytes, callNumber, placeText as cellLine, count, join } from "./picture/words.ts";
 
@@ -23,12 +23,7 @@ export function cellList(cells: readonly number[] | null): string {
   return cells?.map((cell) => `In[${cell}]`).join(", ") ?? "";
 }
 
-/** What was called, as Python: "loss.backward(retain_graph=True)". */
-export function callText(call: Call): string {
-  const path = call.roots.length === 1 ? (call.roots[0] ?? "(unnamed)") : `${call.roots.length} tensors`;
-  return call.api === "autograd.grad" ? `torch.autograd.grad(${path}, …)` : backwardName({ path }, call.retain);
-}
-
+/** "loss.backward(retain_graph=True)". */
 export function backwardName(root: Pick<Root, "path">, retain: boolean): string {
   return `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
 }

@@ -5,7 +5,7 @@ import { callMarks } from "./glyphs.ts";
 import { tool } from "./header.ts";
 import { orderOfCall } from "./inspector.ts";
 import type { Graph, TimelineEvent } from "./picture/model.ts";
-import { bytes, callNumber, callText, eventText, eventTitle } from "./say.ts";
+import { bytes, callNumber, eventText, eventTitle } from "./say.ts";
 import { type Context, type Part, position } from "./state.ts";
 
 const LEFT = 56;
@@ -97,12 +97,12 @@ function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
     const chip = s(
       "g",
       { transform: `translate(${x.toFixed(1)} ${TOP})` },
-      s("title", call ? `${callText(call)}: ${call.result}` : `call ${callNumber(n)}`),
+      s("title", call ? `${call.text}: ${call.result}` : `call ${callNumber(n)}`),
       line("gw-callline", `M0 8V${BASE - TOP}`),
       drawMarks(callMarks(n, orderOfCall(graph, n), true)),
       ok ? line("gw-tick", "M10 0l3 3.2 6-6.4") : line("gw-tick.gw-cross", "M11 -3.4l6.8 6.8M17.8 -3.4l-6.8 6.8"),
     );
-    return call && place(1) - place(0) > 120 ? [axis(x - 12, TOP + 3.6, callText(call)), chip] : [chip];
+    return call && place(1) - place(0) > 120 ? [axis(x - 12, TOP + 3.6, call.text), chip] : [chip];
   });
 }
 

@@ -155,6 +155,24 @@ def test_a_root_whose_node_has_died_or_that_nobody_can_name_is_not_alive() -> No
     assert m["strings"][m["roots"][1]["path"]] == ""
 
 
+def test_a_call_is_told_as_python_and_by_what_it_did() -> None:
+    def told(**more: object) -> tuple[str, str]:
+        m = json.loads(wire.encode(Drawing(reused_product(), (replace(call(0), **more),))))
+        (found,) = m["calls"]
+        return m["strings"][found["text"]], m["strings"][found["did"]]
+
+    raised = {"result": "raised", "error": "x", "freed_slots": 0}
+    assert told(freed_slots=1)[1] == "freed 1 saved tensor"
+    assert told(freed_slots=0)[1] == "ran, freed nothing"
+    assert told(freed_slots=0, retain_graph=True)[1] == "ran, retain_graph=True"
+    assert told(freed_slots=0, retain_graph=True, create_graph=True)[1] == "ran, create_graph=True"
+    assert told(**raised)[1] == "raised"
+    assert told(**raised, failed_uid=4, executed_count=10)[1] == "raised at its 11th node"
+    assert told(**raised, failed_uid=4, executed_count=1)[1] == "raised at its 2nd node"
+    assert told(retain_graph=True)[0].endswith(".backward(retain_graph=True)")
+    assert told(api="autograd.grad")[0].startswith("torch.autograd.grad(")
+
+
 def test_calls_events_and_findings_are_all_there() -> None:
     graph = reused_product()
     finding = Finding(

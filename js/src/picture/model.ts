@@ -60,16 +60,15 @@ export interface Call {
   line: number | null;
   iteration: number | null;
   source: string;
-  api: string;
-  retain: boolean;
-  create: boolean;
+  /** "loss.backward(retain_graph=True)", "freed 6 saved tensors". */
+  text: string;
+  did: string;
   roots: (string | null)[];
   rootUids: number[];
   result: "ok" | "raised" | "running";
   failedUid: number | null;
   executed: number[] | null;
   executedCount: number;
-  freedSlots: number;
 }
 
 export interface TimelineEvent {

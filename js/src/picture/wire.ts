@@ -202,7 +202,7 @@ const RECORDS = {
   owners: "node nr path$ kind$",
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
-  calls: "source$ roots$",
+  calls: "source$ text$ did$ roots$",
   events: "label$",
   findings: "kicker$ headline$ text$ node$ carriers$ path$",
   fixes: "id$ text$ note$ edit$",

@@ -1,6 +1,6 @@
 /** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
 
-import { type Call, type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
+import { type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
 import * as SLOT from "./slot.ts";
 
 /** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
@@ -121,17 +121,6 @@ export function slotSentences(graph: Graph, nodes: ArrayLike<number>): string[] 
     out.push(`${count(counts[SLOT.freed]!, "saved tensor")} freed${who}`);
   }
   return out.length ? out : ["no saved tensor needed"];
-}
-
-/** Under a root's flag: what the call did. The call's number is drawn in front. */
-export function callLine(call: Call): string {
-  if (call.result === "running") return "is running";
-  if (call.result === "raised") {
-    const at = call.failedUid === null ? "" : ` at its ${ordinal(call.executedCount + 1)} node`;
-    return `raised${at}`;
-  }
-  if (call.retain && call.freedSlots === 0) return call.create ? "ran, create_graph=True" : "ran, retain_graph=True";
-  return call.freedSlots === 0 ? "ran, freed nothing" : `freed ${count(call.freedSlots, "saved tensor")}`;
 }
 
 export interface NodeSayings {

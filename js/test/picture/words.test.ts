@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { measureByFont, measureByTable, shorten } from "../../src/picture/measure.ts";
-import { bytesText, callLine, listText, nodeState, ordinal, placeText, shortBytes } from "../../src/picture/words.ts";
-import { graphOf } from "./support.ts";
+import { bytesText, listText, nodeState, ordinal, placeText, shortBytes } from "../../src/picture/words.ts";
 
 describe("words", () => {
   it("bytes are written with at most three digits, by powers of 1000", () => {
@@ -43,13 +42,6 @@ describe("words", () => {
     expect(nodeState([0, 0, 0, 0, 3, 0])).toBe("none");
     expect(nodeState([0, 0, 0, 0, 0, 1])).toBe("none");
     expect(nodeState([1, 0, 0, 0, 0, 1])).toBe("mixed");
-  });
-
-  it("a call is told by what it did", () => {
-    const [first, second] = graphOf("second_backward").calls;
-    expect(callLine(first!)).toBe("freed 6 saved tensors");
-    expect(callLine(second!)).toBe("raised at its 4th node");
-    expect(callLine(graphOf("stale").calls[0]!)).toBe("ran, retain_graph=True");
   });
 });
 

@@ -3,7 +3,7 @@
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import type { Call, Finding } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
-import { callLine, callNumber, join } from "../words.ts";
+import { callNumber, join } from "../words.ts";
 import { type Context, type RootView, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
@@ -60,7 +60,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const call = calls.at(-1);
   const raised = call?.result === "raised";
   const warning = warningOf(context, view);
-  const words = warning && !raised ? warning : call ? callLine(call) : "";
+  const words = warning && !raised ? warning : (call?.did ?? "");
   const sign = raised ? octagon : warning ? octagonOpen : null;
   const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
   const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
@@ -130,7 +130,7 @@ function flagLabel({ view, name, sub, calls, warning }: Flag): string {
     `${path ? name : "a tensor without a name"}, root`,
     sub,
     type,
-    ...calls.map((call) => `call ${callNumber(call.n)} ${callLine(call)}`),
+    ...calls.map((call) => `call ${callNumber(call.n)} ${call.did}`),
     warning && `backward ${warning}`,
   );
 }
