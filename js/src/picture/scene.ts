@@ -3,6 +3,7 @@
  * How the steps follow on each other is in picture.ts.
  */
 
+import { doubles } from "./arrays.ts";
 import { boxOfUid } from "./fold/index.ts";
 import type { LayoutOutput } from "./layout/index.ts";
 import { LEAF_H } from "./marks.ts";
@@ -122,7 +123,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const hulled = hasHull(context);
   const left = (context.rail ? RAIL_WIDTH : MARGIN) + (hulled ? HULL_SIDE : 0);
   const shift = [left, MARGIN + (hulled ? HULL_TOP : 0)] as const;
-  const places = new Float64Array(4 * height.length);
+  const places = doubles(4 * height.length);
   yield* eachSlice(height.length, (i) => {
     const x = placed.x[i]! + shift[0] - cardWidth[i]! / 2;
     const y = placed.y[i]! + shift[1] - height[i]! / 2 + top[i]!;

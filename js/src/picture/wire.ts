@@ -4,6 +4,7 @@
  * Nothing in a message is trusted: every index is checked here, so that the rest of the code need not.
  */
 
+import { bytes, ints } from "./arrays.ts";
 import type {
   Call,
   CodeLine,
@@ -72,7 +73,7 @@ function texts(table: readonly string[], index: unknown): unknown {
 // ---- Columns ------------------------------------------------------------------------------------------------
 
 /** Base 64 as everywhere; any other character has bit 64. */
-const DIGIT = new Uint8Array(65536).fill(64);
+const DIGIT = bytes(65536).fill(64);
 for (let i = 0; i < 64; i++)
   DIGIT["ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".charCodeAt(i)] = i;
 
@@ -145,7 +146,7 @@ function small(json: Json, key: string, length: number, limit: number): Uint8Arr
 
 /** Where the rows of n nodes begin and end, from their ends. */
 function starts(json: Json, key: string, n: number): Int32Array {
-  const out = new Int32Array(n + 1);
+  const out = ints(n + 1);
   out.set(column(json, key, n, 2 ** 31, 0), 1);
   for (let i = 0; i < n; i++) if (out[i]! > out[i + 1]!) fail(key);
   return out;
@@ -180,7 +181,7 @@ function newStates(json: Json, before: Uint8Array): Uint8Array {
 function freedBy(json: Json, states: Uint8Array): Int32Array {
   const calls = all(json, "freedBy");
   const counts = all(json, "freedCount");
-  const out = new Int32Array(states.length).fill(-1);
+  const out = ints(states.length).fill(-1);
   let run = -1;
   let left = 0;
   for (let slot = 0; slot < states.length; slot++) {
@@ -277,7 +278,7 @@ function indexer(uids: Float64Array): Graph["indexOf"] {
     if (!table) {
       let size = 2;
       while (size < 2 * uids.length) size *= 2;
-      table = new Int32Array(size);
+      table = ints(size);
       for (let i = 0; i < uids.length; i++) table[place(uids[i]!, table)] = i + 1;
     }
     return table[place(uid, table)]! - 1;
@@ -304,7 +305,7 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   const seq = floats(json, "seq", n);
   yield;
   const kind = small(json, "kind", n, 10);
-  const ghost = json.ghost ? small(json, "ghost", n, 2) : new Uint8Array(n);
+  const ghost = json.ghost ? small(json, "ghost", n, 2) : bytes(n);
   yield;
   const at = { json, table, n };
   const places = records<CodeLine>(at, "places");

@@ -1,4 +1,5 @@
 /** Which nodes are drawn as badges of their users: leaves, and what only prepares a leaf for its one use. */
+import { bytes, ints } from "../arrays.ts";
 import { type Graph, KIND } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 
@@ -21,10 +22,10 @@ const PREPARATION =
 
 export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Badges> {
   const { edgeTo } = graph;
-  const users = new Int32Array(graph.n);
+  const users = ints(graph.n);
   for (let e = 0; e < edgeTo.length; e++) users[edgeTo[e]]++;
   yield;
-  const isBadge = new Uint8Array(graph.n);
+  const isBadge = bytes(graph.n);
   let candidates = yield* leavesAndCandidates(graph, keep, users, isBadge);
   // A chain of preparation is found from the leaf on, one link per round.
   for (let left = -1; left !== candidates.length; yield) {
@@ -42,7 +43,7 @@ function* leavesAndCandidates(
   isBadge: Uint8Array,
 ): Slices<number[]> {
   const { n, edgeStart, kind, name, uid } = graph;
-  const stands = new Uint8Array(n);
+  const stands = bytes(n);
   for (const { node } of graph.owners) stands[node] = 1;
   for (const { node } of graph.roots) if (node >= 0) stands[node] = 2;
   const prepares = graph.names.map((each) => PREPARATION.test(each));
@@ -61,8 +62,8 @@ function* leavesAndCandidates(
 /** Follows the badges above every other node. */
 function* attach(graph: Graph, isBadge: Uint8Array): Slices<Omit<Badges, "isBadge">> {
   const { n, edgeStart, edgeTo, kind } = graph;
-  const preparedStart = new Int32Array(n + 1);
-  const leafStart = new Int32Array(n + 1);
+  const preparedStart = ints(n + 1);
+  const leafStart = ints(n + 1);
   const prepared: number[] = [];
   const leaf: number[] = [];
   const follow = (v: number) => {

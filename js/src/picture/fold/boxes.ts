@@ -1,4 +1,5 @@
 /** Boxes and the edges between them, once it is decided which nodes stand in which box. */
+import { ints } from "../arrays.ts";
 import { type Graph, KIND } from "../model.ts";
 import type { Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
@@ -18,8 +19,8 @@ export class Counter {
   constructor(graph: Graph, badges: Badges) {
     this.graph = graph;
     this.badges = badges;
-    this.seenStorage = new Int32Array(graph.storageBytes.length);
-    this.seenLeaf = new Int32Array(graph.n);
+    this.seenStorage = ints(graph.storageBytes.length);
+    this.seenLeaf = ints(graph.n);
   }
 
   contents(nodes: Int32Array): Contents {
@@ -67,9 +68,9 @@ const SLICE = 4096;
 /** One edge for each pair of boxes with a graph edge between them, in the order of the boxes and of next_functions. */
 export function* boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array): Slices<Int32Array> {
   const { edgeStart, edgeTo } = graph;
-  const edges = new Int32Array(2 * edgeTo.length);
+  const edges = ints(2 * edgeTo.length);
   /** Per box: the last one that was found to lead to it. */
-  const from = new Int32Array(boxes.length).fill(-1);
+  const from = ints(boxes.length).fill(-1);
   let used = 0;
   for (let a = 0; a < boxes.length; a++) {
     if (a % SLICE === SLICE - 1) yield;

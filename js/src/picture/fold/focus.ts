@@ -1,4 +1,5 @@
 /** Parts of the graph that a user asks to see alone. All pure: node masks. */
+import { bytes, ints } from "../arrays.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
@@ -30,7 +31,7 @@ export function focusMask(graph: Graph, { kind, from }: Focus): Uint8Array {
 }
 
 function where(graph: Graph, test: (v: number) => unknown): Uint8Array {
-  const mask = new Uint8Array(graph.n);
+  const mask = bytes(graph.n);
   for (let v = 0; v < graph.n; v++) if (test(v)) mask[v] = 1;
   return mask;
 }
@@ -42,7 +43,7 @@ function spread(
   lists: readonly Rows[],
   levels = Number.POSITIVE_INFINITY,
 ): Uint8Array {
-  const mask = new Uint8Array(graph.n);
+  const mask = bytes(graph.n);
   const next: number[] = [];
   const visit = (v: number) => {
     if (v < 0 || mask[v]) return;
@@ -62,7 +63,7 @@ function spread(
 /** Who uses a node, in compressed rows. */
 export function usersOf(graph: Graph): Rows {
   const { n, edgeStart, edgeTo } = graph;
-  const user = new Int32Array(edgeTo.length);
+  const user = ints(edgeTo.length);
   for (let v = 0; v < n; v++) user.fill(v, edgeStart[v], edgeStart[v + 1]);
   return collect(n, edgeTo, user);
 }

@@ -3,6 +3,7 @@
  *
  *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
  */
+import { bytes, ints } from "../arrays.ts";
 import type { Graph } from "../model.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import { type Badges, findBadges } from "./badges.ts";
@@ -39,8 +40,8 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const drawn = drawnNodes(graph, badges, state);
   const order = yield* forwardOrder(graph, drawn);
   yield;
-  const boxOf = new Int32Array(graph.n).fill(-1);
-  if (!order.length) return { boxes: [], edges: new Int32Array(0), boxOf, open: [] };
+  const boxOf = ints(graph.n).fill(-1);
+  if (!order.length) return { boxes: [], edges: ints(0), boxOf, open: [] };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
@@ -83,16 +84,16 @@ function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): 
 /** What stands on the line: everything in focus that is not a badge. */
 function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array {
   const mask = state.focus ? focusMask(graph, state.focus) : null;
-  const drawn = new Uint8Array(graph.n);
+  const drawn = bytes(graph.n);
   for (let v = 0; v < graph.n; v++) drawn[v] = badges.isBadge[v] || (mask && !mask[v]) ? 0 : 1;
   return drawn;
 }
 
 function* makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: boolean): Slices<Line> {
-  const onlyTarget = new Int32Array(order.length).fill(-1);
-  const onlyUser = new Int32Array(order.length).fill(-1);
+  const onlyTarget = ints(order.length).fill(-1);
+  const onlyUser = ints(order.length).fill(-1);
   if (reduce) {
-    const position = new Int32Array(graph.n).fill(-1);
+    const position = ints(graph.n).fill(-1);
     for (let i = 0; i < order.length; i++) position[order[i]] = i;
     const users = usersOf(graph);
     yield;
@@ -121,7 +122,7 @@ function onlyOne(items: Int32Array, from: number, to: number, drawn: Uint8Array,
 /** Positions on the line of the uids that must be seen; a badge stands for nothing. */
 function wantedPositions(graph: Graph, order: Int32Array, state: FoldState): number[] {
   if (!state.visible?.length) return [];
-  const position = new Int32Array(graph.n).fill(-1);
+  const position = ints(graph.n).fill(-1);
   for (let i = 0; i < order.length; i++) position[order[i]] = i;
   const wanted = new Set<number>();
   for (const uid of state.visible) {

@@ -1,4 +1,5 @@
 /** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
+import { ints } from "../arrays.ts";
 import type { CodeLine, Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 
@@ -82,7 +83,7 @@ function intern(
   unknown: (p: CodeLine) => boolean,
 ): Int32Array {
   const known = new Map<string, number>();
-  const ids = new Int32Array(places.length).fill(-1);
+  const ids = ints(places.length).fill(-1);
   for (let i = 0; i < places.length; i++) {
     if (unknown(places[i])) continue;
     const name = text(places[i]);
@@ -134,10 +135,10 @@ function lastPart(path: string): string {
 export function makeHashes(graph: Graph, order: Int32Array): (a: number, b: number) => number {
   const { slotStart, slotState, name, ghost } = graph;
   const n = order.length;
-  const h1 = new Int32Array(n + 1);
-  const h2 = new Int32Array(n + 1);
-  const p1 = new Int32Array(n + 1).fill(1);
-  const p2 = new Int32Array(n + 1).fill(1);
+  const h1 = ints(n + 1);
+  const h2 = ints(n + 1);
+  const p1 = ints(n + 1).fill(1);
+  const p2 = ints(n + 1).fill(1);
   for (let i = 0; i < n; i++) {
     const v = order[i];
     let state = ghost[v];

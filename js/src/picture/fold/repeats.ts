@@ -1,5 +1,6 @@
 /** Equal runs in a list: `a b c b c b c d` holds the unit `b c` three times. */
 
+import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 
 export interface Repeat {
@@ -48,7 +49,7 @@ function timesAt(items: ArrayLike<number>, at: number, period: number): number {
 
 /** For each position the next one at which the same `gram` items start, -1: none. */
 function* nextEqual(items: ArrayLike<number>, gram: number): Slices<Int32Array> {
-  const next = new Int32Array(items.length).fill(-1);
+  const next = ints(items.length).fill(-1);
   const last = new Map<number, number>();
   for (let i = items.length - gram; i >= 0; i--) {
     let hash = 0;

@@ -5,6 +5,7 @@
  * cycle, whatever the groups are. On real graphs it is the order of the sequence numbers; where these are unknown,
  * repeated (threads) or against an edge, a heap keeps as near to it as the edges allow.
  */
+import { doubles, ints } from "../arrays.ts";
 import type { Graph } from "../model.ts";
 import type { Slices } from "../slices.ts";
 import { usersOf } from "./focus.ts";
@@ -27,16 +28,16 @@ function bySequence(graph: Graph, drawn: Uint8Array): Int32Array {
     if (seq[v] < least) least = seq[v];
     if (seq[v] > most) most = seq[v];
   }
-  const order = new Int32Array(count);
+  const order = ints(count);
   if (!count) return order;
   // Discovery runs from the losses up: among equals the later found is the earlier made.
   if (most - least < 4 * n + 1024) {
-    const start = new Int32Array(most - least + 2);
+    const start = ints(most - least + 2);
     for (let v = 0; v < n; v++) if (drawn[v]) start[seq[v] - least + 1]++;
     for (let i = 1; i < start.length; i++) start[i] += start[i - 1];
     for (let v = n - 1; v >= 0; v--) if (drawn[v]) order[start[seq[v] - least]++] = v;
   } else {
-    const keys = new Float64Array(count);
+    const keys = doubles(count);
     let at = 0;
     for (let v = n - 1; v >= 0; v--) if (drawn[v]) keys[at++] = (seq[v] - least) * n + (n - 1 - v);
     keys.sort();
@@ -47,7 +48,7 @@ function bySequence(graph: Graph, drawn: Uint8Array): Int32Array {
 
 function followsEdges(graph: Graph, drawn: Uint8Array, order: Int32Array): boolean {
   const { edgeStart, edgeTo } = graph;
-  const position = new Int32Array(graph.n);
+  const position = ints(graph.n);
   for (let i = 0; i < order.length; i++) position[order[i]] = i;
   for (const v of order) {
     for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) {
@@ -61,7 +62,7 @@ function followsEdges(graph: Graph, drawn: Uint8Array, order: Int32Array): boole
 function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
   const { n, seq, edgeStart, edgeTo } = graph;
   const users = usersOf(graph);
-  const waiting = new Int32Array(n);
+  const waiting = ints(n);
   const key = seq.slice();
   const heap: number[] = [];
   const before = (a: number, b: number) => key[a] < key[b] || (key[a] === key[b] && a > b);
@@ -70,7 +71,7 @@ function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
     for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) if (drawn[edgeTo[e]] && edgeTo[e] !== v) waiting[v]++;
     if (waiting[v] === 0) push(heap, v, before);
   }
-  const order = new Int32Array(count);
+  const order = ints(count);
   let filled = 0;
   let stuck = 0;
   while (filled < count) {

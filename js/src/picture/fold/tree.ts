@@ -3,6 +3,7 @@
  * split at the first level that tells its nodes apart, equal runs among the pieces folded to a repeat, linear chains
  * of single nodes collapsed.
  */
+import { doubles } from "../arrays.ts";
 import type { Graph, Place } from "../model.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import type { Levels } from "./levels.ts";
@@ -149,7 +150,7 @@ function* split(line: Line, group: Group): Slices<Group[]> {
 }
 
 function* foldRepeats(line: Line, group: Group, children: Group[]): Slices<Group[]> {
-  const alike = new Float64Array(children.length);
+  const alike = doubles(children.length);
   for (let i = 0; i < alike.length; i++) alike[i] = children[i].alike;
   const repeats = yield* findRepeats(alike);
   if (!repeats.length) return children;

@@ -2,6 +2,7 @@
  * Fifth phase, first half: which items stand exactly below one another. A block is a vertical run of items, one
  * per row, that share one x: the main line of the graph, the dummies of a long edge, a chain. Blocks never cross.
  */
+import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
@@ -27,8 +28,8 @@ export function* makeBlocks(
   lines = false,
 ): Slices<Blocks> {
   const { items, up, down } = layered;
-  const mainUp = new Int32Array(items);
-  const mainDown = new Int32Array(items);
+  const mainUp = ints(items);
+  const mainDown = ints(items);
   const depth = boxesOnPath(layered, up, true);
   yield;
   const height = boxesOnPath(layered, down, false);
@@ -41,8 +42,8 @@ export function* makeBlocks(
     preferLines(layered, up, mainUp, mainDown);
     preferLines(layered, down, mainDown, mainUp);
   }
-  const above = new Int32Array(items).fill(-1);
-  const below = new Int32Array(items).fill(-1);
+  const above = ints(items).fill(-1);
+  const below = ints(items).fill(-1);
   const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, depth, above, below) : -1;
   for (let r = 1; r < layered.rows; r++) {
     alignRow(layered, order, r, mainUp, mainDown, above, below, previous);
@@ -54,8 +55,8 @@ export function* makeBlocks(
 /** Every item of a block that `drifts` becomes a block of its own. */
 export function cutBlocks(blocks: Blocks, drifts: Uint8Array): Blocks {
   const items = blocks.of.length;
-  const above = new Int32Array(items).fill(-1);
-  const below = new Int32Array(items).fill(-1);
+  const above = ints(items).fill(-1);
+  const below = ints(items).fill(-1);
   for (let v = 0; v < items; v++) {
     if (blocks.below[v] < 0 || drifts[blocks.of[v]]) continue;
     below[v] = blocks.below[v];
@@ -67,8 +68,8 @@ export function cutBlocks(blocks: Blocks, drifts: Uint8Array): Blocks {
 /** `spine`: any item of the spine, -1: none. */
 function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Blocks {
   const items = above.length;
-  const of = new Int32Array(items);
-  const head = new Int32Array(items);
+  const of = ints(items);
+  const head = ints(items);
   let count = 0;
   for (let v = 0; v < items; v++) {
     if (above[v] >= 0) of[v] = of[above[v]];
@@ -83,7 +84,7 @@ function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Bloc
 /** Most boxes on a path from an item upwards (or downwards), itself included. */
 function boxesOnPath(layered: Layered, links: Layered["up"], upwards: boolean): Int32Array {
   const { items, box } = layered;
-  const most = new Int32Array(items);
+  const most = ints(items);
   for (let i = 0; i < items; i++) {
     const v = upwards ? i : items - 1 - i;
     let longest = 0;
@@ -155,8 +156,8 @@ function alignSpine(layered: Layered, depth: Int32Array, above: Int32Array, belo
 }
 
 let strength = new Int8Array(256);
-let partner = new Int32Array(256);
-let limit = new Int32Array(256);
+let partner = ints(256);
+let limit = ints(256);
 
 /**
  * Aligns items of row r with items of the row above. First the strong pairs (already aligned, or each other's main
@@ -178,8 +179,8 @@ function alignRow(
   const width = start[r + 1] - first;
   if (strength.length < width + 1) {
     strength = new Int8Array(2 * width + 2);
-    partner = new Int32Array(2 * width + 2);
-    limit = new Int32Array(2 * width + 2);
+    partner = ints(2 * width + 2);
+    limit = ints(2 * width + 2);
   }
   for (let i = 0; i < width; i++) {
     const v = item[first + i];

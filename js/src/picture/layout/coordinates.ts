@@ -4,6 +4,7 @@
  * favours no side. The spine is pinned, so that a deep graph does not drift.
  */
 
+import { bytes, doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
@@ -35,7 +36,7 @@ export function* placeItems(
   previous: Float64Array | null,
 ): Slices<Float64Array> {
   const { items, box } = layered;
-  const itemWidth = new Float64Array(items);
+  const itemWidth = doubles(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
   if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
@@ -71,7 +72,7 @@ function squeezedBlocks({ blocks, pin, low, high }: Field): Uint8Array | null {
   let squeezed: Uint8Array | null = null;
   for (let b = 0; b < blocks.count; b++) {
     if (!Number.isNaN(pin[b]) || low[b] <= high[b] + 1e-3) continue;
-    squeezed ??= new Uint8Array(blocks.count);
+    squeezed ??= bytes(blocks.count);
     squeezed[b] = 1;
   }
   return squeezed;
@@ -99,17 +100,17 @@ function* makeField(
   const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep);
   yield;
   const pin = findPins(blocks, previous, layered.items);
-  const low = new Float64Array(blocks.count);
-  const high = new Float64Array(blocks.count);
+  const low = doubles(blocks.count);
+  const high = doubles(blocks.count);
   yield* findBounds(forces, pin, low, high);
   return { blocks, forces, pin, low, high };
 }
 
 /** Pulls and projects, round by round. */
 function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Slices<Float64Array> {
-  const x = new Float64Array(blocks.count);
-  const wish = new Float64Array(blocks.count);
-  const scratch = new Float64Array(blocks.count);
+  const x = doubles(blocks.count);
+  const wish = doubles(blocks.count);
+  const scratch = doubles(blocks.count);
   for (let round = 0; round < ROUNDS; round++) {
     for (let b = 0; b < blocks.count; b++) {
       if (b % SLICE === SLICE - 1) yield;
@@ -126,7 +127,7 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Sl
     const moved = yield* project(forces, wish, x, scratch);
     if (round > 0 && moved < SETTLED) break;
   }
-  const result = new Float64Array(blocks.of.length);
+  const result = doubles(blocks.of.length);
   for (let v = 0; v < result.length; v++) result[v] = x[blocks.of[v]];
   return result;
 }
@@ -147,7 +148,7 @@ function driftingBlocks({ blocks, low, high }: Field, limit: number): Uint8Array
   let drifting: Uint8Array | null = null;
   for (let b = 0; b < blocks.count; b++) {
     if (low[b] <= limit && high[b] >= -limit) continue;
-    drifting ??= new Uint8Array(blocks.count);
+    drifting ??= bytes(blocks.count);
     drifting[b] = 1;
   }
   return drifting;
@@ -162,10 +163,10 @@ function* findForces(
 ): Slices<Forces> {
   const { items, start, row, box } = layered;
   const { of, head, below, count } = blocks;
-  const rightStart = new Int32Array(count + 1);
-  const rightBlock = new Int32Array(items);
-  const rightGap = new Float64Array(items);
-  const waiting = new Int32Array(count);
+  const rightStart = ints(count + 1);
+  const rightBlock = ints(items);
+  const rightGap = doubles(items);
+  const waiting = ints(count);
   let filled = 0;
   for (let b = 0; b < count; b++) {
     rightStart[b] = filled;
@@ -186,7 +187,7 @@ function* findForces(
   }
   rightStart[count] = filled;
   yield;
-  const queue = new Int32Array(count);
+  const queue = ints(count);
   let ready = 0;
   for (let b = 0; b < count; b++) if (waiting[b] === 0) queue[ready++] = b;
   for (let i = 0; i < ready; i++) {
@@ -199,7 +200,7 @@ function* findForces(
 
 /** NaN: free to move. */
 function findPins(blocks: Blocks, previous: Float64Array | null, items: number): Float64Array {
-  const pin = new Float64Array(blocks.count).fill(Number.NaN);
+  const pin = doubles(blocks.count).fill(Number.NaN);
   if (previous) {
     for (let v = items - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) pin[blocks.of[v]] = previous[v];
   } else if (blocks.spine >= 0) pin[blocks.spine] = 0;

@@ -1,4 +1,5 @@
 /** Crossings between two neighbouring rows: inversions among the ends of their links. */
+import { ints } from "../arrays.ts";
 import type { Layered } from "./layers.ts";
 
 /** The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the row. */
@@ -7,8 +8,8 @@ export interface Order {
   position: Int32Array;
 }
 
-let ends = new Int32Array(256);
-let tree = new Int32Array(256);
+let ends = ints(256);
+let tree = ints(256);
 
 /** Number of crossings between row r and row r + 1. */
 export function crossingsBelow(layered: Layered, order: Order, r: number): number {
@@ -48,7 +49,7 @@ function inversionsByPairs(count: number): number {
 
 /** With a Fenwick tree over the positions of the lower row: how many earlier links end further right. */
 function inversionsByTree(count: number, width: number): number {
-  if (tree.length < width + 2) tree = new Int32Array(2 * width + 2);
+  if (tree.length < width + 2) tree = ints(2 * width + 2);
   tree.fill(0, 0, width + 2);
   let total = 0;
   for (let i = 0; i < count; i++) {
@@ -62,7 +63,7 @@ function inversionsByTree(count: number, width: number): number {
 }
 
 function grown(array: Int32Array, size: number): Int32Array<ArrayBuffer> {
-  const bigger = new Int32Array(2 * size);
+  const bigger = ints(2 * size);
   bigger.set(array);
   return bigger;
 }

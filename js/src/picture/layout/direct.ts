@@ -1,4 +1,5 @@
 /** First phase: every edge gets a lower and an upper end such that there is no cycle, and boxes get a topological order. */
+import { bytes, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { collect, type LayoutInput, type Rows } from "./types.ts";
 
@@ -18,14 +19,14 @@ export interface Directed {
 export function* direct(input: LayoutInput): Slices<Directed> {
   const { n, edges } = input;
   const m = edges.length >> 1;
-  const lower = new Int32Array(m);
-  const upper = new Int32Array(m);
+  const lower = ints(m);
+  const upper = ints(m);
   for (let e = 0; e < m; e++) {
     lower[e] = edges[2 * e];
     upper[e] = edges[2 * e + 1];
     if (lower[e] === upper[e]) lower[e] = upper[e] = -1;
   }
-  const flipped = new Uint8Array(m);
+  const flipped = bytes(m);
   yield;
   let users = collect(n, upper, lower);
   yield;
@@ -39,8 +40,8 @@ export function* direct(input: LayoutInput): Slices<Directed> {
 
 /** Kahn's algorithm from the inputs. In a cycle the waiting box with the smallest number goes first. */
 function topologicalOrder(n: number, users: Rows, lower: Int32Array): { order: Int32Array; forced: boolean } {
-  const order = new Int32Array(n);
-  const waiting = new Int32Array(n);
+  const order = ints(n);
+  const waiting = ints(n);
   let filled = 0;
   for (let e = 0; e < lower.length; e++) if (lower[e] >= 0) waiting[lower[e]]++;
   for (let v = 0; v < n; v++) if (waiting[v] === 0) order[filled++] = v;
@@ -63,7 +64,7 @@ function topologicalOrder(n: number, users: Rows, lower: Int32Array): { order: I
 }
 
 function turnBackEdges(order: Int32Array, lower: Int32Array, upper: Int32Array, flipped: Uint8Array): void {
-  const position = new Int32Array(order.length);
+  const position = ints(order.length);
   for (let i = 0; i < order.length; i++) position[order[i]] = i;
   for (let e = 0; e < lower.length; e++) {
     if (lower[e] < 0 || position[lower[e]] > position[upper[e]]) continue;

@@ -6,6 +6,7 @@
  * long is left to the outer channel (`route.ts`).
  */
 
+import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import { collect, type Rows } from "./types.ts";
@@ -43,16 +44,16 @@ export function* makeLayers(
   yield;
   let rows = 0;
   for (let v = 0; v < n; v++) if (rank[v] >= rows) rows = rank[v] + 1;
-  const start = new Int32Array(rows + 1);
+  const start = ints(rows + 1);
   for (let v = 0; v < n; v++) start[rank[v] + 1]++;
   for (let d = 0; d < plan.row.length; d++) start[plan.row[d] + 1]++;
   for (let r = 0; r < rows; r++) start[r + 1] += start[r];
   const items = n + plan.row.length;
 
   const next = start.slice(0, rows);
-  const box = new Int32Array(items).fill(-1);
-  const row = new Int32Array(items);
-  const itemOf = new Int32Array(n);
+  const box = ints(items).fill(-1);
+  const row = ints(items);
+  const itemOf = ints(n);
   for (let i = 0; i < n; i++) {
     const v = graph.order[i];
     const item = next[rank[v]]++;
@@ -61,7 +62,7 @@ export function* makeLayers(
     row[item] = rank[v];
   }
   yield;
-  const dummy = new Int32Array(plan.row.length);
+  const dummy = ints(plan.row.length);
   for (let d = 0; d < dummy.length; d++) {
     dummy[d] = next[plan.row[d]]++;
     row[dummy[d]] = plan.row[d];
@@ -70,8 +71,8 @@ export function* makeLayers(
   yield;
   let links = 0;
   for (let e = 0; e < m; e++) if (plan.dummyStart[e] >= 0) links += plan.own[e] + 1;
-  const above = new Int32Array(links);
-  const below = new Int32Array(links);
+  const above = ints(links);
+  const below = ints(links);
   let link = 0;
   for (let e = 0; e < m; e++) {
     const first = plan.dummyStart[e];
@@ -104,7 +105,7 @@ interface Plan {
 
 function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
   const { m, lower, upper } = graph;
-  const span = new Int32Array(m);
+  const span = ints(m);
   let total = 0;
   for (let e = 0; e < m; e++) {
     if (lower[e] < 0) continue;
@@ -114,11 +115,11 @@ function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
   const bus = total > budget ? findBuses(graph, span) : null;
   const limit = total > budget ? longestSpan(graph, span, bus, budget) : Number.POSITIVE_INFINITY;
 
-  const dummyStart = new Int32Array(m);
-  const own = new Int32Array(m);
+  const dummyStart = ints(m);
+  const own = ints(m);
   let count = 0;
-  const busStart = bus ? new Int32Array(graph.n).fill(-1) : null;
-  const busUsed = bus ? new Int32Array(graph.n) : null;
+  const busStart = bus ? ints(graph.n).fill(-1) : null;
+  const busUsed = bus ? ints(graph.n) : null;
   for (let e = 0; e < m; e++) {
     const between = span[e] - 1;
     const u = upper[e];
@@ -138,7 +139,7 @@ function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
       count += between;
     }
   }
-  const row = new Int32Array(count);
+  const row = ints(count);
   for (let e = 0; e < m; e++) {
     if (dummyStart[e] < 0) continue;
     for (let k = span[e] - 1 - own[e]; k < span[e] - 1; k++) row[dummyStart[e] + k] = rank[upper[e]] + 1 + k;
@@ -148,8 +149,8 @@ function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
 
 /** Length of the bus of each box that is worth one, else 0. */
 function findBuses(graph: Directed, span: Int32Array): Int32Array {
-  const far = new Int32Array(graph.n);
-  const length = new Int32Array(graph.n);
+  const far = ints(graph.n);
+  const length = ints(graph.n);
   for (let e = 0; e < graph.m; e++) {
     if (span[e] < 2) continue;
     const u = graph.upper[e];
@@ -164,7 +165,7 @@ function findBuses(graph: Directed, span: Int32Array): Int32Array {
 function longestSpan(graph: Directed, span: Int32Array, bus: Int32Array | null, budget: number): number {
   let most = 1;
   for (let e = 0; e < graph.m; e++) if (span[e] > most) most = span[e];
-  const howMany = new Float64Array(most + 1);
+  const howMany = doubles(most + 1);
   let total = 0;
   for (let e = 0; e < graph.m; e++) {
     const u = graph.upper[e];

@@ -3,6 +3,7 @@
  * barycentre and swaps of neighbours then remove crossings. Rows with a single item cut the graph into segments
  * whose crossings are independent: each is worked on alone, and only where there are any.
  */
+import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { crossingsBelow, type Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
@@ -50,10 +51,10 @@ export function* orderRows(layered: Layered, bonds: Bonds): Slices<Order> {
 /** Depth-first from the items without users, up along the links as given; each row in the order of first visit. */
 function* walkOrder(layered: Layered): Slices<Order> {
   const { items, start, row, up, down } = layered;
-  const item = new Int32Array(items);
-  const position = new Int32Array(items).fill(-1);
+  const item = ints(items);
+  const position = ints(items).fill(-1);
   const filled = start.slice(0, layered.rows);
-  const stack = new Int32Array(up.item.length + 1);
+  const stack = ints(up.item.length + 1);
   let work = 0;
   for (let source = items - 1; source >= 0; source--) {
     if (down.start[source + 1] !== down.start[source]) continue;
@@ -95,7 +96,7 @@ function balances({ up, down }: Layered, v: number): boolean {
  */
 function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Slices<void> {
   const { start } = layered;
-  const crossings = new Int32Array(last - first + 1);
+  const crossings = ints(last - first + 1);
   const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0 };
   let total = 0;
   for (let r = first; r < last; r++) total += recount(tangle, r);
@@ -188,8 +189,8 @@ function renumber(layered: Layered, order: Order, r: number): void {
   for (let i = first; i < layered.start[r + 1]; i++) order.position[order.item[i]] = i - first;
 }
 
-let keys = new Float64Array(0);
-let moved = new Int32Array(0);
+let keys = doubles(0);
+let moved = ints(0);
 
 /** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
 function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean): void {
@@ -197,8 +198,8 @@ function sortByBarycentre(layered: Layered, order: Order, r: number, above: bool
   const end = layered.start[r + 1];
   const { start, item } = above ? layered.up : layered.down;
   if (keys.length < layered.items) {
-    keys = new Float64Array(layered.items);
-    moved = new Int32Array(layered.items);
+    keys = doubles(layered.items);
+    moved = ints(layered.items);
   }
   let linked = 0;
   for (let i = first; i < end; i++) {

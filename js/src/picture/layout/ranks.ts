@@ -3,12 +3,13 @@
  * Then boxes with slack move down to their users where that shortens edges: a parameter stands just above its use.
  */
 
+import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import type { LayoutInput } from "./types.ts";
 
 export function* rankBoxes(graph: Directed, input: LayoutInput): Slices<Int32Array> {
-  const rank = new Int32Array(graph.n);
+  const rank = ints(graph.n);
   const kept = input.previous ? yield* previousRanks(input.previous.y, graph.n) : null;
   if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
   longestPath(graph, rank);
@@ -27,7 +28,7 @@ export function* previousRanks(y: Float32Array, n: number): Slices<Int32Array> {
   // Heights within a pixel of the next are one row: what is kept of each is the smallest.
   let rows = 0;
   for (let i = 0; i < heights.length; i++) if (i === 0 || heights[i] - heights[i - 1] > 1) heights[rows++] = heights[i];
-  const rank = new Int32Array(n).fill(-1);
+  const rank = ints(n).fill(-1);
   for (let v = 0; v < n; v++) {
     if (Number.isNaN(y[v])) continue;
     let low = 0;
@@ -76,7 +77,7 @@ export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array 
 /** Targets of each box that do not merely hang on it. */
 function countAnchors(graph: Directed): Int32Array {
   const { n, order, users } = graph;
-  const anchors = new Int32Array(n);
+  const anchors = ints(n);
   for (let i = 0; i < n; i++) {
     const v = order[i];
     const first = users.start[v];
@@ -91,7 +92,7 @@ function countAnchors(graph: Directed): Int32Array {
 function closeUp(rank: Int32Array): void {
   let rows = 0;
   for (let v = 0; v < rank.length; v++) if (rank[v] >= rows) rows = rank[v] + 1;
-  const used = new Int32Array(rows);
+  const used = ints(rows);
   for (let v = 0; v < rank.length; v++) used[rank[v]] = 1;
   let next = 0;
   for (let r = 0; r < rows; r++) used[r] = used[r] ? next++ : -1;

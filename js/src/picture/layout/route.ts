@@ -2,6 +2,7 @@
  * Sixth phase: polylines. A route runs straight up through a row and slants only between rows, where there are no
  * boxes; so it never passes through one. An edge without dummies takes a channel of its own right of everything.
  */
+import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import type { Layered } from "./layers.ts";
@@ -78,7 +79,7 @@ export function* routeEdges(
     used += 12;
   }
 
-  const begin = new Int32Array(m + 1);
+  const begin = ints(m + 1);
   let crossed = 0;
   for (let e = 0; e < m; e++) {
     begin[e] = used;
@@ -152,7 +153,7 @@ function assignChannels(
   right: number,
   nodesep: number,
 ): { x: Float64Array; right: number } {
-  const x = new Float64Array(graph.m);
+  const x = doubles(graph.m);
   const long: number[] = [];
   for (let e = 0; e < graph.m; e++) if (graph.lower[e] >= 0 && layered.dummyStart[e] < 0) long.push(e);
   if (!long.length) return { x, right: Number.NEGATIVE_INFINITY };

@@ -1,4 +1,5 @@
 /** y of every row. With earlier places, rows stay where they were as long as there is room between them. */
+import { doubles } from "../arrays.ts";
 
 export interface RowPlaces {
   /** Centre and half height of each row. */
@@ -13,12 +14,12 @@ export function placeRows(
   ranksep: number,
   previous: Float32Array | null,
 ): RowPlaces {
-  const half = new Float64Array(rows);
+  const half = doubles(rows);
   for (let v = 0; v < rank.length; v++) half[rank[v]] = Math.max(half[rank[v]], height[v] / 2);
-  const anchor = new Float64Array(rows).fill(Number.NaN);
+  const anchor = doubles(rows).fill(Number.NaN);
   if (previous)
     for (let v = rank.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) anchor[rank[v]] = previous[v];
-  const centre = new Float64Array(rows);
+  const centre = doubles(rows);
   let first = 0;
   while (first < rows && Number.isNaN(anchor[first])) first++;
   if (first === rows) first = 0;

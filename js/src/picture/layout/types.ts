@@ -1,4 +1,5 @@
 /** What a layout is asked for and what it answers. All lengths in CSS px; typed arrays throughout. */
+import { ints } from "../arrays.ts";
 
 export interface LayoutInput {
   /** Number of boxes. */
@@ -39,7 +40,7 @@ export interface Rows {
 
 /** Puts `item[e]` on list `list[e]`, keeping the order of e. Entries with a negative list are left out. */
 export function collect(lists: number, list: Int32Array, item: Int32Array): Rows {
-  const start = new Int32Array(lists + 1);
+  const start = ints(lists + 1);
   const m = list.length;
   let kept = 0;
   for (let e = 0; e < m; e++) {
@@ -50,7 +51,7 @@ export function collect(lists: number, list: Int32Array, item: Int32Array): Rows
   }
   for (let i = 0; i < lists; i++) start[i + 1] += start[i];
   const next = start.slice(0, lists);
-  const items = new Int32Array(kept);
+  const items = ints(kept);
   for (let e = 0; e < m; e++) if (list[e] >= 0) items[next[list[e]]++] = item[e];
   return { start, item: items };
 }

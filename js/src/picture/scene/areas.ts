@@ -1,5 +1,6 @@
 /** What lies behind and between the cards: the hull of the shared part, the border between old and new. */
 
+import { bytes } from "../arrays.ts";
 import type { OpenGroup } from "../fold/index.ts";
 import { path, rect, shape, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
@@ -27,7 +28,7 @@ export function* hullItems(context: Context, area: (b: number) => Rect): Slices<
   if (!hasHull(context)) return items;
   const others = new Free();
   yield* eachSlice(shared.length, (b) => shared[b] || others.add(area(b)));
-  const seen = new Uint8Array(shared.length);
+  const seen = bytes(shared.length);
   yield* eachSlice(shared.length, (start) => {
     if (!shared[start] || seen[start]) return;
     const part = reachable([start], (b) => [...rowOf(context.above, b), ...rowOf(context.below, b)], seen, shared);
@@ -159,7 +160,7 @@ export function findBorder(context: Context): Border | null {
   });
   const [first] = meets;
   if (!first) return null;
-  const isOld = new Uint8Array(folded.boxes.length);
+  const isOld = bytes(folded.boxes.length);
   const inBox = (side: 0 | 1) => [...new Set(meets.map((pair) => folded.boxOf[pair[side]]!))].filter((b) => b >= 0);
   const old = reachable(inBox(0), (b) => rowOf(context.above, b), isOld);
   const entry = inBox(1).filter((b) => !isOld[b]);

@@ -1,5 +1,6 @@
 /** What every part of the scene needs to know, worked out once: who reaches what, who is gone, which names are shown. */
 
+import { bytes, ints } from "../arrays.ts";
 import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import { rootLook } from "../marks.ts";
@@ -83,9 +84,9 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   const roots = rootViews(graph);
   const nodeReach = yield* reachOfNodes(graph, roots);
   const reach = new Uint32Array(n);
-  const shared = new Uint8Array(n);
-  const ghost = new Uint8Array(n);
-  const main = new Int32Array(n);
+  const shared = bytes(n);
+  const ghost = bytes(n);
+  const main = ints(n);
   const pace = Math.ceil((48 * n) / (graph.n + 1));
   yield* eachSlice(
     n,
@@ -114,7 +115,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   const below = collect(n, to, from);
   yield;
   const { hits } = options;
-  const hit = hits ? new Uint8Array(n) : null;
+  const hit = hits ? bytes(n) : null;
   for (const uid of hits ?? []) hit![boxOfUid({ graph, folded }, uid)] = 1;
   return {
     graph,
@@ -146,7 +147,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
 
 /** Pairs in a row as two columns. */
 export function sides(edges: Int32Array): [Int32Array, Int32Array] {
-  const from = new Int32Array(edges.length >> 1);
+  const from = ints(edges.length >> 1);
   const to = from.slice();
   for (let e = 0; e < from.length; e++) {
     from[e] = edges[2 * e]!;
@@ -160,9 +161,9 @@ export const rowOf = ({ start, item }: Rows, i: number) => item.subarray(start[i
 /** Visits every edge of an acyclic graph, those into an item before those out of it. */
 export function* descend({ start, item }: Rows, visit: (from: number, to: number) => void): Slices<void> {
   const n = start.length - 1;
-  const missing = new Int32Array(n);
+  const missing = ints(n);
   yield* eachSlice(item.length, (e) => missing[item[e]!]!++, 4096);
-  const ready = new Int32Array(n);
+  const ready = ints(n);
   let filled = 0;
   yield* eachSlice(n, (i) => missing[i] || (ready[filled++] = i), 4096);
   yield* eachSlice(

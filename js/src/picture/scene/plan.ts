@@ -1,5 +1,6 @@
 /** How many px a box needs and what belongs where inside; made once, used by the layout and by the drawing. */
 
+import { doubles, ints } from "../arrays.ts";
 import { type Box, type Folded, seedSlices } from "../fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
 import type { Graph } from "../model.ts";
@@ -59,7 +60,7 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
     ends.push(boxes + f, box);
     flagged.push(view);
   });
-  const edges = new Int32Array(folded.edges.length + ends.length);
+  const edges = ints(folded.edges.length + ends.length);
   edges.set(folded.edges);
   edges.set(ends, folded.edges.length);
   const plan: Plan = {
@@ -72,8 +73,8 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
     flagged,
     width: new Float32Array(n),
     height: new Float32Array(n),
-    cardWidth: new Float64Array(n),
-    cardHeight: new Float64Array(n),
+    cardWidth: doubles(n),
+    cardHeight: doubles(n),
     top: new Float32Array(n),
   };
   yield;
@@ -95,10 +96,10 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
   const named = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(above, b))));
   const last = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(below, b))));
   // Longest way from the inputs, as the layout ranks.
-  const depth = new Int32Array(n);
+  const depth = ints(n);
   yield* descend(below, (from, to) => (depth[to] = Math.max(depth[to]!, depth[from]! + 1)));
-  const over = new Float64Array(n);
-  const under = new Float64Array(n);
+  const over = doubles(n);
+  const under = doubles(n);
   yield* eachSlice(
     n,
     (b) => {
@@ -180,7 +181,7 @@ export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput>
  * what a gone root reached too stays in that one's; the rest is free.
  */
 function lanes({ context, flags, width }: Plan): Int32Array {
-  const lane = new Int32Array(width.length).fill(-1);
+  const lane = ints(width.length).fill(-1);
   if (flags.length > MAX_LANES) return lane;
   const order = [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
   const known = new Map<number, number>();

@@ -1,5 +1,6 @@
 /** The code rail: each source line at the left of the rows that it made. */
 
+import { doubles } from "../arrays.ts";
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import type { CodeLine, Root } from "../model.ts";
@@ -38,7 +39,7 @@ export function* railFits(context: Context): Slices<boolean> {
   const n = folded.boxes.length;
   if (context.options.rail === false) return false;
   /** By box: where its line stands in the code; NaN: unknown. */
-  const order = new Float64Array(n);
+  const order = doubles(n);
   const rows = new Set<number>();
   let unknown = 0;
   yield* eachSlice(n, (b) => {

@@ -1,5 +1,6 @@
 /** The last touch to a fresh layout: what stands alone in its rows moves over the middle of what stands around it. */
 
+import { ints } from "../arrays.ts";
 import { collect, type LayoutOutput, type Rows } from "../layout/types.ts";
 import type { Slices } from "../slices.ts";
 import { rowOf, sides } from "./context.ts";
@@ -37,12 +38,12 @@ export function* settle(pairs: Int32Array, { x, rank }: LayoutOutput): Slices<vo
 function loneBoxes(from: Int32Array, to: Int32Array, rank: Int32Array): Int32Array {
   let rows = 0;
   for (const row of rank) rows = Math.max(rows, row + 1);
-  const alone = new Int32Array(rows).fill(-1);
+  const alone = ints(rows).fill(-1);
   rank.forEach((row, box) => {
     alone[row] = alone[row] === -1 ? box : -2;
   });
   // How many wires begin to pass in each row, less those that end.
-  const passing = new Int32Array(rows + 1);
+  const passing = ints(rows + 1);
   for (let e = 0; e < from.length; e++) {
     const [top, bottom] = [rank[to[e]!]! + 1, rank[from[e]!]!];
     if (top >= bottom) continue;

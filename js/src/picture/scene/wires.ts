@@ -1,5 +1,6 @@
 /** Wires: from the loss up to the inputs, one line per root, side by side in one bed. */
 
+import { doubles, ints } from "../arrays.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import { arrowhead, path, wire } from "../marks.ts";
@@ -44,8 +45,8 @@ export function* wireCourses(
   const [from, to] = sides(edges);
   const count = from.length;
   const { rank, route, routeStart } = placed;
-  const start = new Int32Array(count + 1);
-  const points = new Float64Array(route.length + 4 * count);
+  const start = ints(count + 1);
+  const points = doubles(route.length + 4 * count);
   yield* eachSlice(count, (e) => {
     const lower = at(from[e]!);
     const upper = at(to[e]!);
@@ -184,7 +185,7 @@ export function courseAt({ points: all, start }: Courses, e: number, y: number):
 /** `keys`: of the laid-out boxes. */
 export function* wireItems(context: Context, courses: Courses, keys: (i: number) => string): Slices<Item[]> {
   const { from, to, start, points, rootsOf } = courses;
-  const places = new Float64Array(4 * from.length);
+  const places = doubles(4 * from.length);
   const source = {
     places,
     context,
