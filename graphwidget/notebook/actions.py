@@ -228,7 +228,13 @@ class Actions:
         if index is None:
             raise Refused(f"{OUT_OF_DATE}: that node is gone.", LOOK_AGAIN)
         kept_by = [
-            {"path": kept.path, "kind": kept.kind, "nodes": kept.nodes, "bytes": kept.bytes, "also": list(kept.also)}
+            {
+                "path": kept.path,
+                "kind": kept.kind,
+                "releases": f"releases {count(kept.nodes, 'node')}, {bytes_text(kept.bytes)}"
+                if kept.nodes
+                else "alone releases nothing",
+            }
             for kept in memory.kept_by(snapshot, index)[:MAX_KEPT_BY]
         ]
         slots = snapshot.slots_of(index)

@@ -302,7 +302,10 @@ export class FakeKernel {
         return this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad));
       case "inspect": {
         const owners = this.story.owners.filter(([, uid]) => uid === message.uid);
-        return { keptBy: owners.map(([path, , kind]) => ({ path, kind, nodes: 1, bytes: 24 })), storages: [] };
+        return {
+          keptBy: owners.map(([path, , kind]) => ({ path, kind, releases: "releases 1 node, 24 B" })),
+          storages: [],
+        };
       }
       case "snapshot":
         if (!this.history.has(Number(message.event))) throw new Error("The picture of this step is no longer stored.");

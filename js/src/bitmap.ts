@@ -12,6 +12,7 @@ import type { Slices } from "./picture/slices.ts";
 import { type Style, styleOf, type Token } from "./picture/tokens.ts";
 import { nodeState, slotSummary } from "./picture/words.ts";
 import { isCard, type Space } from "./space.ts";
+import { themeValue } from "./theme.ts";
 import type { Camera, Viewport } from "./viewport.ts";
 
 /** How much larger than the view the bitmap is on each side: whole pixels, or all of it would be blurred. */
@@ -151,7 +152,7 @@ export class Bitmap {
   #value(name: string): string {
     let value = this.#values.get(name);
     if (value === undefined) {
-      value = getComputedStyle(this.#root).getPropertyValue(`--g-${name}`).trim() || "#888";
+      value = themeValue(this.#root, name) || "#888";
       this.#values.set(name, value);
     }
     return value;

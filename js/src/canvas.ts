@@ -56,7 +56,7 @@ export class Canvas {
   big = false;
   /** Key of the tab stop. */
   focusKey: string | null = null;
-  readonly #world = s("g.gw-world");
+  readonly #world = s("g");
   readonly #rings = s("g.gw-rings", { "aria-hidden": "true" });
   readonly #svg = s("svg.gw-tree", { role: "tree", "aria-label": "Autograd graph" }, this.#world, this.#rings);
   readonly #bitmap: Bitmap;

@@ -35,15 +35,16 @@ function keptRows(kept: KeptOrNot | undefined): Child {
   if (!kept || kept === "asked") return mute("asking the kernel …");
   if (kept === "unknown") return mute("Unknown: no kernel answered.");
   if (!kept.keptBy.length) return mute("No name was found that keeps it.");
-  return kept.keptBy.slice(0, 6).map(({ path, kind, nodes, bytes: size }) => {
-    const frees = nodes > 0 ? ` releases ${count(nodes, "node")}, ${bytes(size)}` : " alone releases nothing";
-    return h(
-      "div.gw-own.gw-box",
-      tagGlyph(path),
-      kind !== "variable" && h("span.gw-mute", ` ${kind}`),
-      h("i", h("code", `del ${path}`), frees),
+  return kept.keptBy
+    .slice(0, 6)
+    .map(({ path, kind, releases }) =>
+      h(
+        "div.gw-own.gw-box",
+        tagGlyph(path),
+        kind !== "variable" && h("span.gw-mute", ` ${kind}`),
+        h("i", h("code", `del ${path}`), ` ${releases}`),
+      ),
     );
-  });
 }
 
 /** The whole section of one node. */

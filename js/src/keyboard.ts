@@ -41,9 +41,7 @@ const middle = ({ x, y, w, h }: Item) => [x + w / 2, y + h / 2] as const;
 function nearest(from: Item, others: readonly Item[]): Item | undefined {
   const [x, y] = middle(from);
   const far = (item: Item) => Math.abs(middle(item)[0] - x) + Math.abs(middle(item)[1] - y);
-  let best: Item | undefined;
-  for (const item of others) if (item !== from && (!best || far(item) < far(best))) best = item;
-  return best;
+  return others.filter((item) => item !== from).sort((a, b) => far(a) - far(b))[0];
 }
 
 /** The first item from the top, or the last. */

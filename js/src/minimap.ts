@@ -3,6 +3,7 @@ import { attr, drag, h } from "./dom.ts";
 import { drive } from "./drive.ts";
 import type { Slices } from "./picture/slices.ts";
 import type { Space } from "./space.ts";
+import { themeValue } from "./theme.ts";
 import type { Box, Viewport } from "./viewport.ts";
 
 const WIDE = 120;
@@ -86,15 +87,11 @@ export class Minimap {
     return context;
   }
 
-  #colour(token: string): string {
-    return getComputedStyle(this.el).getPropertyValue(`--g-${token}`);
-  }
-
   *#draw({ scene }: Space, map: HTMLCanvasElement): Slices<boolean> {
     const context = this.#context(map);
     if (!context) return false;
     const [k, dx, dy] = this.#fit();
-    context.fillStyle = this.#colour("nodeb");
+    context.fillStyle = themeValue(this.el, "nodeb");
     for (let i = 0; i < scene.items.length; i++) {
       const { role, x, y, w, h } = scene.items[i]!;
       if (i % 64 === 63) yield;
@@ -114,7 +111,7 @@ export class Minimap {
     if (!this.#viewport.taken) this.#dodge(); // and stays there while the user moves about
     const [k, dx, dy] = this.#fit();
     context.drawImage(this.#map, 0, 0, WIDE, HIGH);
-    context.strokeStyle = this.#colour("acc");
+    context.strokeStyle = themeValue(this.el, "acc");
     context.lineWidth = 1.5;
     context.strokeRect(seen.x * k + dx, seen.y * k + dy, seen.w * k, seen.h * k);
   }

@@ -36,7 +36,8 @@ export interface Preview {
 }
 
 export interface Kept {
-  keptBy: { path: string; kind: string; nodes: number; bytes: number }[];
+  /** `releases`: what deleting that name would. */
+  keptBy: { path: string; kind: string; releases: string }[];
   storages: { slot: number; owners: string[] }[];
 }
 

@@ -90,8 +90,12 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
 
 /** The families of text and of code, as the host has them. */
 export function fontsOf(root: Element): { ui: string; mono: string } {
-  const font = (name: string) => getComputedStyle(root).getPropertyValue(`--g-font-${name}`);
-  return { ui: font("ui"), mono: font("mono") };
+  return { ui: themeValue(root, "font-ui"), mono: themeValue(root, "font-mono") };
+}
+
+/** A `--g-*` variable. */
+export function themeValue(el: Element, name: string): string {
+  return getComputedStyle(el).getPropertyValue(`--g-${name}`).trim();
 }
 
 export function prefersCalm(): boolean {

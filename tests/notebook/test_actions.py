@@ -269,7 +269,7 @@ def test_inspect_says_what_keeps_a_node(stage: Stage) -> None:
     exp = next(node for node in snapshot.nodes if node.name == "ExpBackward0")
     result = stage.result("inspect", uid=exp.uid)
     assert [kept["path"] for kept in result["keptBy"]] == ["loss"]
-    assert result["keptBy"][0]["nodes"] >= 3 and result["keptBy"][0]["bytes"] > 0
+    assert result["keptBy"][0]["releases"].startswith("releases ")
     assert [row["slot"] for row in result["storages"]] == [0]
 
 

@@ -40,42 +40,38 @@ export function* placeItems(
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
   if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
-  let field = yield* makeField(
-    layered,
-    order,
-    yield* makeBlocks(layered, order, previous),
-    itemWidth,
-    nodesep,
-    previous,
-  );
+  const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, itemWidth, nodesep, previous);
+  let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
   // Blocks that each reach into the rows of the next can push one another away like stairs. Lines that run along
   // long edges rarely do; single items cannot.
   if (driftingBlocks(field, limit)) {
     const lines = yield* makeBlocks(layered, order, previous, true);
-    field = yield* makeField(layered, order, lines, itemWidth, nodesep, previous);
+    field = yield* fieldOf(lines);
     const drifting = driftingBlocks(field, limit);
-    if (drifting) {
-      field = yield* makeField(layered, order, cutBlocks(lines, drifting), itemWidth, nodesep, previous);
-    }
+    if (drifting) field = yield* fieldOf(cutBlocks(lines, drifting));
   }
   if (previous) {
     const squeezed = squeezedBlocks(field);
     yield;
-    if (squeezed)
-      field = yield* makeField(layered, order, cutBlocks(field.blocks, squeezed), itemWidth, nodesep, previous);
+    if (squeezed) field = yield* fieldOf(cutBlocks(field.blocks, squeezed));
   }
   return yield* relax(layered, field);
 }
 
 /** 1 for free blocks that have no room between pinned ones; null if there are none. A bend is better than a push. */
 function squeezedBlocks({ blocks, pin, low, high }: Field): Uint8Array | null {
-  let squeezed: Uint8Array | null = null;
-  for (let b = 0; b < blocks.count; b++) {
-    if (!Number.isNaN(pin[b]) || low[b] <= high[b] + 1e-3) continue;
-    squeezed ??= bytes(blocks.count);
-    squeezed[b] = 1;
+  return marked(blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3);
+}
+
+/** 1 for the blocks that pass a test; null if there are none. */
+function marked({ count }: Blocks, test: (b: number) => boolean): Uint8Array | null {
+  let marks: Uint8Array | null = null;
+  for (let b = 0; b < count; b++) {
+    if (!test(b)) continue;
+    marks ??= bytes(count);
+    marks[b] = 1;
   }
-  return squeezed;
+  return marks;
 }
 
 /** Blocks with everything that acts on them. */
@@ -144,14 +140,7 @@ function widestRow({ rows, start }: Layered, itemWidth: Float64Array, nodesep: n
 
 /** 1 for blocks that cannot come within `limit` of the spine; null if there are none, or no spine. */
 function driftingBlocks({ blocks, low, high }: Field, limit: number): Uint8Array | null {
-  if (blocks.spine < 0) return null;
-  let drifting: Uint8Array | null = null;
-  for (let b = 0; b < blocks.count; b++) {
-    if (low[b] <= limit && high[b] >= -limit) continue;
-    drifting ??= bytes(blocks.count);
-    drifting[b] = 1;
-  }
-  return drifting;
+  return blocks.spine < 0 ? null : marked(blocks, (b) => low[b] > limit || high[b] < -limit);
 }
 
 function* findForces(

@@ -96,16 +96,18 @@ export function* routeEdges(
   return { start: begin, points: points.subarray(0, used), right: channel.right };
 }
 
+/** How far from the middle of a box lines may end. */
+const reach = (width: number) => Math.max(0, width / 2 - CORNER);
+
 /** Where on a box's border a line towards `other` ends: straight above or below it if the box is wide enough. */
 function port(centre: number, width: number, other: number): number {
-  const reach = Math.max(0, width / 2 - CORNER);
-  return Math.min(Math.max(other, centre - reach), centre + reach);
+  return Math.min(Math.max(other, centre - reach(width)), centre + reach(width));
 }
 
 /** Common x of two boxes in neighbouring rows that overlap, so that their line is vertical; else their ends. */
 function meet(x1: number, w1: number, x2: number, w2: number): number {
-  const left = Math.max(x1 - Math.max(0, w1 / 2 - CORNER), x2 - Math.max(0, w2 / 2 - CORNER));
-  const right = Math.min(x1 + Math.max(0, w1 / 2 - CORNER), x2 + Math.max(0, w2 / 2 - CORNER));
+  const left = Math.max(x1 - reach(w1), x2 - reach(w2));
+  const right = Math.min(x1 + reach(w1), x2 + reach(w2));
   if (left > right) return Number.NaN;
   // As near to the centre of the narrower box as possible.
   const centre = w1 < w2 ? x1 : x2;
