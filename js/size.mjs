@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 
 /** What the two should come to, and what no build may exceed meanwhile. */
 const GOAL = 60_000;
-const LIMIT = 66_500;
+const LIMIT = 64_800;
 
 export function checkSize() {
   const sizes = ["widget.js", "widget.css"].map((name) => {
