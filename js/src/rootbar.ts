@@ -36,8 +36,8 @@ export interface Place {
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
 /**
- * Moves bars of one height apart, and off what is `taken`: each at its wish where it can be, else beside what is in its
- * way, else a row lower, at last a row higher.
+ * Moves bars of one height apart, and off what is `taken`: each at its wish where it can be, else at the nearest free
+ * place beside what is in its way or some rows lower; higher, where its root is, only if that is much nearer.
  */
 export function pack(
   wishes: readonly Place[],
@@ -51,19 +51,18 @@ export function pack(
   for (const wish of [...wishes].sort((a, b) => a.x - b.x)) {
     const { w } = wish;
     const first = { w, x: clamp(wish.x, width - w), y: clamp(wish.y, height - tall) };
-    const along = (y: number): Place | undefined => {
+    let [best, least] = [first, Number.POSITIVE_INFINITY];
+    for (let y = first.y % (tall + 4); y <= height - tall - 4; y += tall + 4) {
       const near = placed.filter((p) => y < p.y + p.h + 1 && p.y < y + tall + 1);
-      return [first.x, ...near.flatMap((p) => [p.x + p.w + GAP, p.x - GAP - w])]
-        .filter((x) => x === clamp(x, width - w) && !near.some((p) => x < p.x + p.w + GAP - 1 && p.x < x + w + GAP - 1))
-        .map((x) => ({ x, y, w }))
-        .sort((a, b) => Math.abs(a.x - first.x) - Math.abs(b.x - first.x))[0];
-    };
-    let at: Place | undefined;
-    for (let { y } = first; !at && y + tall <= height - 4; y += tall + 4) at = along(y);
-    for (let { y } = first; !at && y > 4; y -= tall + 4) at = along(y);
-    at ??= first;
-    placed.push({ ...at, h: tall });
-    out[wishes.indexOf(wish)] = at;
+      for (const x of [first.x, ...near.flatMap((p) => [p.x + p.w + GAP, p.x - GAP - w])]) {
+        const far = Math.abs(x - first.x) + (y < first.y ? 3 * (first.y - y) : y - first.y);
+        if (far >= least || x !== clamp(x, width - w)) continue;
+        if (near.some((p) => x < p.x + p.w + GAP - 1 && p.x < x + w + GAP - 1)) continue;
+        [best, least] = [{ x, y, w }, far];
+      }
+    }
+    placed.push({ ...best, h: tall });
+    out[wishes.indexOf(wish)] = best;
   }
   return out;
 }
