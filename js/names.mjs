@@ -5,8 +5,8 @@ import { dirname } from "node:path";
 import ts from "typescript";
 
 const SRC = new URL("src/", import.meta.url).pathname;
-/** Files that speak with the kernel: every word of theirs may be the kernel's. */
-const FOREIGN = ["kernel.ts", "state.ts", "actions.ts", "picture/wire.ts", "picture/model.ts"];
+/** Files that speak with the host or the kernel: every word of theirs may be one of theirs. */
+const FOREIGN = ["widget.ts", "kernel.ts", "replies.ts", "picture/wire.ts", "picture/model.ts"];
 
 /**
  * A name is ours if one of our interfaces or classes declares it, and if nothing else could mean it: no declaration of

@@ -1,22 +1,12 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { button, type Child, h } from "./dom.ts";
 import { drive } from "./drive.ts";
-import { NoAnswer, Refused, type Verb } from "./kernel.ts";
+import { NoAnswer, Refused } from "./kernel.ts";
 import type { Graph, Root } from "./picture/model.ts";
 import { decodeSlices } from "./picture/wire.ts";
+import type { Answer, Args, Forecasts } from "./replies.ts";
 import { backwardName, cellList, join } from "./say.ts";
-import {
-  type Actions,
-  type Answer,
-  type Context,
-  type Forecasts,
-  type Kept,
-  type KeptOrNot,
-  type Mode,
-  position,
-  type Running,
-  whyOff,
-} from "./state.ts";
+import { type Actions, type Context, type KeptOrNot, type Mode, position, type Running, whyOff } from "./state.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
@@ -56,7 +46,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     const change = (patch: { forecasts: Forecasts } | { problem: string }) =>
       state.preview?.root.id === root.id && set({ preview: { ...state.preview, ...patch } });
     try {
-      const answer = await kernel.ask<Forecasts>("forecast", { root: root.id }, { timeout: FORECAST_MS });
+      const answer = await kernel.ask("forecast", { root: root.id }, { timeout: FORECAST_MS });
       if (forecasts.size > 40) forecasts.clear();
       forecasts.set(key, answer);
       change({ forecasts: answer });
@@ -76,8 +66,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     set({ pastEvent: id, preview: null, ...(known && { past: known }) });
     if (known) return;
     try {
-      if (!event.kept) throw new Refused("The picture of this step is no longer stored.", "Steps near the end are.");
-      const { wire } = await kernel.ask<{ wire: string }>("snapshot", { event: id }, { timeout: 10000 });
+      const { wire } = await kernel.ask("snapshot", { event: id }, { timeout: 10000 });
       const past = await drive(decodeSlices(wire), () => state.pastEvent === id);
       if (!past) return; // another step is wanted by now
       if (stored.size >= STORED) stored.delete(stored.keys().next().value!);
@@ -93,7 +82,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     const say = (value: KeptOrNot) => set({ kept: new Map(state.kept).set(uid, value) });
     if (state.link === "gone" || state.past) return say("unknown");
     say("asked");
-    say(await kernel.ask<Kept>("inspect", { uid }, { timeout: 8000 }).catch(() => "unknown" as const));
+    say(await kernel.ask("inspect", { uid }, { timeout: 8000 }).catch(() => "unknown" as const));
   }
 
   return { preview, travel, inspect };
@@ -108,7 +97,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
   let cancelled = false;
 
   /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
-  async function run(verb: Verb, args: object, what: string): Promise<void> {
+  async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     if (state.running)
       return say(told(`${state.running.what} is still running.`, "One call at a time: wait for it, or cancel it."));
     const { signal } = (stop = new AbortController());
@@ -118,7 +107,7 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
       wait = { behind, seconds };
       if (state.running) set({ running: { ...state.running, queued: wait } });
     };
-    const asked = kernel.ask<{ said: Answer }>(verb, { ...args }, { queued, signal });
+    const asked = kernel.ask(verb, args, { queued, signal });
     set({ running: { request: asked.id, what, queued: wait }, answer: null, preview: null });
     // A kernel whose only thread runs a cell cannot even say that the call is queued.
     const silent = setTimeout(() => {

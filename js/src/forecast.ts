@@ -1,8 +1,9 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
 import { attr, type Child, h, redraw, row, table } from "./dom.ts";
 import { checkGlyph, octagonGlyph, prose } from "./glyphs.ts";
+import type { Forecast, Forecasts } from "./replies.ts";
 import { backwardName, count } from "./say.ts";
-import type { Context, Forecast, Forecasts, Mode, Part, Preview } from "./state.ts";
+import type { Context, Mode, Part, Preview } from "./state.ts";
 
 /** One sentence for the button's description: also what a screen reader hears before the click. */
 export function forecastSentence({ problem, forecasts, mode }: Preview): string {

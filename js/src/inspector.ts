@@ -3,8 +3,9 @@ import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 import { type Graph, placeOf, type Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
+import type { Kept } from "./replies.ts";
 import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
-import type { Context, Kept, KeptOrNot, Part } from "./state.ts";
+import type { Context, KeptOrNot, Part } from "./state.ts";
 
 const mute = (...words: Child[]) => h("p.gw-mute", words);
 const kicker = (words: string) => h("div.gw-kick", words, h("span.gw-esc", "esc to close"));

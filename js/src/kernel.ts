@@ -7,6 +7,8 @@
  * trait) and doubted by silence while no cell runs.
  */
 
+import type { Args, Replies, Verb } from "./replies.ts";
+
 /** The part of anywidget's model that the view uses. `send` and the events are those of a Backbone model. */
 export interface Model {
   get(name: string): unknown;
@@ -18,7 +20,6 @@ export interface Model {
   widget_manager?: unknown;
 }
 
-export type Verb = "ping" | "backward" | "forecast" | "rebuild" | "snapshot" | "inspect" | "cancel";
 export type Link = "asking" | "alive" | "gone";
 
 export interface AskOptions {
@@ -103,10 +104,10 @@ export class Kernel {
   }
 
   /** Sends a request and resolves with its result; rejects with `Refused` or `NoAnswer`. */
-  ask<T>(verb: Verb, args: Record<string, unknown> = {}, options: AskOptions = {}): Promise<T> & { id: number } {
+  ask<V extends Verb>(verb: V, args: Args = {}, options: AskOptions = {}): Promise<Replies[V]> & { id: number } {
     const id = ++lastId;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const answer = new Promise<T>((resolve, reject) => {
+    const answer = new Promise<Replies[V]>((resolve, reject) => {
       const giveUp = (why: string) => reject(new NoAnswer(why));
       if (options.timeout)
         timer = setTimeout(() => {

@@ -3,27 +3,7 @@
 import type { Kernel, Link } from "./kernel.ts";
 import type { Focus } from "./picture/fold/index.ts";
 import type { Graph, Root } from "./picture/model.ts";
-
-/** One forecast as the kernel computes it; nothing has run. */
-export interface Forecast {
-  ok: boolean | null;
-  /** What it would do in a few words, and what is to be said about that. */
-  outcome: string;
-  facts: string[];
-  failsAt: number | null;
-  /** [uid, position of the slot in its node] */
-  frees: [number, number][];
-  reaches: string[];
-  assumes: string[];
-  afterwards: { root: string; backward: string; at: string | null }[];
-  /** All of it, for a screen reader. */
-  sentence: string;
-}
-
-export interface Forecasts {
-  backward: Forecast;
-  retain: Forecast;
-}
+import type { Answer, Forecasts, Kept } from "./replies.ts";
 
 export type Mode = "backward" | "retain";
 
@@ -35,24 +15,11 @@ export interface Preview {
   problem: string;
 }
 
-export interface Kept {
-  /** `releases`: what deleting that name would. */
-  keptBy: { path: string; kind: string; releases: string }[];
-  storages: { slot: number; owners: string[] }[];
-}
-
 export interface Running {
   request: number;
   /** "loss.backward()" */
   what: string;
   queued: { behind: string; seconds: number } | null;
-}
-
-/** What the view says back after an action. `kind` decides whether it interrupts. */
-export interface Answer {
-  kind: "status" | "alert";
-  text: string;
-  next: string;
 }
 
 export interface Search {

@@ -1,0 +1,58 @@
+/** What the kernel is asked, and what it answers. */
+
+export type Verb = keyof Replies;
+
+/** What goes with a verb. */
+export interface Args {
+  root?: number;
+  retain_graph?: boolean;
+  keep_grad?: boolean;
+  event?: number;
+  uid?: number;
+  request?: number;
+}
+
+export interface Replies {
+  ping: object;
+  cancel: object;
+  forecast: Forecasts;
+  /** A stored picture. */
+  snapshot: { wire: string };
+  inspect: Kept;
+  backward: { said: Answer };
+  rebuild: { said: Answer };
+}
+
+/** One forecast as the kernel computes it; nothing has run. */
+export interface Forecast {
+  ok: boolean | null;
+  /** What it would do in a few words, and what is to be said about that. */
+  outcome: string;
+  facts: string[];
+  failsAt: number | null;
+  /** [uid, position of the slot in its node] */
+  frees: [number, number][];
+  reaches: string[];
+  assumes: string[];
+  afterwards: { root: string; backward: string; at: string | null }[];
+  /** All of it, for a screen reader. */
+  sentence: string;
+}
+
+export interface Forecasts {
+  backward: Forecast;
+  retain: Forecast;
+}
+
+export interface Kept {
+  /** `releases`: what deleting that name would. */
+  keptBy: { path: string; kind: string; releases: string }[];
+  storages: { slot: number; owners: string[] }[];
+}
+
+/** What is said when something is done. `kind` decides whether it interrupts. */
+export interface Answer {
+  kind: "status" | "alert";
+  text: string;
+  next: string;
+}
