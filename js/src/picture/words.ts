@@ -5,13 +5,9 @@ import * as SLOT from "./slot.ts";
 
 /** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
 export function bytesText(count: number): string {
-  if (count < 1000) return `${Math.round(count)} B`;
-  let size = count;
-  for (const unit of ["kB", "MB", "GB"]) {
-    size /= 1000;
-    if (size < 999.5 || unit === "GB") return `${size < 99.95 ? size.toFixed(1) : size.toFixed(0)} ${unit}`;
-  }
-  return "";
+  let power = 0;
+  for (; count >= 999.5 && power < 3; power++) count /= 1000;
+  return `${count.toFixed(power && count < 99.95 ? 1 : 0)} ${["B", "kB", "MB", "GB"][power]}`;
 }
 
 /** The same with fewer digits, where room is short: `8.2 kB`, `16 kB`. */
@@ -62,7 +58,7 @@ export function whenText(place: Place | undefined): string {
 export function listText(parts: readonly string[], most = 4): string {
   if (parts.length <= 1) return parts[0] ?? "";
   const shown = parts.length > most ? [...parts.slice(0, most - 1), count(parts.length - most + 1, "other")] : parts;
-  return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
+  return `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
 }
 
 /** Parts in a row, without those that do not apply. */

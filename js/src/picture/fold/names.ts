@@ -75,7 +75,7 @@ function partsText(line: Line, group: Group, outer: number): string {
     const v = order[i];
     const prefixes = levels.prefixes(v);
     const below = prefixes[prefixes.indexOf(outer) + 1];
-    const place = graph.place[v] < 0 ? null : graph.places[graph.place[v]];
+    const place = graph.places[graph.place[v]];
     const text = below === undefined ? place?.source.trim() || placeText(place) : levels.prefixText(below);
     if (!text) return "";
     parts.add(text);

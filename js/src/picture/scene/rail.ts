@@ -39,13 +39,12 @@ export function* railFits(context: Context): Slices<boolean> {
   const n = folded.boxes.length;
   if (context.options.rail === false) return false;
   /** By box: where its line stands in the code; NaN: unknown. */
-  const order = doubles(n);
+  const order = doubles(n).fill(Number.NaN);
   const rows = new Set<number>();
   let unknown = 0;
   yield* eachSlice(n, (b) => {
     const { line } = folded.boxes[b]!;
-    order[b] = isKnown(line) ? orderOf(line) : Number.NaN;
-    if (isKnown(line)) rows.add(order[b]!);
+    if (isKnown(line)) rows.add((order[b] = orderOf(line)));
     else unknown++;
     return rows.size <= MAX_ROWS;
   });
