@@ -8,7 +8,7 @@ from itertools import accumulate
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 # Columns whose numbers count from the one before.
 COLUMNS = (
-    "uid name seq place iteration module modulePath moduleClass moduleCall edgeEnd edgeTo edgeNr "
+    "uid name seq place iteration module modulePath moduleClass moduleCall edgeEnd edgeTo "
     "slotEnd slotName slotType slotBytes slotStorage storageBytes"
 ).split()
 

@@ -124,7 +124,6 @@ class Base:
         body = _graph(drawing.snapshot, strings)
         body["roots"] = [_root(root, drawing.snapshot, strings) for root in offered]
         body |= _story(drawing, strings, off)
-        body["torch"] = strings(drawing.torch)
         # The table is complete only now.
         head = {"schema": SCHEMA, "serial": serial, "strings": list(strings.index)}
         return cls(_dump(head | body), serial, drawing, offered, tuple(strings.index))
@@ -239,7 +238,6 @@ def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
         # Edges and slots of a node end where those of the next begin.
         "edgeEnd": _column(snapshot.edge_start[1:]),
         "edgeTo": _column(snapshot.edge_to),
-        "edgeNr": _column(snapshot.edge_nr) if any(snapshot.edge_nr) else "",
         "slotEnd": _column(snapshot.slot_start[1:]),
         "slotName": _column(_looked_up(slot_names, snapshot.slot_name)),
         "slotState": _small(snapshot.slot_state),
@@ -309,7 +307,6 @@ def _root(root: OfferedRoot, snapshot: Snapshot, strings: _Strings) -> dict[str,
         "id": root.id,
         "path": strings(ref.path or ""),
         "node": ref.node,
-        "nr": ref.output_nr,
         "type": strings(type_text(ref.dtype, ref.shape)),
         "scalar": ref.numel == 1,
         "alive": _is_alive(ref, snapshot),
@@ -337,7 +334,6 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
         "event": drawing.current_event,
         "findings": [_finding(finding, drawing.calls, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
-        "nodes": len(drawing.snapshot) - sum(drawing.snapshot.ghost),
         "status": _status(drawing, strings, off),
     }
 
@@ -374,8 +370,6 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "n": call.n,
         "cell": place.cell,
         "line": place.line,
-        "outerCell": place.outer_cell,
-        "outerLine": place.outer_line,
         "iteration": place.iteration,
         "source": strings(place.source),
         "text": strings(_as_python(call)),
@@ -383,16 +377,9 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "roots": [strings.known(ref.path) for ref in call.roots],
         "rootUids": [graph.uid[r.node] for r in call.roots if 0 <= r.node < len(graph)] if graph else [],
         "result": call.result,
-        "error": strings(call.error or ""),
         "failedUid": call.failed_uid,
-        "freedBy": call.freed_by,
         "executed": call.executed.tolist() if call.n in with_order else None,
         "executedCount": call.executed_count,
-        "freedSlots": call.freed_slots,
-        "freedBytes": call.freed_bytes,
-        "carriers": strings.many(call.carriers),
-        "forecast": strings(call.forecast),
-        "sameAs": call.same_as,
     }
 
 
@@ -454,7 +441,6 @@ def _event(event: Event, strings: _Strings) -> dict[str, Any]:
         "label": strings(event.label),
         "ok": event.ok,
         "held": event.held_bytes,
-        "nodes": event.nodes,
         "kept": event.snapshot is not None,
     }
 
@@ -488,11 +474,9 @@ def _finding(finding: Finding, calls: Sequence[BackwardCall], strings: _Strings)
         "kicker": strings(_kicker(finding, calls)),
         "headline": strings(finding.headline),
         "text": strings(finding.text),
-        "call": finding.call,
         "node": strings(finding.node),
         "uid": finding.node_uid,
         "carriers": strings.many(finding.carriers),
-        "freedBy": finding.freed_by,
         "path": strings.many(finding.path),
         "uids": list(finding.uids),
         "bytes": finding.bytes,
@@ -540,7 +524,7 @@ def _last_raised(drawing: Drawing) -> BackwardCall | None:
 # -- what changed ------------------------------------------------------------------------------------
 
 _STRUCTURE = (
-    "uid name seq kind ghost place module edge_start edge_to edge_nr slot_start slot_name "
+    "uid name seq kind ghost place module edge_start edge_to slot_start slot_name "
     "names slot_names places modules owners notes"
 ).split()
 

@@ -151,7 +151,6 @@ export function encode(story: Story, serial: number): string {
     moduleCall: columnText(modules.map(() => 0)),
     edgeEnd: endsText(nodes.map((node) => node.next.length)),
     edgeTo: columnText(nodes.flatMap((node) => node.next.map((uid) => index.get(uid)!))),
-    edgeNr: "",
     slotEnd: endsText(nodes.map((node) => node.slots?.length ?? 0)),
     slotName: columnText(slots.map((slot) => S(slot.name))),
     slotState: smallText(slots.map((slot) => slot.state ?? 0)),

@@ -42,8 +42,7 @@ def test_a_message_says_what_the_snapshot_says() -> None:
     assert m["slotBytes"] == [12, 48, 16, 12]
     assert m["slotStorage"] == [0, -1, -1, -1] and m["storageBytes"] == [12]
     assert m["freedBy"] == {1: 0, 2: 0, 3: 0}
-    assert m["held"] == 12 and m["nodes"] == 5
-    assert m["s"][m["torch"]] == "2.13.0"
+    assert m["held"] == 12
 
 
 def test_places_name_the_inner_and_the_outer_line_and_unknown_is_null() -> None:
@@ -63,12 +62,6 @@ def test_places_name_the_inner_and_the_outer_line_and_unknown_is_null() -> None:
     ]
     assert m["place"] == [0, 1, 0, -1] and m["iteration"] == [5, -1, 6, -1]
     assert m["module"] == [-1] * 4
-
-
-def test_input_numbers_are_sent_only_where_they_are_not_all_zero() -> None:
-    graph = snapshot([N("A", (1, (2, 1))), N("B", ((2, 3),)), N("C")])
-    assert decode(wire.encode(Drawing(graph)))["edgeNr"] == [0, 1, 3]
-    assert json.loads(wire.encode(Drawing(chain(5))))["edgeNr"] == ""
 
 
 def test_modules_and_the_owners_of_storages_carry_names() -> None:
@@ -91,9 +84,8 @@ def test_any_snapshot_comes_back_from_its_columns() -> None:
             ("uid", graph.uid),
             ("seq", graph.seq),
             ("edgeTo", graph.edge_to),
-            ("edgeNr", graph.edge_nr),
         ):
-            assert m[key] == list(column) or (key == "edgeNr" and not any(column))
+            assert m[key] == list(column)
         assert m["name"] == [graph.name_of(i) for i in range(size)]
         assert [0, *m["edgeEnd"]] == list(graph.edge_start) and [0, *m["slotEnd"]] == list(graph.slot_start)
         assert m["slotBytes"] == list(graph.slot_bytes) and m["slotStorage"] == list(graph.slot_storage)
@@ -191,7 +183,7 @@ def test_calls_events_and_findings_are_all_there() -> None:
     s = m["s"]
     assert [c["n"] for c in m["calls"]] == [0, 1]
     assert m["calls"][0]["rootUids"] == [10] and m["calls"][0]["executed"] == [6, 5, 4]
-    assert m["calls"][1]["rootUids"] == [] and s[m["calls"][1]["error"]] == "Trying to ..."
+    assert m["calls"][1]["rootUids"] == []
     assert m["boundary"] == [[4, 9, s.index("y")]]
     assert [e["kept"] for e in m["events"]] == [True, False] and m["event"] == 1
     f = m["findings"][0]
@@ -243,7 +235,7 @@ def test_a_delta_gives_what_a_full_message_would() -> None:
     d = wire.delta(story, first, 6)
     assert d is not None
     m, full = with_delta(first.text, d), json.loads(wire.encode(story, 6))
-    for same in ("slotState", "freedBy", "freedCount", "edgeTo", "uid", "held", "event", "serial", "nodes"):
+    for same in ("slotState", "freedBy", "freedCount", "edgeTo", "uid", "held", "event", "serial"):
         assert m[same] == full[same], same
     assert m["strings"][m["calls"][0]["source"]] == "loss.backward()"
 

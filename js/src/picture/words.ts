@@ -5,9 +5,13 @@ import * as SLOT from "./slot.ts";
 
 /** `24 B`, `1.2 kB`, `34 MB`: powers of 1000, as PyTorch's own reports count. */
 export function bytesText(count: number): string {
-  let power = 0;
-  for (; count >= 999.5 && power < 3; power++) count /= 1000;
-  return `${count.toFixed(power && count < 99.95 ? 1 : 0)} ${["B", "kB", "MB", "GB"][power]}`;
+  if (count < 1000) return `${Math.round(count)} B`;
+  let size = count;
+  for (const unit of ["kB", "MB", "GB"]) {
+    size /= 1000;
+    if (size < 999.5 || unit === "GB") return `${size < 99.95 ? size.toFixed(1) : size.toFixed(0)} ${unit}`;
+  }
+  return "";
 }
 
 /** The same with fewer digits, where room is short: `8.2 kB`, `16 kB`. */

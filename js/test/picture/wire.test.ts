@@ -164,7 +164,6 @@ describe("a column", () => {
         slotStorage: "",
         storageBytes: "",
         edgeTo: "",
-        edgeNr: "",
       };
       const nodes = { name: zeros, seq: zeros, iteration: zeros, edgeEnd: zeros, slotEnd: zeros };
       const unknown = columnText(values.map(() => -1));
