@@ -109,6 +109,13 @@ _SIGNS = {
 }
 
 
+# Methods of tensors that do not depend on the old values; without the underscore there is no such method.
+_OVERWRITING = {
+    *("copy_", "zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_"),
+    *("log_normal_", "cauchy_"),
+}
+
+
 def _statement(text: str) -> ast.stmt | None:
     try:
         body = ast.parse(text.strip()).body
@@ -186,10 +193,16 @@ def out_of_place(text: str) -> Edit:
     if call is None or base is None:
         return ()
     told = _told_inplace(call)
+    method = isinstance(call.func, ast.Attribute) and not _is_module(call.func.value)
     if told is not None:
         told.value = ast.Constant(False)
     elif isinstance(call.func, ast.Attribute):
-        call.func.attr = call.func.attr[:-1]
+        if method and ast.unparse(call.func.value) != base:
+            return ()  # a part of it: the rest would be lost
+        if method and call.func.attr in _OVERWRITING:
+            call.func.value = ast.parse(f"torch.empty_like({base})", mode="eval").body
+        else:
+            call.func.attr = call.func.attr[:-1]
     assert statement is not None
     new = ast.unparse(statement)
     return replaced(text, f"{base} = {new}" if isinstance(statement, ast.Expr) else new)

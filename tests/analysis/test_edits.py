@@ -34,6 +34,7 @@ def test_a_line_without_such_a_call_gives_no_edit(line):
         ("self.h -= x", "self.h = self.h - x"),
         ("d.clamp_(min=0)", "d = d.clamp(min=0)"),
         ("torch.relu_(y)", "y = torch.relu(y)"),
+        ("buf.copy_(w * i)", "buf = torch.empty_like(buf).copy_(w * i)"),
         ("z = y.relu_()", "z = y.relu()"),
         ("h = F.dropout(h, inplace=True)", "h = F.dropout(h, inplace=False)"),
     ],
@@ -42,7 +43,9 @@ def test_an_in_place_statement_is_written_out_of_place(statement, changed):
     assert edits.out_of_place(statement) == (f"- {statement}", f"+ {changed}")
 
 
-@pytest.mark.parametrize("statement", ["", "e[mask] = 0", "out = drop(h)", "broken (", "x = y"])
+@pytest.mark.parametrize(
+    "statement", ["", "e[mask] = 0", "h[0].add_(1)", "h[0].copy_(v)", "out = drop(h)", "broken (", "x = y"]
+)
 def test_what_has_no_such_form_gives_no_edit(statement):
     assert edits.out_of_place(statement) == ()
 
