@@ -308,6 +308,8 @@ def kept_detached(cell: str, holder: str, deep: bool) -> tuple[int, Edit] | None
 def _detached_in(line: str, value: ast.expr, deep: bool) -> Edit:
     """The line with `value`, or the names it is made of, detached."""
     parts = [value]
+    if deep and isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
+        return ()  # it holds tensors: of what kind it is, the line does not say
     if deep and isinstance(value, ast.Call):
         parts = [*value.args, *(k.value for k in value.keywords)]
     elif isinstance(value, (ast.Tuple, ast.List)):

@@ -145,9 +145,12 @@ def _cycles(record: Record) -> Iterator[Finding]:
             lines[(call.place.cell, call.place.line)].append(call)
     for calls in lines.values():
         leaves = {leaf for call in calls for leaf in call.reached_uids}
-        if len(calls) < ENOUGH or len(leaves) < ENOUGH:
-            continue  # the same leaves each time: their old .grad is replaced
+        if len(calls) < ENOUGH:
+            continue
         last = calls[-1]
+        if len(leaves) < ENOUGH:  # the same leaves each time: their old .grad is replaced, or added to
+            yield from _added_up(record, calls)
+            continue
         grads = tuple(f"{path}.grad" for path in last.reached) or ("a leaf's .grad",)
         yield Finding(
             "leak",
@@ -159,6 +162,38 @@ def _cycles(record: Record) -> Iterator[Finding]:
             carriers=grads,
             fixes=leak_fixes.for_cycle(record, last, grads),
         )
+
+
+def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
+    """A `.grad` that nobody resets between calls with create_graph: its graph has those of all before."""
+    graph, starts = record.snapshot, [call.newest_seq for call in calls]
+    grown: list[Owner] = []
+    kept: set[int] = set()
+    for owner in graph.owners[:MOST_HOLDERS]:
+        if not owner.path.endswith(".grad") or not graph.name_of(owner.node).startswith("AddBackward"):
+            continue
+        inside = {i for i in reachable(graph, [owner.node]) if graph.kind[i] != Kind.ACCUMULATE}
+        if len({bisect_right(starts, graph.seq[i]) for i in inside}) > ENOUGH:
+            grown.append(owner)
+            kept |= inside
+    if not grown:
+        return
+    grads = tuple(owner.path for owner in grown)
+    add = "adds" if len(grads) == 1 else "add"
+    yield Finding(
+        "leak",
+        "warning",
+        f"{names(grads)} {add} up over {len(calls)} calls, and with `create_graph=True` each sum keeps the graphs of "
+        f"all before: {len(kept)} nodes and {size(bytes_held(graph, kept))} of saved tensors.",
+        f"Graphs of {len(calls)} calls pile up in {names(grads)}.",
+        calls[-1].n,
+        node=graph.name_of(grown[0].node),
+        node_uid=graph.uid[grown[0].node],
+        carriers=grads,
+        bytes=bytes_held(graph, kept),
+        uids=tuple(graph.uid[owner.node] for owner in grown),
+        fixes=leak_fixes.for_cycle(record, calls[-1], grads),
+    )
 
 
 def _kept_by_notebook(record: Record) -> Iterator[Finding]:

@@ -20,14 +20,14 @@ def for_pile(
     record: Record, name: str, owners: list[Owner], call: BackwardCall, place: Place | None
 ) -> tuple[Fix, ...]:
     """Fixes for graphs that `name` keeps."""
-    keep = _keep_numbers(record, name, owners) if len(owners) > 1 or "[" in owners[0].path else None
-    keep = keep or _cut_each_time(record, name, call)
+    container = len(owners) > 1 or "[" in owners[0].path
+    keep = _keep_numbers(record, name, owners) if container else _cut_each_time(record, name, call)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
             "detach",
             f"Keep numbers, not graphs: use `.detach()` for what `{name}` keeps{line}.",
-            True,
+            False,
             at(place),
             _NONE,
         )
