@@ -42,7 +42,7 @@ export class Counter {
         used.push(leaf[k]);
       }
     }
-    return { count, leaves: Int32Array.from(used), bytes };
+    return { count, leaves: used.length ? Int32Array.from(used) : NONE, bytes };
   }
 
   /** Bytes held by a node that were not counted for this box before. */
@@ -62,6 +62,9 @@ export class Counter {
     return bytes;
   }
 }
+
+/** Most boxes have no leaves: an array for each would cost time. */
+const NONE = ints(0);
 
 const SLICE = 4096;
 
