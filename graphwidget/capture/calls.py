@@ -31,7 +31,7 @@ from typing import Any
 import torch
 
 from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.counted import Line, Model, frames_between
+from graphwidget.capture.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.freed import Freed
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.outcome import (
@@ -66,6 +66,7 @@ WALKED = 16  # calls of one line whose graphs are walked at any price
 SHARE = 0.01  # of the time, for walking graphs before calls, after that
 MAX_MODELS = 256
 LIKE = "not walked: as many nodes were made since the last call at this line as before call {n}"
+QUICK = 15e-6  # seconds that a call takes which is recognised at a glance, about
 FREE_SEARCHES = 50  # calls of a cell before which names are looked up at any price
 SEARCH_SHARE = 0.02  # of the time, for looking up names after that
 
@@ -148,10 +149,9 @@ class CallLog:
         self.watched_from = 0
         self._home = threading.get_ident()
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
-        self._seen: dict[tuple[int, int] | None, int] = {}
+        self._tallies: dict[tuple[int, int] | None, Tally] = {}  # of the calls of each line in this cell
         self._models: OrderedDict[tuple[int, int], Model] = OrderedDict()
         self._lines: dict[object, tuple[object, Model]] = {}  # line -> what its last counted call looked like
-        self._newest: dict[object, int] = {}  # line -> counter at its last call
         self._alike: dict[int, Line] = {}  # innermost line -> what its calls have in common, once they only count
         self._spent = self._full = 0.0  # seconds of this cell, all together and for looking in full
         self._searches = 0
@@ -172,9 +172,8 @@ class CallLog:
         """A new cell: look closely at its calls again."""
         self._searches, self._search_time, self._since = 0, 0.0, perf_counter()
         self._spent = self._full = 0.0
-        self._seen.clear()
+        self._tallies.clear()
         self._lines.clear()
-        self._newest.clear()
         self._alike.clear()
 
     def forget_missing(self, alive: set[int]) -> None:
@@ -219,40 +218,41 @@ class CallLog:
         line = self._alike.get(top.base + top.line) if top is not None else None
         if line is None or top is None or line.thread != state.thread:
             return None
-        paused, began = lines.pause(), perf_counter()
+        paused = lines.pause() if lines.slow else None
         try:
             if paused is None and lines.lost:
                 return None
-            seen, last = self._seen[line.key], self._newest[line.key]
-            if not (seen + 1) % SAMPLE or self._spent <= SHARE * (began - self._since):
+            tally = line.tally
+            if not (tally.seen + 1) % SAMPLE or self._spent <= SHARE * (perf_counter() - self._since):
                 return None
             if not line.fits(top, sys._getframe(line.depth), outputs, args, kwargs):
                 return None
             now = ti.next_number()
-            highest = line.root_of(outputs[0], now, last)
+            highest = line.root_of(outputs[0], now)
             if highest < 0 or ti.in_backward() or ti.is_fake(outputs):
                 return None
             with self.lock:
                 if now != state.last:
                     state.close(now)
                     state.ranges.join()
-                self._seen[line.key], self._newest[line.key] = seen + 1, now
+                tally.seen, tally.newest = tally.seen + 1, now
                 n = self.count
                 self.count += 1
                 self.running[n] = line
             inside = ti.nested()
             inside.__enter__()
+            self._spent += QUICK
             return n, line, (line.inner, line.outer, top.iteration()), now, highest, inside
         except Exception:  # fewer frames, a view whose history cannot be read: looking closely will tell
             return None
         finally:
-            self._spent += perf_counter() - began
-            lines.unpause(paused)
+            if paused is not None:
+                lines.unpause(paused)
 
     def _tally(self, quick: _Quick) -> None:
         """Note a call that was recognised: everything in it was new, so it ran over everything."""
         lines = self.provenance.lines
-        paused, began = lines.pause(), perf_counter()
+        paused = lines.pause() if lines.slow else None
         try:
             n, line, spot, newest, highest, inside = quick
             inside.__exit__(None, None, None)
@@ -265,8 +265,8 @@ class CallLog:
         except Exception as error:
             self.problem(error)
         finally:
-            self._spent += perf_counter() - began
-            lines.unpause(paused)
+            if paused is not None:
+                lines.unpause(paused)
 
     def _not_so_quick(
         self, quick: _Quick, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException
@@ -288,7 +288,8 @@ class CallLog:
         moved, (root, _), behind = pending.glance
         thread = threading.get_ident()
         # The wrapper is one frame above its own steps.
-        line = Line(pending.spot, thread, depth + 1, args, kwargs, root, moved, behind, pending.model)
+        tally = self._tallies[pending.spot[:2]]
+        line = Line(pending.spot, thread, depth + 1, args, kwargs, root, moved, behind, pending.model, tally)
         self._alike[line.inner] = line
 
     def _quietly(self, step: Callable[..., Any], *arguments: Any) -> Any:
@@ -367,8 +368,9 @@ class CallLog:
 
     def _look(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], frames: list[FrameType]) -> None:
         key = None if pending.spot is None else pending.spot[:2]
-        seen = self._seen[key] = self._seen.get(key, 0) + 1
-        self._glance(pending, key, outputs)
+        tally = self._tallies.setdefault(key, Tally())
+        seen = tally.seen = tally.seen + 1
+        self._glance(pending, tally, outputs)
         began = perf_counter()
         at_home = threading.get_ident() == self._home
         wanted = seen <= DETAILED or not seen % SAMPLE
@@ -414,15 +416,14 @@ class CallLog:
             )
         self._full += perf_counter() - began
 
-    def _glance(self, pending: _Pending, key: object, outputs: Any) -> None:
+    def _glance(self, pending: _Pending, tally: Tally, outputs: Any) -> None:
         """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
         root = root_node(outputs[0]) if len(outputs) == 1 else None
         if root is not None:
             pending.highest = ti.node_readers(type(root))[1](root)
-            last = self._newest.get(key, -1)
             flags = (pending.api, pending.keep, pending.create, pending.has_inputs)
-            pending.glance = (pending.newest - last, (type(root), flags), pending.newest - pending.highest)
-        self._newest[key] = pending.newest
+            pending.glance = (pending.newest - tally.newest, (type(root), flags), pending.newest - pending.highest)
+        tally.newest = pending.newest
 
     def _notice_threads(self, pending: _Pending, at_home: bool) -> None:
         """Numbers that another thread than the one that records has reached tell nodes no longer apart."""

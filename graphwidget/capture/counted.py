@@ -16,7 +16,7 @@ import torch
 from graphwidget.capture import torch_internals as ti
 from graphwidget.model import BackwardCall, Event, Place
 
-__all__ = ["Line", "Model", "Row", "record_of"]
+__all__ = ["Line", "Model", "Row", "Tally", "record_of"]
 
 MAX_DEPTH = 64  # frames between the engine and the cell
 
@@ -73,11 +73,20 @@ def frames_between(frame: FrameType | None, cell: FrameType) -> int | None:
     return None
 
 
+class Tally:
+    """How many calls a line has made in this cell, and where the counter of sequence numbers stood at the last."""
+
+    __slots__ = ("newest", "seen")
+
+    def __init__(self) -> None:
+        self.seen, self.newest = 0, -1
+
+
 class Line:
     """What the calls of one line have in common."""
 
-    __slots__ = ("behind", "create", "depth", "inner", "keep", "key", "kwargs", "model", "moved", "outer", "reader",
-                 "root", "thread")  # fmt: skip
+    __slots__ = ("behind", "create", "depth", "inner", "keep", "kwargs", "model", "moved", "outer", "reader", "root",
+                 "tally", "thread")  # fmt: skip
 
     def __init__(
         self,
@@ -90,9 +99,10 @@ class Line:
         moved: int,
         behind: int,
         model: Model,
+        tally: Tally,
     ) -> None:
         self.inner, self.outer, _ = spot
-        self.key = spot[:2]
+        self.tally = tally
         self.thread, self.depth, self.model = thread, depth, model
         self.keep, self.create, self.kwargs = args[1], args[2], kwargs
         self.root, self.reader = root, ti.node_readers(root)[1]
@@ -122,9 +132,9 @@ class Line:
             and kwargs == self.kwargs
         )
 
-    def root_of(self, output: Any, now: int, last: int) -> int:
+    def root_of(self, output: Any, now: int) -> int:
         """Number of the root, -1 if it or the way to it is of another kind than before."""
-        if now - last != self.moved:
+        if now - self.tally.newest != self.moved:
             return -1
         node = ti.grad_fn(output)
         if type(node) is not self.root:

@@ -17,7 +17,7 @@ import torch
 from torch.nn.modules import module as hooks
 
 from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.ranges import Ranges
+from graphwidget.capture.ranges import FRESH, Ranges
 from graphwidget.model import ModuleCall
 
 __all__ = ["ModuleTracer"]
@@ -44,18 +44,22 @@ class _Known:
 
 
 class _ThreadState:
-    __slots__ = ("last", "ranges", "stack", "trace")
+    __slots__ = ("fresh", "last", "ranges", "stack", "trace")
 
     def __init__(self, now: int) -> None:
         self.last = now
         self.ranges = Ranges()
+        self.fresh = self.ranges.fresh
         self.stack: list[tuple[_Known, int, bool]] = []  # module, number of the call, were lines traced before it
         self.trace: Any = None
 
     def close(self, now: int) -> None:
         if self.stack:
             inner, call, _ = self.stack[-1]
-            self.ranges.add(self.last, now, inner.key, self.stack[0][0].key, call)
+            fresh = self.fresh
+            fresh += (self.last, now, inner.key, self.stack[0][0].key, call)
+            if len(fresh) > FRESH:
+                self.ranges.settle()
         self.last = now
 
 
@@ -82,8 +86,8 @@ class ModuleTracer:
         self._handles: list[Any] = []
         self._undo: Callable[[], None] = lambda: None
         # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
-        # Replaced by who traces; `is_own` tells code that stands in a cell.
-        self.pause: Callable[[], Any] = lambda: None
+        # Replaced by who traces; None: no need. `is_own` tells code that stands in a cell.
+        self.pause: Callable[[], Any] | None = None
         self.pause_or_reclaim: Callable[[], Any] = lambda: None  # outside of all modules tracing should be on
         self.unpause: Callable[[Any], None] = lambda trace: None
         self.is_own: Callable[[CodeType], bool] = lambda code: True
@@ -117,7 +121,9 @@ class ModuleTracer:
             return
         try:
             state = self._state()
-            paused = self.pause() if state.stack else self.pause_or_reclaim()
+            paused = None
+            if self.pause is not None:
+                paused = self.pause() if state.stack else self.pause_or_reclaim()
             now = self.count()
             if now != state.last:
                 state.close(now)
@@ -137,7 +143,8 @@ class ModuleTracer:
         if torch.compiler.is_compiling():
             return
         try:
-            self.pause()
+            if self.pause is not None:
+                self.pause()
             state = self._state()
             now = self.count()
             if now != state.last:

@@ -48,8 +48,9 @@ class Provenance:
         self.problem = problem
         self.lines: LineTracer = line_tracer(count, self.book, problem)
         self.modules = ModuleTracer(count, problem)
-        self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
-        self.modules.pause_or_reclaim = self._pause_or_reclaim
+        if self.lines.slow:
+            self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
+            self.modules.pause_or_reclaim = self._pause_or_reclaim
         self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}

@@ -24,7 +24,7 @@ from graphwidget.model import Place, Write
 __all__ = ["Steps"]
 
 MAX_OPTIMIZERS = 100  # whose usual steps are remembered
-COMPARE_EVERY = 60e-6  # seconds, times the number of parameters: comparing takes about 0.3 µs each
+COMPARE_EVERY = 100e-6  # seconds, times the number of parameters: comparing takes about 0.4 µs each
 
 
 class _Usual:

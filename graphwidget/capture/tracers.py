@@ -294,7 +294,10 @@ class MonitoringTracer(LineTracer):
         return None
 
     def _line_callback(self) -> Callable[[CodeType, int], None]:
-        """What runs at every line of a cell: a closure, so that it looks up as little as possible."""
+        """What runs at every line of a cell: a closure, so that it looks up as little as possible.
+
+        The common cases of `FrameState.turn` stand here: among torch's operations a call costs some tenths of a µs.
+        """
         local, count, frame_at, problem = self._local, self.count, sys._getframe, self.problem
 
         def line_begins(code: CodeType, line: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -136,10 +135,10 @@ def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
 
 def in_backward() -> bool:
     """Whether the engine is running on this thread: inside a hook, a custom backward or a recomputation."""
-    if getattr(_local, "depth", 0) > 0:
-        return True
-    current = getattr(torch._C, "_current_graph_task_id", None)
-    return current is not None and current() != -1
+    return getattr(_local, "depth", 0) > 0 or _current_task() != -1
+
+
+_current_task: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
 
 def is_fake(tensors: Sequence[Any]) -> bool:
@@ -150,14 +149,11 @@ def is_fake(tensors: Sequence[Any]) -> bool:
         kind = type(tensor)
         if kind is not torch.Tensor and any(c.__module__.startswith("torch._subclasses.") for c in kind.__mro__):
             return True
-        for test in _wrapper_tests():
-            if test(tensor):
-                return True
+        if _is_transformed(tensor) or _is_functional(tensor):
+            return True
     return False
 
 
-@functools.lru_cache(maxsize=1)
-def _wrapper_tests() -> tuple[Callable[[Any], bool], ...]:
-    functorch = getattr(torch._C, "_functorch", None)
-    tests = [getattr(functorch, "is_functorch_wrapped_tensor", None), getattr(torch, "_is_functional_tensor", None)]
-    return tuple(test for test in tests if test is not None)
+_no: Callable[[Any], bool] = lambda tensor: False  # noqa: E731
+_is_transformed = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", _no)
+_is_functional = getattr(torch, "_is_functional_tensor", _no)
