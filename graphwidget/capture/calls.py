@@ -23,7 +23,7 @@ import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import perf_counter
 from types import FrameType
 from typing import Any
@@ -35,24 +35,20 @@ from graphwidget.capture.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.freed import Freed
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.outcome import (
-    FREED_WORDS,
-    HOLDING,
     afterwards,
     agrees,
     boundary,
-    bytes_behind,
     carriers,
     executed_nodes,
-    failed_node,
     newly_freed,
-    only_one,
     same_freed,
 )
 from graphwidget.capture.owners import Search
+from graphwidget.capture.pending import Pending, record_of_pending
 from graphwidget.capture.provenance import NOWHERE, Provenance
 from graphwidget.capture.snapshot import take
 from graphwidget.capture.survey import MAX_HOLDINGS, holdings_by_number, root_node, survey
-from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
+from graphwidget.model import BackwardCall, Forecast, Kind, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
 
@@ -72,33 +68,6 @@ SEARCH_SHARE = 0.02  # of the time, for looking up names after that
 
 
 _NONE: array[int] = array("q")
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A call between its two ends: plain data."""
-
-    n: int
-    spot: tuple[int, int, int] | None
-    place: Place
-    api: Any
-    keep: bool
-    create: bool
-    allow_unused: bool
-    has_inputs: bool
-    newest: int
-    alone: bool = True
-    shape: int = 0
-    model: Model | None = None  # the call of the same shape, for one that is only counted
-    highest: int = -1
-    distances: array[int] = field(default_factory=lambda: array("q"))
-    glance: tuple[int, Any, int] | None = None
-    walked: bool = True
-    graph: Snapshot | None = None
-    forecast: Forecast | None = None
-    held: dict[str, int] | None = None
-    inside: Any = field(default_factory=ti.nested)  # entered while the engine runs
-
 
 # n, line, place key, counter before the call, number of its root, what is entered while the engine runs
 _Quick = tuple[int, Line, tuple[int, int, int], int, int, Any]
@@ -278,7 +247,7 @@ class CallLog:
         self._after(pending, outputs, args, error)
 
     def _alike_from_now_on(
-        self, pending: _Pending, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
+        self, pending: Pending, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
     ) -> None:
         """The next call of this line may be recognised by what this one looks like."""
         depth = frames_between(sys._getframe(3), frame)
@@ -312,7 +281,7 @@ class CallLog:
             self.problem(error)
             return None
 
-    def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Pending | None:
+    def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pending | None:
         """Look at the graph before the call; None: this is no call of the user's."""
         if ti.in_backward() or ti.is_fake(outputs):
             return None
@@ -345,14 +314,14 @@ class CallLog:
 
     def _describe(
         self, n: int, args: tuple[Any, ...], kwargs: dict[str, Any], spot: tuple[int, int, int] | None
-    ) -> _Pending:
+    ) -> Pending:
         """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
 
         def argument(position: int, name: str, default: Any) -> Any:
             return args[position] if len(args) > position else kwargs.get(name, default)
 
         accumulate = bool(argument(5, "accumulate_grad", False))
-        return _Pending(
+        return Pending(
             n,
             spot,
             NOWHERE if spot is None else self.provenance.place(spot),
@@ -366,7 +335,7 @@ class CallLog:
 
     # ------------------------------------------------------------ before
 
-    def _look(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], frames: list[FrameType]) -> None:
+    def _look(self, pending: Pending, outputs: Any, args: tuple[Any, ...], frames: list[FrameType]) -> None:
         key = None if pending.spot is None else pending.spot[:2]
         tally = self._tallies.setdefault(key, Tally())
         seen = tally.seen = tally.seen + 1
@@ -416,7 +385,7 @@ class CallLog:
             )
         self._full += perf_counter() - began
 
-    def _glance(self, pending: _Pending, tally: Tally, outputs: Any) -> None:
+    def _glance(self, pending: Pending, tally: Tally, outputs: Any) -> None:
         """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
         root = root_node(outputs[0]) if len(outputs) == 1 else None
         if root is not None:
@@ -425,7 +394,7 @@ class CallLog:
             pending.glance = (pending.newest - tally.newest, (type(root), flags), pending.newest - pending.highest)
         tally.newest = pending.newest
 
-    def _notice_threads(self, pending: _Pending, at_home: bool) -> None:
+    def _notice_threads(self, pending: Pending, at_home: bool) -> None:
         """Numbers that another thread than the one that records has reached tell nodes no longer apart."""
         if not at_home:
             self.identity.tell_apart(pending.newest)
@@ -469,7 +438,7 @@ class CallLog:
 
     # ------------------------------------------------------------ after
 
-    def _after(self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
+    def _after(self, pending: Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
         pending.inside.__exit__(None, None, None)
         self.running.pop(pending.n, None)
         if pending.model is not None and error is None:
@@ -480,13 +449,14 @@ class CallLog:
             except Exception as problem:  # that it happened, and how it ended, is known in any case
                 self.problem(problem)
                 text = None if error is None else BaseException.__str__(error)
-                call, after = self._call(pending, Snapshot(), None, error, text, False, []), None
+                call = record_of_pending(pending, Snapshot(), None, error, text, False, [], self.freed)
+                after = None
         self.freed.above(ti.sequence_nr() - 1)
         self.finished(call, after)
         if error is not None:
             self.failed(call, error)
 
-    def _counted(self, pending: _Pending, model: Model) -> BackwardCall:
+    def _counted(self, pending: Pending, model: Model) -> BackwardCall:
         """A call like an earlier one: everything in it was new, so it ran over everything."""
         if not pending.keep:
             self.freed.add_whole(pending.n, pending.highest, model.distances)
@@ -498,7 +468,7 @@ class CallLog:
         return call
 
     def _recorded(
-        self, pending: _Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None
+        self, pending: Pending, outputs: Any, args: tuple[Any, ...], error: BaseException | None
     ) -> tuple[BackwardCall, Snapshot | None]:
         before, forecast = pending.graph, pending.forecast
         if before is None:  # counted, but it raised after all; or looking failed
@@ -514,7 +484,7 @@ class CallLog:
             later = self._take(outputs, args, None)
             if not same_freed(before, later, executed):
                 agreed, executed = False, newly_freed(before, later)
-        call = self._call(pending, before, forecast, error, text, agreed, executed)
+        call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
         if not pending.keep:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
@@ -532,60 +502,13 @@ class CallLog:
         if len(self._models) > MAX_MODELS:
             self._models.popitem(last=False)
 
-    def _release(self, pending: _Pending, before: Snapshot, executed: Sequence[int]) -> None:
+    def _release(self, pending: Pending, before: Snapshot, executed: Sequence[int]) -> None:
         inner = [i for i in executed if before.kind[i] != Kind.ACCUMULATE]
         self.freed.add(pending.n, (before.uid[i] for i in inner), max((before.seq[i] for i in inner), default=-1))
         if pending.held:
             self._held[pending.n] = pending.held
             while sum(map(len, self._held.values())) > MAX_HOLDINGS and len(self._held) > 1:
                 self._held.popitem(last=False)
-
-    def _call(
-        self,
-        pending: _Pending,
-        before: Snapshot,
-        forecast: Forecast | None,
-        error: BaseException | None,
-        text: str | None,
-        agreed: bool,
-        executed: Sequence[int],
-    ) -> BackwardCall:
-        failed = failed_node(before, forecast if agreed else None, text)
-        freed_by = None
-        if text is not None and any(words in text for words in FREED_WORDS):
-            freed_by = self.freed.get(before.uid[failed]) if failed is not None else only_one(before, self.freed)
-        slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
-        leaves = [i for i in executed if before.kind[i] == Kind.ACCUMULATE]
-        slot = forecast.fails_slot if agreed and forecast is not None and error is not None else None
-        return BackwardCall(
-            n=pending.n,
-            place=pending.place,
-            api=pending.api,
-            retain_graph=pending.keep,
-            create_graph=pending.create,
-            roots=before.roots,
-            root_names=tuple(before.name_of(r.node) if r.node >= 0 else "" for r in before.roots),
-            inputs=before.inputs if pending.has_inputs else None,
-            result="ok" if error is None else "raised",
-            error_type=None if error is None else type(error).__name__,
-            error=text,
-            forecast=forecast.word if forecast is not None else "unknown",
-            assumes=forecast.assumes if forecast is not None else (),
-            failed_node=before.name_of(failed) if failed is not None else None,
-            failed_uid=before.uid[failed] if failed is not None else None,
-            failed_slot=slot.name if slot is not None else None,
-            failed_place=before.place_of(failed) if failed is not None else None,
-            freed_by=freed_by,
-            executed=array("q", (before.uid[i] for i in executed)),
-            executed_count=len(executed),
-            freed_slots=0 if pending.keep else len(slots),
-            freed_bytes=0 if pending.keep else bytes_behind(before, slots),
-            reached=tuple(leaf.paths[0] for i in leaves if (leaf := before.leaves.get(i)) is not None and leaf.paths),
-            reached_uids=tuple(before.uid[i] for i in leaves),
-            newest_seq=pending.newest,
-            thread=threading.get_ident(),
-            graph=before,
-        )
 
     # ------------------------------------------------------------ who carried the old part over
 
