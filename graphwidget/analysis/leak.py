@@ -183,8 +183,8 @@ def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
     yield Finding(
         "leak",
         "warning",
-        f"{names(grads)} {add} up over {len(calls)} calls, and with `create_graph=True` each sum keeps the graphs of "
-        f"all before: {len(kept)} nodes and {size(bytes_held(graph, kept))} of saved tensors.",
+        f"{names(grads)} {add} up over {len(calls)} calls. With `create_graph=True` each sum keeps the graphs of all "
+        f"before. Now that is {len(kept)} nodes and {size(bytes_held(graph, kept))} of saved tensors.",
         f"Graphs of {len(calls)} calls pile up in {names(grads)}.",
         calls[-1].n,
         node=graph.name_of(grown[0].node),
