@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Collection, Sequence
-from operator import add
+from operator import or_
 from typing import Any
 
 from graphwidget.model import Snapshot
@@ -30,7 +30,7 @@ __all__ = ["Identity"]
 
 _tokens = itertools.count()
 _UNMARKED = -1
-_NAME = 1 << 48  # a key is the number plus this, times the number of the name. Names below would make all keys collide
+_NAME = 1 << 48  # a key is a number with the name's above it: with names below, all keys would collide in dicts
 
 
 class Identity:
@@ -40,7 +40,7 @@ class Identity:
         self._next = 0
         self._token = f"uid{next(_tokens)}"  # under which our marks are
         self.apart_below = 0  # nodes with lower numbers may be of several threads
-        self._names: dict[str, int] = {}  # name -> what it adds to a number to make a key
+        self._names: dict[str, int] = {}  # name -> what a key has above the number
         self._known: dict[int, int] = {}
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
@@ -81,7 +81,7 @@ class Identity:
         above, known = self._names, self._known
         for name in dict.fromkeys(names):
             above.setdefault(name, len(above) * _NAME)
-        keys = list(map(add, numbers, map(above.__getitem__, names)))
+        keys = list(map(or_, numbers, map(above.__getitem__, names)))
         found: list[int | None] = list(map(known.get, keys))
         apart = [i for i, number in enumerate(numbers) if number < self.apart_below] if self.apart_below else []
         for i in apart:
