@@ -271,9 +271,8 @@ class Candidates:
         paths = self._names()
         place = self._after_call(self.later, paths)
         if place is not None:
-            loop = source.loop_at(self._cell(place), place[1])
-            anew = source.changed(loop) - source.carried(loop) if loop is not None else set()
-            paths = tuple(path for path in paths if edits.local(path) not in anew)  # the next pass assigns those
+            anew = source.forgotten(self._cell(place), place[1])
+            paths = tuple(path for path in paths if edits.local(path) not in anew)
         lines = edits.detached(paths, [run.source for run in self.meeting.record.runs.values()])
         if lines and place is not None:
             where_to = f"In[{place[0]}], line {place[1]}"

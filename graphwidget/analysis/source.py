@@ -200,15 +200,25 @@ def carried(statement: ast.stmt) -> set[str]:
     return found
 
 
+def forgotten(source: str, line: int) -> set[str]:
+    """Names that the loop around a line assigns in each pass, and that no later line of it reads."""
+    loop = loop_at(source, line)
+    if loop is None:
+        return set()
+    later = {name for step in _steps(loop) if step.lineno > line for name in names_read(step)}
+    return changed(loop) - carried(loop) - later
+
+
 def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The simple statements in a statement, and the heads of the others as such, in the order of the text."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield ast.Assign(targets=[statement.target], value=statement.iter)
+        yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
     elif isinstance(statement, (ast.While, ast.If)):
-        yield ast.Expr(statement.test)
+        yield ast.Expr(statement.test, lineno=statement.lineno)
     elif isinstance(statement, (ast.With, ast.AsyncWith)):
         for item in statement.items:
-            yield ast.Assign(targets=[item.optional_vars] if item.optional_vars else [], value=item.context_expr)
+            named = [item.optional_vars] if item.optional_vars else []
+            yield ast.Assign(targets=named, value=item.context_expr, lineno=statement.lineno)
     elif not hasattr(statement, "body"):
         yield statement
     for field in ("body", "orelse", "finalbody"):
