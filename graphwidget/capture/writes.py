@@ -155,15 +155,6 @@ class Writes:
         self._watch_again()
         self.steps.end_cell()
 
-    def module_called(self, module: Any, path: str, inputs: tuple[Any, ...]) -> None:
-        """A module's forward has returned; one with `inplace=True` wrote into its input."""
-        if reading.own_attributes(module).get("inplace") is True and inputs and internals.is_tensor(inputs[0]):
-            at = self.watched.index.get(id(inputs[0]))
-            self.log.add(
-                self.where(), f"{path} ({type(module).__name__}, inplace=True)",
-                [(self.watched.paths[at] if at is not None else "", inputs[0])], optimizer=False,
-            )  # fmt: skip
-
     # ---------------------------------------------------------------- lines
 
     def _statements_of(self, scope: Scope) -> dict[int, Statement]:

@@ -183,15 +183,6 @@ def test_a_step_inside_library_code_names_the_line_that_called_it(notebook):
     assert (write.by, set(write.paths), write.optimizer) == ("SGD.step()", {"net.weight", "net.bias"}, True)
 
 
-def test_an_in_place_module_reports_its_input(notebook):
-    relu, x = nn.ReLU(inplace=True), torch.ones(2)
-    notebook.namespace.update(relu=relu, x=x, report=lambda: notebook.writes.module_called(relu, "relu", (x,)))
-    notebook.writes.watch(owners.find(notebook.namespace, budget_s=5))
-    notebook.run("y = 1\nreport()")
-    write = notebook.writes.all()[0]
-    assert (write.by, write.paths, write.place.line) == ("relu (ReLU, inplace=True)", ("x",), 2)
-
-
 def test_a_line_left_out_by_sampling_is_compared_again_once_something_changed(notebook):
     notebook.run(
         """
