@@ -14,11 +14,12 @@ const { default: bundle } = (await import(/* @vite-ignore */ `data:text/javascri
   default: Widget;
 };
 
-/** What an element holds once it has stopped changing. */
+/** What an element holds once it has stopped changing: three looks, as a busy machine may leave long pauses. */
 async function settled(el: Element): Promise<string> {
-  for (let before = ""; before !== el.innerHTML; ) {
+  for (let before = "", same = 0; same < 3; ) {
+    same = el.innerHTML === before ? same + 1 : 0;
     before = el.innerHTML;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   return el.innerHTML;
 }
