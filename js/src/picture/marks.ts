@@ -1,13 +1,14 @@
 /** The marks: pure functions from a place and a state to shapes. Each is drawn here once, for page, canvas and static file. */
 
 import type { Mark } from "./scene.ts";
+import { styleOf } from "./tokens.ts";
 
 export const SLOT_W = 14;
 export const SLOT_H = 11;
 
 export type SlotLook = "held" | "freed" | "stale" | "packed" | "none" | "unknown" | "will";
-/** By `SLOT` value. */
-export const SLOT_LOOKS: readonly SlotLook[] = ["held", "freed", "stale", "packed", "none", "unknown"];
+/** By `SLOT` value; the last one is none. */
+export const SLOT_LOOKS: readonly SlotLook[] = ["held", "freed", "stale", "packed", "none", "unknown", "will"];
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
@@ -30,8 +31,9 @@ export function shape(d: string, c: string): Mark {
 
 type TextMark = Extract<Mark, { t: "text" }>;
 
+/** A line of text; `y`: of the middle of its small letters. */
 export function text(x: number, y: number, s: string, c: string, anchor: TextMark["anchor"] = "start"): TextMark {
-  return { t: "text", x: round(x), y: round(y), s, c, anchor };
+  return { t: "text", x: round(x), y: round(y + 0.35 * styleOf(c).size!), s, c, anchor };
 }
 
 // ---- Saved tensors --------------------------------------------------------------------------------------------
@@ -55,7 +57,7 @@ export function slot(x: number, y: number, look: SlotLook): Mark[] {
     case "none":
       return [shape(path`M${x + 3} ${y + h / 2}H${x + w - 3}`, "none")];
     case "unknown":
-      return [outline("unknown"), text(x + w / 2, y + 9, "?", "order", "middle")];
+      return [outline("unknown"), text(x + w / 2, y + h / 2, "?", "order", "middle")];
     case "will": {
       const half = path`M${x + 1.2} ${y + 2.2}Q${x + 1.2} ${y + 1.2} ${x + 2.2} ${y + 1.2}H${x + w - 2}L${x + 1.2} ${y + h - 2}Z`;
       return [outline("will"), shape(half, "held")];
@@ -70,10 +72,7 @@ export function callNumberMark(x: number, y: number, number: number, hue: string
   const label = String(number);
   const wide = r + 3 * Math.max(0, label.length - 2);
   const [body, name] = solid ? ["call callsolid", "callno callnosolid"] : ["call", "callno"];
-  return [
-    rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r),
-    text(x, y + 3.6, label, `${name} ${hue}`, "middle"),
-  ];
+  return [rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r), text(x, y, label, `${name} ${hue}`, "middle")];
 }
 
 /** An octagon with a cross; `q`: how far the cross reaches. */
@@ -139,7 +138,7 @@ export function tag(
   return [
     shape(body, outer),
     circle(x + side * 8.5, y + h / 2, 1.9, hole),
-    text(left ? x - width + 7 : x + 14, y + (font === "tagname" ? 13.4 : 15), words, font + quiet),
+    text(left ? x - width + 7 : x + 14, y + h / 2, words, font + quiet),
   ];
 }
 
@@ -167,7 +166,7 @@ export function leaf(
   return [
     rect(x, y, width, LEAF_H, gone ? "leafghost" : "leaf", 9),
     bowl(x + 6, y + 8, hasGrad),
-    text(x + 21, y + (font === "leafname" ? 12.8 : 14.6), name, gone ? `${font} gonename` : font),
+    text(x + 21, y + LEAF_H / 2, name, gone ? `${font} gonename` : font),
   ];
 }
 

@@ -55,15 +55,22 @@ export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: str
   };
 }
 
-/** `text` cut to `room` px, with an ellipsis where something was cut. */
-export function shorten(text: string, room: number, classes: string, measure: Measure): string {
+/** The share that keeps both ends of a name. */
+export const MIDDLE = 0.5;
+
+/** `text` cut to `room` px, "" where not even a letter fits. `end`: which share of what is kept stands behind the ellipsis. */
+export function shorten(text: string, room: number, classes: string, measure: Measure, end = 0): string {
   if (measure(text, classes) <= room) return text;
+  const cut = (keep: number) => {
+    const last = Math.floor(keep * end);
+    return `${text.slice(0, keep - last).trimEnd()}…${text.slice(text.length - last)}`;
+  };
   let keep = 0;
   let top = text.length;
   while (keep < top) {
     const middle = (keep + top + 1) >> 1;
-    if (measure(`${text.slice(0, middle)}…`, classes) <= room) keep = middle;
+    if (measure(cut(middle), classes) <= room) keep = middle;
     else top = middle - 1;
   }
-  return keep > 0 ? `${text.slice(0, keep).trimEnd()}…` : "…";
+  return keep ? cut(keep) : "";
 }

@@ -48,7 +48,7 @@ function story(finding: Finding, width: number, measure: Measure): Item {
       y += 17;
     }
   });
-  return { key: "story", role: "note", x: 0, y: 0, w: width - 2 * MARGIN, h: y - 8, marks };
+  return { key: "story", role: "note", x: 0, y: 0, w: width - 2 * MARGIN, h: y - 3, marks };
 }
 
 /** A call raised, would raise, or something piles up. */

@@ -73,21 +73,21 @@ export const STATE_WORDS = ["held", "freed", "stale", "packed", "none needed", "
 
 /** The slots of one or several nodes. */
 export interface SlotSummary {
-  /** How many are in each state; indices are `SLOT` values. */
+  /** How many are in each state; indices are `SLOT` values, the last one is for those that a forecast would free. */
   counts: number[];
   /** n of the calls that freed some, ascending. */
   freedBy: number[];
 }
 
-export function slotSummary(graph: Graph, nodes: ArrayLike<number>): SlotSummary {
-  const { slotStart, slotState, slotFreedBy } = graph;
-  const counts = [0, 0, 0, 0, 0, 0];
+export function slotSummary(graph: Graph, nodes: ArrayLike<number>, states = graph.slotState): SlotSummary {
+  const { slotStart, slotFreedBy } = graph;
+  const counts = [0, 0, 0, 0, 0, 0, 0];
   const calls = new Set<number>();
   let last = -1;
   for (let i = 0; i < nodes.length; i++) {
     for (let slot = slotStart[nodes[i]!]!; slot < slotStart[nodes[i]! + 1]!; slot++) {
-      counts[slotState[slot]!]!++;
-      const call = slotState[slot] === SLOT.freed ? slotFreedBy[slot]! : -1;
+      counts[states[slot]!]!++;
+      const call = states[slot] === SLOT.freed ? slotFreedBy[slot]! : -1;
       if (call >= 0 && call !== last) calls.add((last = call));
     }
   }

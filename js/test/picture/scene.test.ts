@@ -253,7 +253,7 @@ describe("folded groups", () => {
   it("a repeat says how often, a group what it holds", () => {
     const scene = sceneOfFixture("leak", folded);
     const groups = scene.items.filter(({ role }) => role === "group");
-    expect(groups.flatMap(texts)).toEqual(expect.arrayContaining(["×7", "4 held", "28 held"]));
+    expect(groups.flatMap(texts)).toEqual(expect.arrayContaining(["×7", "4 held 35 kB", "28 held 246 kB"]));
     for (const group of groups) expect(group.data?.state).toBe("held");
   });
 

@@ -8,7 +8,7 @@ import { placeOf } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { count, join, listText, slotSentences, slotSummary, whenText } from "../words.ts";
-import { type Context, rootsOf, rowOf } from "./context.ts";
+import { type Context, rootsOf, rowOf, sized } from "./context.ts";
 import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
 
@@ -75,7 +75,7 @@ function hull({ folded, level, measure }: Context, b: number, area: Rect, words:
   const w = Math.max(area.w + 2 * pad, near ? measure(words, "hullname") + 20 : 0);
   const h = area.h + top + PAD - 2;
   const marks = [rect(0, 0, w, h, "hull", 10)];
-  if (near) marks.push(text(10, 14, words, "hullname"));
+  if (near) marks.push(text(10, 10, words, "hullname"));
   const key = `hull${folded.boxes[b]!.key}`;
   return { key, role: "hull", x: middleOf(area) - w / 2, y: area.y - top, w, h, marks };
 }
@@ -120,11 +120,11 @@ export function openHull(context: Context, { group, boxes }: OpenMembers, area: 
   const nodes = boxes.flatMap((b) => [...folded.boxes[b]!.nodes]);
   const marks: Mark[] = [rect(0, 0, at.w, at.h, "openhull", 8)];
   if (level >= 2) {
-    const look = level === 3 ? "hullname" : "hullfar";
+    const look = sized(context, "hullname");
     marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
     const name = shorten(group.title, at.w - 30, look, measure);
     marks.push(rect(21, 1.5, measure(name, look) + 6, OPEN_TOP - 3, "ghostbg", 2));
-    marks.push(text(24, level === 3 ? 14 : 16, name, look));
+    marks.push(text(24, 10, name, look));
   }
   const index = nodes[0]!;
   return {
@@ -218,7 +218,7 @@ export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, who
   if (!horizontal) {
     both.forEach((words, i) => {
       const short = words.replace(/^(kept since|new in) /, "");
-      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 4, short, "carry", i ? "start" : "end"));
+      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 8, short, "carry", i ? "start" : "end"));
     });
     return;
   }
@@ -232,6 +232,6 @@ export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, who
   if (!found[0] || !found[1]) return; // one side alone would say nothing
   found.forEach((area, i) => {
     free.add(area!);
-    item.marks.push(text(area!.x - item.x, area!.y - item.y + 10.5, both[i]!, "carry"));
+    item.marks.push(text(area!.x - item.x, area!.y - item.y + 7, both[i]!, "carry"));
   });
 }

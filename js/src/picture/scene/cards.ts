@@ -6,7 +6,7 @@ import { type Measure, shorten } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 import { count, join, placeText, shortBytes, slotSummary } from "../words.ts";
-import { type Context, type RootView, rootsOf } from "./context.ts";
+import { type Context, type RootView, rootsOf, sized } from "./context.ts";
 
 const WIDTH = 178;
 const COMPACT_WIDTH = 158;
@@ -54,6 +54,8 @@ export interface Card {
   freedBy: number;
   /** Saved tensors by state. */
   counts: number[];
+  /** How many look how, without those that look like nothing. */
+  looks: [SlotLook, number][];
   oneLine: boolean;
   leaves: LeafPart[];
   leavesAbove: boolean;
@@ -79,7 +81,10 @@ function makeCard(context: Context, b: number): Card {
   const slots = single ? slotTexts(context, box) : [];
   const { counts, freedBy } = slotSummary(graph, box.nodes);
   const note = single ? nodeNote(context, node, slots) : groupNote(box);
-  const oneLine = options.compact === true || (single ? slots.length === 0 : counts.every((count) => !count));
+  const looks = slotSummary(graph, box.nodes, context.looks).counts.flatMap((n, i): [SlotLook, number][] =>
+    n && i !== SLOT.unsaved ? [[SLOT_LOOKS[i]!, n]] : [],
+  );
+  const oneLine = options.compact === true || !looks.length;
   const above = leavesAbove(context, b);
   context.leaves[b] ??= box.leaves.length ? leafParts(context, box, note, above) : NONE;
   const card: Card = {
@@ -93,6 +98,7 @@ function makeCard(context: Context, b: number): Card {
     slots,
     freedBy: freedBy.length === 1 ? freedBy[0]! : -1,
     counts,
+    looks,
     oneLine,
     leaves: context.leaves[b],
     leavesAbove: above,
@@ -111,7 +117,7 @@ function slotTexts(context: Context, box: Box): SlotText[] {
       const freed = state === SLOT.freed;
       texts.push({
         slot,
-        look: !freed && context.wouldFree.has(slot) ? "will" : SLOT_LOOKS[state]!,
+        look: SLOT_LOOKS[context.looks[slot]!]!,
         name: shortSlotName(graph.names[graph.slotName[slot]!] ?? ""),
         bytes: !freed && graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
         freedBy: freed ? graph.slotFreedBy[slot]! : -1,
@@ -136,10 +142,7 @@ function nodeNote({ graph, rail, options }: Context, node: number, slots: readon
     total += graph.slotBytes[slot]!;
     if (graph.slotState[slot] !== SLOT.freed) held += graph.slotBytes[slot]!;
   }
-  if (held === total) return "";
-  const whole = shortBytes(total);
-  const [amount, unit] = shortBytes(held).split(" ");
-  return `${held && !whole.endsWith(` ${unit}`) ? `${amount} ${unit}` : amount}/${whole}`;
+  return held === total ? "" : `${shortBytes(held)} of ${shortBytes(total)}`;
 }
 
 function groupNote(box: Box): string {
@@ -147,40 +150,59 @@ function groupNote(box: Box): string {
 }
 
 function cardWidth({ measure, folded, options }: Context, card: Card): number {
-  const first =
-    measure(card.title, "op") + measure(card.suffix, "op suffix") + (card.note ? 10 + measure(card.note, "note") : 0);
-  const second = slotsWidth(measure, card.slots, card.slots.map(slotLabel)) + freedWidth(measure, card);
+  const note = card.note ? 10 + measure(card.note, "note") : 0;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
-  const need = textInset(card) + 8 + Math.max(first + bowl + glyphRoom(card), card.oneLine ? 0 : second);
+  const first = measure(card.title, "op") + measure(card.suffix, "op suffix") + note + bowl;
+  const row = rowWidth({ measure, level: 3 }, slotRows(card, true)[0]!) + freedWidth(measure, card);
+  const need = textInset(card) + 8 + (card.oneLine ? first + row : Math.max(first, row));
   const normal = folded.boxes.length > ROOMY ? MIN_WIDTH : options.compact ? COMPACT_WIDTH : WIDTH;
   return Math.ceil(Math.min(MAX_WIDTH, Math.max(normal, need)));
 }
 
 export const textInset = (card: Card) => 7 + 5 * card.stripes.length;
-export const hasNoSlots = (card: Card) =>
-  card.slots.length === 0 && card.counts.every((count, state) => !count || state === SLOT.unsaved);
 
-/** Room at the right end of a one-line card for its glyphs. */
-export function glyphRoom(card: Card): number {
-  if (!card.oneLine) return 0;
-  const glyphs = card.slots.length || (hasNoSlots(card) && card.box.kind === "node" && !card.note ? 1 : 0);
-  const room = 17 * glyphs + (card.freedBy >= 0 ? 17 : 0);
-  return room ? room + 3 : 0;
+// ---- Saved tensors --------------------------------------------------------------------------------------------------
+
+/** A glyph in the row of saved tensors, with what is written beside it. */
+export interface Cell {
+  look: SlotLook;
+  label: string;
+  /** Call that freed it, where not all have the same; -1: none. */
+  by: number;
+}
+
+/** How the saved tensors can be shown, the most telling way first: each with its name, each, or all of one look as one. */
+export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: boolean): Cell[][] {
+  const each = (label: (slot: SlotText) => string) =>
+    slots.map((slot) => ({ look: slot.look, label: label(slot), by: near && freedBy < 0 ? slot.freedBy : -1 }));
+  const all = (label: (look: SlotLook, n: number) => string) =>
+    looks.map(([look, n]) => ({ look, label: label(look, n), by: -1 }));
+  const words = (look: SlotLook, n: number) => (near ? `${n} ${look === "will" ? "would be freed" : look}` : String(n));
+  const bytes = box.bytes ? shortBytes(box.bytes) : "";
+  const rows = [
+    ...(near && !oneLine ? [each(({ name, bytes }) => join(" ", name, bytes)), each(({ name }) => name)] : []),
+    each(() => ""),
+    all((look, n) => join(" ", words(look, n), look === "held" && bytes)),
+    all(words),
+    all(() => ""),
+  ].filter((row) => row.length);
+  if (!rows.length) rows.push(box.kind === "node" ? [{ look: "none", label: "", by: -1 }] : []);
+  return rows;
 }
 
 /** A slot's label: quiet once freed, loud when stale. */
 export const slotClass = (look: SlotLook) =>
   look === "stale" ? "slotname staleword" : look === "freed" ? "slotname goneword" : "slotname";
 
-export const slotLabel = ({ name, bytes }: SlotText) => join(" ", name, bytes);
-
-/** Room of a row of slots with these labels. */
-export const slotsWidth = (measure: Measure, slots: readonly SlotText[], labels: readonly string[]) =>
-  labels.reduce((sum, label, i) => sum + SLOT_W + 3 + (label ? measure(label, slotClass(slots[i]!.look)) + GAP : 0), 0);
+export const rowWidth = (context: Pick<Context, "measure" | "level">, row: readonly Cell[]) =>
+  row.reduce((sum, { look, label, by }) => {
+    const words = label && context.measure(label, sized(context, slotClass(look))) + GAP;
+    return sum + SLOT_W + 3 + (words || 0) + (by < 0 ? 0 : 18);
+  }, 0);
 
 /** Room of the word and the number of the call at the right, where one call freed all that is freed. */
-export const freedWidth = (measure: Measure, { freedBy }: Card) =>
-  freedBy < 0 ? 0 : measure("freed", "slotname") + 26;
+export const freedWidth = (measure: Measure, { freedBy, oneLine }: Card) =>
+  freedBy < 0 ? 0 : 22 + (oneLine ? 0 : measure("freed", "slotname"));
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 

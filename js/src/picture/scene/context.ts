@@ -3,11 +3,12 @@
 import { bytes, ints } from "../arrays.ts";
 import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows } from "../layout/types.ts";
-import { rootLook } from "../marks.ts";
+import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
 import { type Call, type Graph, type Owner, placeOf, type Root } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
+import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
 import type { Card, LeafPart } from "./cards.ts";
 
@@ -57,8 +58,8 @@ export interface Context {
   raised: ReadonlySet<number>;
   /** uid -> what is written beside the dashed octagon. */
   wouldRaise: ReadonlyMap<number, string>;
-  /** Slots that the forecast call would free. */
-  wouldFree: ReadonlySet<number>;
+  /** Per slot: its state, or that the forecast call would free it; indices of SLOT_LOOKS. */
+  looks: Uint8Array;
   /** Per box: whether the search that is going on found something in it; null: none is. */
   hit: Uint8Array | null;
   /** Whether the code stands beside the drawing. */
@@ -77,6 +78,9 @@ const MAX_ORDER_NOTES = 12;
 
 /** Names of 11.5 px stay above 9 down to 0.79, the large names down to 0.55. */
 export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
+
+/** Classes of a text: from afar it is written larger. */
+export const sized = ({ level }: Pick<Context, "level">, look: string) => (level === 3 ? look : `${look} far`);
 
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
   const { boxes } = folded;
@@ -136,7 +140,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     engineOrder: engineOrder(failed),
     raised: raisedUids(graph, failed),
     wouldRaise: wouldRaise(graph, options),
-    wouldFree: wouldFree(graph, options),
+    looks: slotLooks(graph, options),
     hit,
     rail: false,
     cards: new Map(),
@@ -261,13 +265,14 @@ function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number
   return uids;
 }
 
-function wouldFree({ indexOf, slotStart }: Graph, { forecast }: SceneOptions): Set<number> {
-  const slots = (forecast?.frees ?? []).flatMap(([uid, position]) => {
+function slotLooks({ indexOf, slotStart, slotState }: Graph, { forecast }: SceneOptions): Uint8Array {
+  const looks = slotState.slice();
+  for (const [uid, position] of forecast?.frees ?? []) {
     const node = indexOf(uid);
     const slot = slotStart[node]! + position;
-    return slot < slotStart[node + 1]! ? slot : [];
-  });
-  return new Set(slots);
+    if (slot < slotStart[node + 1]! && looks[slot] !== SLOT.freed) looks[slot] = SLOT_LOOKS.indexOf("will");
+  }
+  return looks;
 }
 
 /** The roots of a reach mask, in the order in which their lines run side by side. */

@@ -7,7 +7,7 @@ import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
 import { bowlPlace, cardMarks } from "./cardmarks.ts";
 import { BOWL, type Card, cardOf, type LeafPart, leafNames, leavesAbove } from "./cards.ts";
-import { type Context, isIn, rootsOf } from "./context.ts";
+import { type Context, isIn, rootsOf, sized } from "./context.ts";
 import { LazyItem, type Made, type Source } from "./lazy.ts";
 import { type Free, type Rect, rectAt } from "./rects.ts";
 
@@ -180,18 +180,15 @@ function leafMade(context: Context, parts: readonly LeafPart[], wide: number, si
   const mask = nodes.reduce((all, node) => all | nodeReach[node]!, 0);
   const roots = rootNames(context, mask);
   const [{ x, y, w, text }] = parts as [LeafPart];
-  const near = context.level === 3;
-  // From afar as much of the name as there is room for, else the bowl alone, at the end of its line.
-  const name = near ? text : shorten(text, w - 23, "opfar", context.measure).replace(/^…$/, "");
-  const own = name ? w : 22;
-  const middle = Math.min(w / 2, wide - 12 - x);
-  const [line, at] = {
-    above: [path`M${middle} ${LEAF_H}V${-y}`, own < w ? middle - own / 2 : 0] as const,
-    right: [path`M0 ${LEAF_H / 2}H${wide - x}`, 0] as const,
-    left: [path`M${w} ${LEAF_H / 2}H${-x}`, w - own] as const,
-  }[side ?? "right"];
+  const look = sized(context, "leafname");
+  const name = shorten(text, w - 20, look, context.measure);
+  const line = {
+    above: path`M${Math.min(w / 2, wide - 12 - x)} ${LEAF_H}V${-y}`,
+    right: path`M0 ${LEAF_H / 2}H${wide - x}`,
+    left: path`M${w} ${LEAF_H / 2}H${-x}`,
+  };
   const marks = side
-    ? [shape(line, "leafline"), ...leaf(at, 0, name, own, hasGrad, gone, near ? undefined : "opfar")]
+    ? [shape(line[side], "leafline"), ...leaf(0, 0, name, w, hasGrad, gone, look)]
     : [bowl(1, 1, hasGrad)];
   return {
     marks,

@@ -188,15 +188,15 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
   const views = rootsOf(context, row.mask);
   const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
   const marks: Mark[] = [rect(0, 0, 3, height, own ? `railhue ${own.hue}` : "rail", 1.5)];
-  const first = middle - (lines.length > 1 ? 10 : 3);
+  const first = middle - 7 * lines.length;
   const where = placeText(place) + (row.more && ` · ${row.more}`);
-  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle + 6, placeText(place), "notefar"));
+  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle, placeText(place), "note far"));
   if (level === 3) {
     marks.push(text(TEXT_X, first, where, "note"));
     lines.forEach((line, i) => {
       marks.push(codeMark(TEXT_X, first + 14 + 14 * i, line, names));
     });
-    if (row.raised) marks.push(...octagon(TEXT_X + measure(lines[0]!, "code") + 11, first + 10.5, 6));
+    if (row.raised) marks.push(...octagon(TEXT_X + measure(lines[0]!, "code") + 11, first + 14, 6));
   }
   return {
     key: `rail${orderOf(place)}`,

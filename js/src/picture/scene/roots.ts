@@ -1,10 +1,11 @@
 /** Root flags at a lane's foot: the pill with its sign, the line about the last calls, the place of the two buttons. */
 
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
+import { MIDDLE, shorten } from "../measure.ts";
 import type { Call, Finding } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { callNumber, join } from "../words.ts";
-import { type Context, type RootView, startsAt } from "./context.ts";
+import { type Context, type RootView, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
 export const PILL_H = 22;
@@ -12,6 +13,7 @@ const LINE_H = 22;
 const BUTTON_H = 24;
 const BUTTON_GAP = 4;
 const MAX_CALLS = 3;
+const MAX_NAME = 170;
 /** Width of a call's number, and of an octagon, in the line under the pill. */
 const NUMBER = 19;
 const SIGN = 17;
@@ -62,7 +64,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const warning = warningOf(context, view);
   const words = warning && !raised ? warning : (call?.did ?? "");
   const sign = raised ? octagon : warning ? octagonOpen : null;
-  const pill = measure(name, "flagname") + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
+  const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
   const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
   const h = PILL_H + (words ? LINE_H : 0);
   const buttons = options.buttons && view.root.alive ? buttonBoxes(context, pill, h + 4) : [];
@@ -98,14 +100,15 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const { root, hue, gone } = view;
   const key = `root${root.id}`;
   const near = level === 3;
-  const look = near ? "flagname" : "flagfar";
-  const w = near ? pill : Math.max(pill, measure(name, look) + 32);
+  const look = sized(context, "flagname");
   const quiet = gone ? " goneword" : "";
+  const words = shorten(name, near ? MAX_NAME : flag.w - 32, look, measure, MIDDLE);
+  const w = near ? pill : measure(words, look) + 32;
   const marks: Mark[] = [];
   marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " flaggone" : ""}`, 11));
   marks.push(...rootDot(12, 11, view.style, hue));
-  if (level >= 2) marks.push(text(21, near ? 15 : 16.5, name, look + quiet));
-  if (sub && near) marks.push(text(27 + measure(name, look), 15, sub, `slotname${quiet}`));
+  if (level >= 2) marks.push(text(21, 11, words, look + quiet));
+  if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `slotname${quiet}`));
   const item: Item = {
     key,
     role: "root",
@@ -143,6 +146,6 @@ function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: n
     marks.push(...sign(at, 8, sign === octagon ? 6 : 6.5));
     at += SIGN;
   }
-  marks.push(text(at - 6, 11.8, words, sign ? "raised" : "note"));
+  marks.push(text(at - 6, 8, words, sign ? "raised" : "note"));
   return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks };
 }

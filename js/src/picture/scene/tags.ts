@@ -2,18 +2,17 @@
 
 import { boxOfUid } from "../fold/index.ts";
 import { octagon, octagonOpen, TAG_H, tag, tagWidth, text } from "../marks.ts";
-import { shorten } from "../measure.ts";
+import { MIDDLE, shorten } from "../measure.ts";
 import type { Item } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
-import type { Context } from "./context.ts";
+import { type Context, sized } from "./context.ts";
 import type { Free, Rect } from "./rects.ts";
 import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;
-/** From afar names are written larger. */
-const FAR = "opfar";
+/** Room of a name from afar. */
 const FAR_ROOM = 40;
 
 export interface TagText {
@@ -57,7 +56,7 @@ function tagText(context: Context, b: number): TagText | null {
   }
   const gone = graph.ghost[node] === 1;
   if (gone && !carrier) return null;
-  const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", measure);
+  const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", measure, MIDDLE);
   return { text: label, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }
 
@@ -103,14 +102,16 @@ export function placeTag(
     role: "tag",
     uid,
     ...area,
-    marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, context.level === 3 ? undefined : FAR),
+    marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, sized(context, "tagname")),
   };
 }
 
 /** What a tag says from afar: its name, larger, as far as there was room for it near by; in the end nothing. */
-function farText({ level, measure }: Context, label: TagText): TagText {
-  const text = level === 2 ? shorten(label.text, Math.max(label.w, FAR_ROOM), FAR, measure) : "";
-  return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, FAR))) : 28 };
+function farText(context: Context, label: TagText): TagText {
+  const { level, measure } = context;
+  const look = sized(context, "tagname");
+  const text = level === 2 ? shorten(label.text, Math.max(label.w, FAR_ROOM), look, measure, MIDDLE) : "";
+  return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, look))) : 28 };
 }
 
 /** The wire that the tag hangs on: of the newest root that is not gone. */
@@ -170,7 +171,7 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
     { x: card.x - size.w - 6, ...size },
   ]);
   if (!found) return null;
-  const marks = [text(0, 9.5, words, failed ? "order failword" : "order")];
+  const marks = [text(0, 6, words, failed ? "order failword" : "order")];
   return { key: `turn${uid}`, role: "note", uid, ...found, marks };
 }
 
@@ -189,6 +190,6 @@ export function octagonItems(context: Context, uid: number, card: Rect, whole: R
     { x: card.x - size.w - 12, y: card.y + card.h / 2 - 7, ...size },
   ];
   const found = free.take(places.filter(({ x }) => x >= whole.x));
-  if (found) items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 10.5, label, "raised")] });
+  if (found) items.push({ key: `would${uid}`, role: "note", uid, ...found, marks: [text(0, 7, label, "raised")] });
   return items;
 }
