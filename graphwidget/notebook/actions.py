@@ -3,7 +3,8 @@
 A message is ``{"id": 17, "verb": "backward", ...}``: numbers, truth values and one of the `VERBS`,
 checked against what the current picture offered. The answer is ``{"id": 17, "ok": true, "result":
 {...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next": ...}}``. A request that has to
-wait for a running cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]", "seconds": 12}}``.
+wait for a running cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]"}}``.
+That it was taken back before its turn is a result, too, not a refusal.
 
 Messages may be handled in any thread. What runs user code (`backward`, `rebuild`) takes its turn
 (`turns.py`); everything else only reads plain data.
@@ -178,8 +179,8 @@ class Actions:
             request.id,
             f"{what} of {offer.ref.path or 'a tensor'}",
             lambda: self._answer(request),
-            lambda behind, seconds: self._send({"id": request.id, "queued": {"behind": behind, "seconds": seconds}}),
-            lambda why: self._refuse(request.id, Refused(why)),
+            lambda behind: self._send({"id": request.id, "queued": {"behind": behind}}),
+            lambda why: self._send({"id": request.id, "ok": True, "result": {"said": _said(why)}}),
             main=request.verb == "rebuild",
         )
 

@@ -10,10 +10,9 @@ What runs cells again does so in the main thread, as cells do: autograd numbers 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 __all__ = ["Job", "Turns"]
 
@@ -28,7 +27,7 @@ class Job:
     request: int
     label: str
     run: Callable[[], None]
-    queued: Callable[[str, float], None]
+    queued: Callable[[str], None]
     dropped: Callable[[str], None]
     main: bool = False
 
@@ -37,7 +36,6 @@ class Job:
 class _Cell:
     token: object  # what the begin and the end of a cell have in common
     label: str
-    began: float = field(default_factory=time.monotonic)
 
 
 class Turns:
@@ -92,10 +90,9 @@ class Turns:
         """Run the job now in this thread, or when it is its turn."""
         with self._changed:
             holder = self._holder()
-            seconds = round(time.monotonic() - self._cells[0].began) if self._cells else 0
             self._jobs.append(job)
         if holder is not None:
-            job.queued(holder, seconds)
+            job.queued(holder)
         self._work()
 
     def cancel(self, request: int) -> bool | None:

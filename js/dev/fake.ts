@@ -37,8 +37,6 @@ export class FakeModel implements Model {
     for (const name of Object.keys(values)) this.emit(`change:${name}`);
   }
 
-  save_changes(): void {}
-
   send(content: unknown): void {
     const message = content as Record<string, unknown>;
     this.sent.push(message);
@@ -284,7 +282,8 @@ export class FakeKernel {
     };
     const later = () => (this.delay ? setTimeout(answer, this.delay) : queueMicrotask(answer));
     if (this.behind && verb === "backward") {
-      this.model.emit("msg:custom", { id, queued: { behind: this.behind, seconds: 12 } });
+      const { behind } = this;
+      queueMicrotask(() => this.model.emit("msg:custom", { id, queued: { behind } }));
       this.waiting.push(later);
     } else later();
   }
@@ -318,7 +317,11 @@ export class FakeKernel {
         };
       case "cancel":
         this.waiting = [];
-        this.model.emit("msg:custom", { id: message.request, ok: false, error: { message: "Cancelled.", next: "" } });
+        this.model.emit("msg:custom", {
+          id: message.request,
+          ok: true,
+          result: { said: { kind: "status", text: "Cancelled. Nothing has run.", next: "" } },
+        });
         return {};
     }
     throw new Error(`"${verb}" is no verb.`);

@@ -60,7 +60,7 @@ export class Canvas {
   readonly #rings = s("g.gw-rings", { "aria-hidden": "true" });
   readonly #svg = s("svg.gw-tree", { role: "tree", "aria-label": "Autograd graph" }, this.#world, this.#rings);
   readonly #bitmap: Bitmap;
-  readonly map = new Minimap(this.viewport);
+  readonly #map = new Minimap(this.viewport);
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
   #selected: string | null = null;
@@ -70,7 +70,7 @@ export class Canvas {
   constructor(root: HTMLElement, signal: AbortSignal, events: CanvasEvents) {
     this.#events = events;
     this.#bitmap = new Bitmap(root, this.viewport);
-    this.el = h("div.gw-canvas", this.#bitmap.el, this.#svg, this.overlay, this.map.el);
+    this.el = h("div.gw-canvas", this.#bitmap.el, this.#svg, this.#map.el, this.overlay);
     this.#listen();
     const resize = new ResizeObserver(() => this.#resize());
     resize.observe(this.el);
@@ -91,7 +91,7 @@ export class Canvas {
     const { press, open, background } = this.#events;
     el.addEventListener("click", (event) => {
       const target = event.target as Element;
-      if (dragged() || target.closest("button, input, label, .gw-mini, .gw-rootbar")) return;
+      if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -166,7 +166,7 @@ export class Canvas {
     show();
     if (big) this.#pin();
     else this.#patch(items, made, animate ? delays : null, animate);
-    this.map.load(space);
+    this.#map.load(space);
     this.viewport.go(this.#camera(space));
     this.#ring();
     return true;
@@ -334,7 +334,7 @@ export class Canvas {
     for (const layer of [this.#world, this.#rings]) attr(layer, "transform", transform);
     attr(this.el, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
-    this.map.paint();
+    this.#map.paint();
     this.#events.moved();
   }
 
@@ -345,7 +345,6 @@ export class Canvas {
   /** Colours have changed. */
   repaint(): void {
     this.#bitmap.forget();
-    this.map.load(null);
     this.#move();
   }
 }

@@ -116,41 +116,30 @@ export function keys(element: HTMLElement, acts: Record<string, (event: Keyboard
   });
 }
 
-/**
- * Follows the pointer from a press, if `press` does not refuse it, to the release. A press that moves less than `slack`
- * px stays a click; `move` gets the way since its last call.
- */
+/** A press that moves less than so many px stays a click. */
+const SLACK = 4;
+
+/** Follows the pointer from a press, if `press` does not refuse it, to the release; `move` gets the way since its last call. */
 export function drag(
-  element: HTMLElement,
+  element: Pick<HTMLElement, "addEventListener" | "setPointerCapture">,
+  press: (event: PointerEvent) => boolean,
   move: (dx: number, dy: number, event: PointerEvent) => void,
-  press: (event: PointerEvent) => unknown = () => true,
-  release: () => void = () => {},
-  slack = 0,
 ): void {
   let from: PointerEvent | null = null;
-  let free = false;
-  const hold = (event: PointerEvent) => {
-    free = true;
-    element.setPointerCapture?.(event.pointerId);
-  };
+  let moves = false;
   element.addEventListener("pointerdown", (event) => {
-    free = false;
-    if (event.button || !press(event)) return;
-    from = event;
-    if (!slack) hold(event);
+    moves = false;
+    from = !event.button && press(event) ? event : null;
   });
   element.addEventListener("pointermove", (event) => {
     if (event.pointerId !== from?.pointerId) return;
     const dx = event.clientX - from.clientX;
     const dy = event.clientY - from.clientY;
-    if (!free && Math.abs(dx) + Math.abs(dy) < slack) return;
-    if (!free) hold(event);
-    move(dx, dy, event);
+    if (!moves && Math.abs(dx) + Math.abs(dy) < SLACK) return;
+    if (!moves) element.setPointerCapture?.(event.pointerId);
+    moves = true;
     from = event;
+    move(dx, dy, event);
   });
-  for (const end of ["pointerup", "pointercancel"] as const)
-    element.addEventListener(end, () => {
-      if (from) release();
-      from = null;
-    });
+  for (const end of ["pointerup", "pointercancel"] as const) element.addEventListener(end, () => (from = null));
 }

@@ -1,5 +1,5 @@
 /** Title, facts, status, and the tools. */
-import { attr, attrs, button, focused, h, keys, text } from "./dom.ts";
+import { attr, attrs, button, h, text } from "./dom.ts";
 import { type IconName, icon, logo } from "./icons.ts";
 import type { Graph } from "./picture/model.ts";
 import { count, facts } from "./say.ts";
@@ -11,7 +11,7 @@ type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
 function status({ now, past, pastEvent, link, running, drawing, busy }: State): [Shape, string] {
   if (past || pastEvent !== null) return ["past", "a picture of the past"];
   if (link === "gone") return ["readonly", "read-only: no kernel"];
-  if (running) return running.queued ? ["queued", "queued"] : ["busy", `running ${running.what}`];
+  if (running) return running.behind ? ["queued", "queued"] : ["busy", `running ${running.what}`];
   if (drawing !== null) return ["busy", `drawing ${count(drawing, "node")} …`];
   if (busy) return ["busy", busy];
   if (!now) return ["ok", "waiting for the kernel"];
@@ -35,50 +35,7 @@ export function tool(name: IconName, label: string, click: () => void, key?: str
   return button("gw-ib", click, { "aria-label": label, title, "aria-keyshortcuts": key }, icon(name));
 }
 
-/** A button with a small menu below it; Escape and a click elsewhere close it. */
-function moreMenu({ act, set, state }: Context): HTMLElement {
-  const entries: [string, () => void][] = [
-    ["Table view (t)", () => set({ table: !state.table })],
-    ["Export SVG", () => act.export("svg")],
-    ["Copy as text", () => act.export("text")],
-    ["Tidy: lay out afresh", act.tidy],
-    ["Keys and help (?)", act.help],
-  ];
-  const items = entries.map(([words, run]) =>
-    button(
-      "",
-      () => {
-        close();
-        run();
-      },
-      { role: "menuitem" },
-      words,
-    ),
-  );
-  const list = h("div.gw-menu", { role: "menu", "aria-label": "More", hidden: true }, items);
-  const more = tool("more", "More: table view, export, tidy", () => toggle(list.hidden));
-  const toggle = (open: boolean) => {
-    list.hidden = !open;
-    attrs(more, { "aria-haspopup": "menu", "aria-expanded": String(open) });
-    if (open) items[0]!.focus();
-  };
-  const close = () => {
-    toggle(false);
-    more.focus();
-  };
-  const walk = (by: number) => () => {
-    const at = items.indexOf(focused(list) as HTMLButtonElement);
-    items.at((at + by) % items.length)!.focus();
-  };
-  keys(list, { ArrowDown: walk(1), ArrowUp: walk(-1), Escape: close });
-  toggle(false);
-  const leave = (event: FocusEvent) => el.contains(event.relatedTarget as Node | null) || toggle(false);
-  const el = h("span.gw-more", { focusout: leave }, more, list);
-  return el;
-}
-
-export function headerPart(context: Context, boxes: () => number, searchBox: HTMLElement): Part {
-  const { act, state } = context;
+export function headerPart({ act, state }: Context, boxes: () => number, searchBox: HTMLElement): Part {
   const about = h("span.gw-facts");
   const words = h("span");
   const pill = h("span.gw-pill", { role: "status", "aria-label": "State" }, h("i", { "aria-hidden": "true" }), words);
@@ -99,7 +56,7 @@ export function headerPart(context: Context, boxes: () => number, searchBox: HTM
     tool("search", "Search", () => act.search(state.search ? null : ""), "/"),
     tool("fit", "Fit", act.fit, "0"),
     tool("legend", "Legend", act.legend, "l"),
-    moreMenu(context),
+    tool("more", "More: table view, export, tidy, keys", act.more, "?"),
   );
   return {
     el,

@@ -2,7 +2,7 @@
  * Requests to the kernel, with ids and answers.
  *
  * A message is `{id, verb, ...}`; the kernel answers `{id, ok, result | error}`, and may say
- * `{id, queued: {behind, seconds}}` before. Nothing tells a page whether a kernel is there: a live
+ * `{id, queued: {behind}}` before. Nothing tells a page whether a kernel is there: a live
  * comm that leads nowhere swallows messages. So life is proved by signs of life (an answer, a changed
  * trait) and doubted by silence while no cell runs.
  */
@@ -12,8 +12,6 @@ import type { Args, Replies, Verb } from "./replies.ts";
 /** The part of anywidget's model that the view uses. `send` and the events are those of a Backbone model. */
 export interface Model {
   get(name: string): unknown;
-  set(name: string, value: unknown): void;
-  save_changes(): void;
   send(content: unknown): void;
   on(name: string, callback: (...args: never[]) => void): void;
   off(name: string, callback: (...args: never[]) => void): void;
@@ -21,13 +19,6 @@ export interface Model {
 }
 
 export type Link = "asking" | "alive" | "gone";
-
-export interface AskOptions {
-  /** Milliseconds of silence after which the request is given up; none: as long as it takes. */
-  timeout?: number;
-  queued?: (behind: string, seconds: number) => void;
-  signal?: AbortSignal;
-}
 
 /** The kernel's own answer "no", with the next step in words. */
 export class Refused extends Error {
@@ -38,13 +29,13 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came, or the request was given up. */
-export class NoAnswer extends Error {}
+/** No answer came. */
+export class NoAnswer extends Refused {}
 
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
-  queued(behind: string, seconds: number): void;
+  queued(behind: string): void;
 }
 
 interface Reply {
@@ -52,7 +43,7 @@ interface Reply {
   ok?: unknown;
   result?: unknown;
   error?: { message?: unknown; next?: unknown };
-  queued?: { behind?: unknown; seconds?: unknown };
+  queued?: { behind?: unknown };
 }
 
 // Answers reach every view of one model, in other browser tabs too: ids start far apart.
@@ -97,29 +88,37 @@ export class Kernel {
     });
     const status = () => DEAD.includes(host?.status ?? "") && this.#set("gone");
     host?.statusChanged?.connect?.(status);
-    signal.addEventListener("abort", () => {
-      host?.statusChanged?.disconnect?.(status);
-      for (const waiting of this.#waiting.values()) waiting.reject(new NoAnswer("Given up."));
-    });
+    signal.addEventListener("abort", () => host?.statusChanged?.disconnect?.(status));
   }
 
-  /** Sends a request and resolves with its result; rejects with `Refused` or `NoAnswer`. */
-  ask<V extends Verb>(verb: V, args: Args = {}, options: AskOptions = {}): Promise<Replies[V]> & { id: number } {
+  /**
+   * Sends a request and resolves with its result; rejects with `Refused` or, after `timeout` milliseconds of silence, with
+   * `NoAnswer`. No timeout: as long as it takes. `queued` is told what the request waits for.
+   */
+  ask<V extends Verb>(
+    verb: V,
+    args: Args,
+    timeout = 0,
+    queued: (behind: string) => void = () => {},
+  ): Promise<Replies[V]> & { id: number } {
     const id = ++lastId;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const answer = new Promise<Replies[V]>((resolve, reject) => {
-      const giveUp = (why: string) => reject(new NoAnswer(why));
-      if (options.timeout)
+      const giveUp = (why: string) =>
+        reject(new NoAnswer(why, "If it stays silent, restart the kernel and run the notebook."));
+      if (timeout)
         timer = setTimeout(() => {
           giveUp("The kernel has not answered.");
           if (verb !== "ping") void this.ping();
-        }, options.timeout);
-      const queued = (behind: string, seconds: number) => {
-        clearTimeout(timer);
-        options.queued?.(behind, seconds);
-      };
-      this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject, queued });
-      options.signal?.addEventListener("abort", () => giveUp("Given up."));
+        }, timeout);
+      this.#waiting.set(id, {
+        resolve: resolve as Waiting["resolve"],
+        reject,
+        queued: (behind) => {
+          clearTimeout(timer);
+          queued(behind);
+        },
+      });
       try {
         this.#model.send({ id, verb, ...args });
       } catch {
@@ -140,7 +139,7 @@ export class Kernel {
     if (this.#asking) return;
     this.#asking = true;
     try {
-      await this.ask("ping", {}, { timeout: this.#pingMs });
+      await this.ask("ping", {}, this.#pingMs);
     } catch (error) {
       if (error instanceof NoAnswer && !this.busy()) this.#set("gone");
     }
@@ -166,7 +165,7 @@ export class Kernel {
     this.#set("alive");
     const waiting = this.#waiting.get(id as number);
     if (!waiting) return; // an answer to another view, or to a request that was given up
-    if (queued) waiting.queued(String(queued.behind ?? ""), Number(queued.seconds ?? 0));
+    if (queued) waiting.queued(String(queued.behind));
     else if (ok === true) waiting.resolve(result ?? {});
     else waiting.reject(new Refused(String(error?.message ?? "Refused."), String(error?.next ?? "")));
   }

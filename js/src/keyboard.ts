@@ -115,7 +115,7 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     "/": () => act.search(state.search?.text ?? ""),
     t: () => set({ table: !state.table }),
     l: act.legend,
-    "?": act.help,
+    "?": act.more,
     "+": zoom(1.25),
     "=": zoom(1.25),
     "-": zoom(0.8),
@@ -127,7 +127,7 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     const { key, shiftKey, defaultPrevented, ctrlKey, metaKey, altKey } = event;
     const from = event.target as Element;
     if (defaultPrevented || ctrlKey || metaKey || altKey) return;
-    if (from.closest("[type=search], select, dialog, [role=menu]")) return;
+    if (from.closest("[type=search], select, dialog")) return;
     const wanted = awaitsRoot && /^\d$/.test(key);
     awaitsRoot = false;
     const roots = shown(state)?.roots.filter((root) => root.alive) ?? [];

@@ -1,9 +1,10 @@
-/** The dialogs: what every mark means, which keys there are, and a question before cells run again. */
+/** The dialogs: what every mark means, the other tools and the keys, and a question before cells run again. */
 import { attr, button, type Child, flat, h } from "./dom.ts";
 import { glyph } from "./draw.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "./picture/marks.ts";
 import type { Mark } from "./picture/scene.ts";
+import type { Context } from "./state.ts";
 
 type Rows = [Child, string][];
 
@@ -64,7 +65,7 @@ const KEYS: Rows = [
   ["+ − 0", "zoom in, out, fit (also Ctrl + wheel)"],
   ["Shift + arrows", "move the picture (also drag)"],
   ["Esc", "close, deselect, leave the search"],
-  ["?", "this help"],
+  ["?", "tools and keys"],
 ];
 
 function list(kind: string, rows: Rows): HTMLElement {
@@ -77,14 +78,14 @@ function list(kind: string, rows: Rows): HTMLElement {
 export interface Dialogs {
   el: HTMLDialogElement;
   legend(): void;
-  help(): void;
+  more(): void;
   /** `content` has a button with `autofocus`. */
   ask(content: Child[]): void;
   close(): void;
 }
 
 /** One dialog at a time; the browser keeps the focus inside and gives it back, and closes it on Escape. */
-export function makeDialogs(): Dialogs {
+export function makeDialogs({ act, set, state }: Context): Dialogs {
   const close = () => el.close();
   const body = h("div");
   const title = h("h3");
@@ -97,11 +98,27 @@ export function makeDialogs(): Dialogs {
     body.replaceChildren(...flat(content));
     el.showModal();
   };
+  const tool = (words: string, run: () => void) =>
+    button(
+      "gw-btn",
+      () => {
+        close();
+        run();
+      },
+      words,
+    );
+  const tools = h(
+    "div.gw-row",
+    tool("Table view", () => set({ table: !state.table })),
+    tool("Export SVG", () => act.export("svg")),
+    tool("Copy as text", () => act.export("text")),
+    tool("Tidy: lay out afresh", () => act.tidy()),
+  );
   return {
     el,
     close,
     legend: () => open("Legend", legend()),
-    help: () => open("Keys", [list("gw-keys", KEYS)]),
+    more: () => open("More", [tools, h("h4", "Keys"), list("gw-keys", KEYS)]),
     ask: (content) => open("Please confirm", content),
   };
 }

@@ -1,36 +1,32 @@
-/** The top of the panel: the call that runs or waits, and the answer of the last one. */
-import { attr, button, h, redraw, text } from "./dom.ts";
+/** The top of the panel: the call that runs or waits, or the answer of the last one. */
+import { button, h, redraw } from "./dom.ts";
+import type { Answer } from "./replies.ts";
 import { join } from "./say.ts";
 import type { Context, Part } from "./state.ts";
 
 export function messagesPart({ state, act }: Context): Part {
-  const words = h("div.gw-waitwords");
-  const spin = h("span.gw-spin", { "aria-hidden": "true" });
   const stop = button("gw-btn", () => act.cancel(), "Cancel");
-  const waiting = h("div.gw-wait.gw-box", { hidden: true }, spin, words, stop);
   const status = h("div.gw-answer", { role: "status" });
   // An alert is spoken when it appears, so it is there only while it says something.
   const alert = h("div.gw-answer.gw-err", { role: "alert" });
-  const readOnly = "You can look around. backward() needs a kernel: run the notebook first.";
-  const gone = h("p.gw-mute", { hidden: true }, readOnly);
-  const el = h("div.gw-messages", gone, waiting, status);
-  const paint = redraw(words, () => {
-    const { what, queued } = state.running ?? {};
-    if (!queued) return [h("b", what), " is running"];
-    const { behind, seconds } = queued;
-    const since = seconds > 0 && `${behind} has been running for ${Math.round(seconds)} s. `;
-    return [h("b", what), ` waits for ${behind}`, h("div.gw-mute", since, "Nothing has changed yet.")];
+  const el = h("div", status);
+  const said = (kind: Answer["kind"], { answer } = state) =>
+    answer?.kind === kind && join(" ", answer.text, answer.next);
+  const paintStatus = redraw(status, () => {
+    const { running, link } = state;
+    const waits = running?.behind ? ` waits for ${running.behind}. Nothing has changed yet.` : " is running";
+    return [
+      running && [h("p", h("b", running.what), waits), stop],
+      said("status") || (link === "gone" && "You can look around. backward() needs a kernel: run the notebook first."),
+    ];
   });
+  const paintAlert = redraw(alert, () => said("alert"));
   return {
     el,
     update() {
       const { running, answer, link } = state;
-      attr(gone, "hidden", link !== "gone");
-      attr(waiting, "hidden", !running);
-      paint(running);
-      const said = (kind: string) => (answer?.kind === kind ? join(" ", answer.text, answer.next) : "");
-      text(status, said("status"));
-      text(alert, said("alert"));
+      paintStatus(running, answer, link);
+      paintAlert(answer);
       if (alert.firstChild) el.append(alert);
       else alert.remove();
     },

@@ -1,17 +1,16 @@
 /** The buttons at each live root's foot. They follow the picture, and stay at the edge where the foot is off screen. */
-import { told } from "./actions.ts";
 import type { Canvas } from "./canvas.ts";
 import { attr, attrs, button, focused, h } from "./dom.ts";
 import { forecastSentence } from "./forecast.ts";
 import type { Graph, Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
 import { backwardName, cellList } from "./say.ts";
+import { touches } from "./space.ts";
 import { type Context, type Mode, shown, whyOff } from "./state.ts";
 import type { Box } from "./viewport.ts";
 
 const HOVER_MS = 150;
 const HEIGHT = 24;
-const GAP = 6;
 /** The buttons shrink with the picture, but not below this. */
 const SMALLEST = 0.75;
 /** Beyond so many roots only those in view keep their buttons. */
@@ -22,82 +21,50 @@ interface Bar {
   root: Root;
   /** Says on each button what holds for it. */
   dress(graph: Graph): void;
-  /** How much narrower the bar looks without what is hidden in it. */
-  hidden(): number;
-}
-
-/** Where a bar is, or shall be. */
-export interface Place {
-  x: number;
-  y: number;
-  w: number;
 }
 
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
 /**
- * Moves bars of one height apart, and off what is `taken`: each at its wish where it can be, else at the nearest free
- * place beside what is in its way or some rows lower; higher, where its root is, only if that is much nearer.
+ * Moves bars apart, and off what is `taken`: each at its wish where it can be, else in the next free row below it; in one
+ * above it, where its root is, only if there is none.
  */
-export function pack(
-  wishes: readonly Place[],
-  taken: readonly Box[],
-  width: number,
-  height: number,
-  tall = HEIGHT,
-): Place[] {
+export function pack(wishes: readonly Box[], taken: readonly Box[], width: number, height: number): Box[] {
   const placed = [...taken];
-  const out: Place[] = [];
-  for (const wish of [...wishes].sort((a, b) => a.x - b.x)) {
-    const { w } = wish;
-    const first = { w, x: clamp(wish.x, width - w), y: clamp(wish.y, height - tall) };
-    let [best, least] = [first, Number.POSITIVE_INFINITY];
-    for (let y = first.y % (tall + 4); y <= height - tall - 4; y += tall + 4) {
-      const near = placed.filter((p) => y < p.y + p.h + 1 && p.y < y + tall + 1);
-      for (const x of [first.x, ...near.flatMap((p) => [p.x + p.w + GAP, p.x - GAP - w])]) {
-        const far = Math.abs(x - first.x) + (y < first.y ? 3 * (first.y - y) : y - first.y);
-        if (far >= least || x !== clamp(x, width - w)) continue;
-        if (near.some((p) => x < p.x + p.w + GAP - 1 && p.x < x + w + GAP - 1)) continue;
-        [best, least] = [{ x, y, w }, far];
-      }
-    }
-    placed.push({ ...best, h: tall });
-    out[wishes.indexOf(wish)] = best;
-  }
-  return out;
+  return wishes.map((wish) => {
+    const bar = { ...wish, x: clamp(wish.x, width - wish.w), y: clamp(wish.y, height - wish.h) };
+    const { y: top, h } = bar;
+    const isTaken = () => placed.some((each) => touches(each, bar));
+    while (bar.y <= height - h && isTaken()) bar.y += h + 4;
+    if (bar.y > height - h) for (bar.y = top; bar.y > 0 && isTaken(); ) bar.y -= h + 4;
+    placed.push(bar);
+    return bar;
+  });
 }
 
 /** The bar of one root. */
-function makeBar(context: Context, root: Root, scrolled: () => void): Bar {
-  const { act, state, set } = context;
+function makeBar({ act, state }: Context, root: Root): Bar {
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const run = (mode: Mode) => {
     const on = () => state.preview?.root.id === bar.root.id && state.preview.mode === mode;
-    const show = () => el.disabled || act.preview(bar.root, mode);
+    const show = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => el.disabled || act.preview(bar.root, mode), HOVER_MS);
+    };
     const hide = () => {
       clearTimeout(timer);
       if (on()) act.preview(null);
     };
     const press = () => {
-      clearTimeout(timer);
-      act.preview(null);
+      hide();
       act.backward(bar.root, mode === "retain");
     };
     const el = button("gw-run", press, {
       "aria-label": backwardName(root, mode === "retain"),
-      pointerenter: () => {
-        clearTimeout(timer);
-        timer = setTimeout(show, HOVER_MS);
-      },
-      pointerleave: () => {
-        clearTimeout(timer);
-        if (focused(el) !== el || !el.matches(":focus-visible")) hide();
-      },
-      focus: () => {
-        if (el.matches(":focus-visible")) show();
-        scrolled();
-      },
+      pointerenter: show,
+      focus: show,
+      pointerleave: hide,
       blur: hide,
     });
     el.append(mode === "retain" ? "retain_graph" : "backward()");
@@ -113,16 +80,16 @@ function makeBar(context: Context, root: Root, scrolled: () => void): Bar {
   };
 
   const runs = [run("backward"), run("retain")];
-  const again = () => {
-    if (rebuild.ariaDisabled === "true") set({ answer: told(rebuild.title) });
-    else act.rebuild(bar.root);
-  };
-  const rebuild = button("gw-run.gw-rebuild", again, { "aria-label": `Rebuild ${root.path}` }, "↻");
+  const rebuild = button(
+    "gw-run.gw-rebuild",
+    () => act.rebuild(bar.root),
+    { "aria-label": `Rebuild ${root.path}` },
+    "↻",
+  );
   const buttons = runs.map(({ el }) => el);
   const bar: Bar = {
     root,
     el: h("div.gw-rootbar", { role: "group", "aria-label": root.path }, buttons, rebuild),
-    hidden: () => (rebuild.hidden ? 0 : 28),
     dress(graph) {
       const off = whyOff(state, bar.root);
       for (const { dress } of runs) dress(off);
@@ -131,7 +98,7 @@ function makeBar(context: Context, root: Root, scrolled: () => void): Bar {
       attrs(rebuild, {
         // Only what was freed needs to be built again.
         hidden: !graph.slotState.includes(SLOT.freed),
-        "aria-disabled": String(Boolean(why)),
+        disabled: Boolean(why),
         title: why || `Rebuild: run ${cellList(cells)} again`,
       });
     },
@@ -162,8 +129,7 @@ export class RootBars {
     for (const root of roots) {
       let bar = bars.get(root.id);
       if (!bar) {
-        // A focused element outside the view would make the browser scroll the frame itself.
-        bar = makeBar(this.#context, root, () => this.#canvas.el.scrollTo?.(0, 0));
+        bar = makeBar(this.#context, root);
         bars.set(root.id, bar);
         this.#canvas.overlay.append(bar.el);
       }
@@ -175,13 +141,13 @@ export class RootBars {
 
   /** Puts the bars where the camera shows their roots. */
   place(): void {
-    const { viewport, byKey, map } = this.#canvas;
+    const { viewport, byKey } = this.#canvas;
     const { width, height } = viewport;
     const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
     const visible: HTMLElement[] = [];
-    const wishes: Place[] = [];
-    const taken: Box[] = map.covers();
-    for (const { el, root, hidden } of this.#bars.values()) {
+    const wishes: Box[] = [];
+    const taken: Box[] = [];
+    for (const { el, root } of this.#bars.values()) {
       const item = byKey.get(`root${root.id}`);
       const w = (el.offsetWidth || 208) * size;
       el.hidden = !item;
@@ -191,11 +157,11 @@ export class RootBars {
       el.hidden = this.#bars.size > MOST && off && !el.contains(focused(el));
       if (el.hidden) continue;
       visible.push(el);
-      wishes.push({ x: x - (w - hidden() * size) / 2, y, w });
+      wishes.push({ x: x - w / 2, y, w, h: HEIGHT * size });
       const [left, top] = viewport.toScreen(item.x, item.y);
       taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
     }
-    pack(wishes, taken, width, height, HEIGHT * size).forEach(({ x, y }, i) => {
+    pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
       attr(visible[i]!, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });

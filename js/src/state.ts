@@ -19,7 +19,8 @@ export interface Running {
   request: number;
   /** "loss.backward()" */
   what: string;
-  queued: { behind: string; seconds: number } | null;
+  /** What it waits for, "": nothing. */
+  behind: string;
 }
 
 export interface Search {
@@ -84,7 +85,7 @@ export interface Actions {
   search(text: string | null): void;
   nextHit(by: number): void;
   legend(): void;
-  help(): void;
+  more(): void;
 }
 
 export interface Context {

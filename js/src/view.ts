@@ -11,7 +11,6 @@ import { emptyPart } from "./empty.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
 import { forecastPart } from "./forecast.ts";
-import { grip } from "./grip.ts";
 import { headerPart, tool } from "./header.ts";
 import { inspectorPart, type Subject } from "./inspector.ts";
 import { follow, Kernel, type Model } from "./kernel.ts";
@@ -79,14 +78,14 @@ export class View {
     const root = this.#root;
     const set = (patch: Partial<State>) => this.#set(patch);
     const kernel = new Kernel(model, signal, (link) => set({ link }));
-    const dialogs = makeDialogs();
     const context = { root, signal, kernel, state: this.#state, set, act: {} as Actions };
     this.#context = context;
+    const dialogs = makeDialogs(context);
     this.#kernelSide = kernelActions(context, {
       ask: dialogs.ask,
       closeDialog: dialogs.close,
     });
-    Object.assign(context.act, this.#actions(), { legend: dialogs.legend, help: dialogs.help });
+    Object.assign(context.act, this.#actions(), { legend: dialogs.legend, more: dialogs.more });
     const canvas = new Canvas(root, signal, {
       press: (item, again) => this.#press(item, again),
       open: (key) => this.#open(key),
@@ -118,7 +117,6 @@ export class View {
         h("aside.gw-panel", { "aria-label": "Details" }, elements(panel), keepGradBox(context)),
       ),
       timeline.el,
-      grip(root, model, signal),
       dialogs.el,
     );
     el.append(root);
@@ -130,8 +128,14 @@ export class View {
     const signal = this.#signal;
     const root = this.#root;
     const receive = () => this.#receive();
+    const height = () => attr(root, "style", `--gw-h:${this.#model.get("height")}px`);
     const busy = () => this.#set({ busy: String(this.#model.get("busy") ?? "") });
-    follow(this.#model, signal, { "change:wire": receive, "change:delta": receive, "change:busy": busy });
+    follow(this.#model, signal, {
+      "change:wire": receive,
+      "change:delta": receive,
+      "change:busy": busy,
+      "change:height": height,
+    });
     listenToKeys(this.#context, {
       canvas: this.#canvas,
       drawing: () => this.#drawing,
@@ -147,6 +151,7 @@ export class View {
       resize.disconnect();
       root.remove();
     });
+    height();
     busy();
     receive();
   }
@@ -552,7 +557,7 @@ export class View {
     else void copyText(graph).then(say);
   }
 
-  #actions(): Omit<Actions, "legend" | "help"> {
+  #actions(): Omit<Actions, "legend" | "more"> {
     return {
       ...this.#kernelSide,
       select: (key) => this.#select(key),

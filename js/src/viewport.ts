@@ -86,6 +86,12 @@ export class Viewport implements Camera {
     this.go({ scale: this.scale, x: this.x + dx, y: this.y + dy });
   }
 
+  /** Brings a point of the picture to the middle. */
+  centre(x: number, y: number): void {
+    const [left, top] = this.toScreen(x, y);
+    this.pan(this.width / 2 - left, this.height / 2 - top);
+  }
+
   toScreen(x: number, y: number): [number, number] {
     return [x * this.scale + this.x, y * this.scale + this.y];
   }
@@ -112,19 +118,17 @@ function nudge(start: number, size: number, room: number, margin: number): numbe
   return Math.min(0, room - margin - start - size);
 }
 
-/** Connects pointer and wheel. A press that moves less than 4 px is a click and is left alone. */
+/** Connects pointer and wheel. `dragged`: whether the last press moved the picture, so that it is no click. */
 export function gestures(el: HTMLElement, viewport: Viewport): { dragged(): boolean } {
   let dragged = false;
   const press = (event: PointerEvent) => {
     dragged = false;
-    return !(event.target as Element).closest("button, input, label, .gw-mini");
+    return !(event.target as Element).closest("button, .gw-mini");
   };
-  const pan = (dx: number, dy: number) => {
+  drag(el, press, (dx, dy) => {
     dragged = true;
-    el.classList.add("gw-drag");
     viewport.pan(dx, dy);
-  };
-  drag(el, pan, press, () => el.classList.remove("gw-drag"), 4);
+  });
   el.addEventListener(
     "wheel",
     (event) => {

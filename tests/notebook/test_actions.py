@@ -303,7 +303,7 @@ def test_a_click_during_a_cell_waits_and_runs_after_it(stage: Stage) -> None:
     token = object()
     stage.turns.cell_begins(token, "In[7]")
     stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
-    assert stage.replies == [{"id": 1, "queued": {"behind": "In[7]", "seconds": 0}}]
+    assert stage.replies == [{"id": 1, "queued": {"behind": "In[7]"}}]
     assert stage.names["w"].grad is None
     assert stage.result("forecast", root=stage.root("loss"))["backward"]["ok"], "asking need not wait"
     stage.turns.cell_ends(token)
@@ -315,7 +315,8 @@ def test_a_waiting_click_can_be_cancelled(stage: Stage) -> None:
     stage.turns.cell_begins(token, "In[7]")
     stage.actions.handle({"id": 50, "verb": "backward", "root": stage.root("loss")})
     assert stage.result("cancel", request=50) == {"cancelled": 50}
-    assert stage.replies[-2] == {"id": 50, "ok": False, "error": {"message": "Cancelled. Nothing has run.", "next": ""}}
+    said = {"kind": "status", "text": "Cancelled. Nothing has run.", "next": ""}
+    assert stage.replies[-2] == {"id": 50, "ok": True, "result": {"said": said}}
     stage.turns.cell_ends(token)
     assert stage.names["w"].grad is None
     assert "nothing to cancel" in stage.refusal("cancel", request=50)
@@ -344,7 +345,7 @@ def test_a_second_click_while_the_first_runs_waits_for_it(stage: Stage) -> None:
     first.start()
     assert inside.wait(10)
     stage.actions.handle({"id": 2, "verb": "backward", "root": root})
-    assert stage.replies == [{"id": 2, "queued": {"behind": "backward of loss", "seconds": 0}}]
+    assert stage.replies == [{"id": 2, "queued": {"behind": "backward of loss"}}]
     assert "running already" in stage.refusal("cancel", request=1)
     go_on.set()
     first.join(10)

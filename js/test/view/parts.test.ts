@@ -40,7 +40,7 @@ test("the timeline has one segment for each cell and iteration; a cell's end bel
 });
 
 test("buttons of neighbouring roots never cover each other and stay inside", () => {
-  const wishes = [0, 60, 90, 500, 520].map((x) => ({ x, y: 390, w: 180 }));
+  const wishes = [0, 60, 90, 500, 520].map((x) => ({ x, y: 390, w: 180, h: 24 }));
   const placed = pack(wishes, [], 600, 400);
   placed.forEach((a, i) => {
     expect(a.x).toBeGreaterThanOrEqual(4);
@@ -53,11 +53,11 @@ test("buttons of neighbouring roots never cover each other and stay inside", () 
 
 test("buttons stay off the names of roots, and rather go down than up", () => {
   const flags = [100, 210].map((x) => ({ x, y: 200, w: 90, h: 20 }));
-  const wishes = flags.map(({ x, y }) => ({ x: x - 60, y: y + 26, w: 210 }));
+  const wishes = flags.map(({ x, y }) => ({ x: x - 60, y: y + 26, w: 210, h: 24 }));
   const [first, second] = pack(wishes, flags, 400, 400);
   expect(first).toEqual(wishes[0]);
   expect(second!.y).toBeGreaterThan(first!.y + 24);
-  const [only] = pack([{ x: 60, y: 390, w: 210 }], [{ x: 90, y: 374, w: 90, h: 20 }], 400, 400);
+  const [only] = pack([{ x: 60, y: 390, w: 210, h: 24 }], [{ x: 90, y: 374, w: 90, h: 20 }], 400, 400);
   expect(only!.y + 24 <= 374 || only!.x >= 180).toBe(true);
 });
 
