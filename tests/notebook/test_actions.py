@@ -377,7 +377,7 @@ def test_an_interrupted_cell_drops_what_waits(stage: Stage) -> None:
     stage.turns.cell_begins("token", "In[7]")
     stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
     stage.turns.cell_ends("token", interrupted=True)
-    assert "interrupted" in stage.replies[-1]["error"]["message"] and stage.names["w"].grad is None
+    assert "interrupted" in stage.replies[-1]["result"]["said"]["text"] and stage.names["w"].grad is None
 
 
 def test_a_cell_whose_end_never_came_is_over_when_an_outer_one_ends(stage: Stage) -> None:
