@@ -5,7 +5,7 @@
  */
 import { bytes, ints } from "../arrays.ts";
 import type { Graph } from "../model.ts";
-import { runSlices, type Slices } from "../slices.ts";
+import { eachSlice, runSlices, type Slices } from "../slices.ts";
 import { type Badges, findBadges } from "./badges.ts";
 import { boxEdges, Counter } from "./boxes.ts";
 import { focusMask, usersOf } from "./focus.ts";
@@ -38,6 +38,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const badges = yield* findBadges(graph, new Set(state.visible ?? []));
   yield;
   const drawn = drawnNodes(graph, badges, state);
+  yield;
   const order = yield* forwardOrder(graph, drawn);
   yield;
   const boxOf = ints(graph.n).fill(-1);
@@ -97,11 +98,12 @@ function* makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: b
     for (let i = 0; i < order.length; i++) position[order[i]] = i;
     const users = usersOf(graph);
     yield;
-    for (let i = 0; i < order.length; i++) {
+    const look = (i: number) => {
       const v = order[i];
       onlyTarget[i] = onlyOne(graph.edgeTo, graph.edgeStart[v], graph.edgeStart[v + 1], drawn, position);
       onlyUser[i] = onlyOne(users.item, users.start[v], users.start[v + 1], drawn, position);
-    }
+    };
+    yield* eachSlice(order.length, look, 8 * SLICE);
   }
   yield;
   const levels = makeLevels(graph);

@@ -10,11 +10,14 @@ import type { Graph } from "../model.ts";
 import type { Slices } from "../slices.ts";
 import { usersOf } from "./focus.ts";
 
+/** Nodes taken from the heap between two pauses. */
+const SLICE = 8192;
+
 /** Indices of the nodes with `drawn[v]`, inputs first. */
 export function* forwardOrder(graph: Graph, drawn: Uint8Array): Slices<Int32Array> {
   const order = bySequence(graph, drawn);
   yield;
-  return followsEdges(graph, drawn, order) ? order : byHeap(graph, drawn, order.length);
+  return followsEdges(graph, drawn, order) ? order : yield* byHeap(graph, drawn, order.length);
 }
 
 function bySequence(graph: Graph, drawn: Uint8Array): Int32Array {
@@ -59,7 +62,7 @@ function followsEdges(graph: Graph, drawn: Uint8Array, order: Int32Array): boole
 }
 
 /** Kahn's algorithm, always taking the ready node with the smallest sequence number; one without follows its targets. */
-function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
+function* byHeap(graph: Graph, drawn: Uint8Array, count: number): Slices<Int32Array> {
   const { n, seq, edgeStart, edgeTo } = graph;
   const users = usersOf(graph);
   const waiting = ints(n);
@@ -71,10 +74,12 @@ function byHeap(graph: Graph, drawn: Uint8Array, count: number): Int32Array {
     for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) if (drawn[edgeTo[e]] && edgeTo[e] !== v) waiting[v]++;
     if (waiting[v] === 0) push(heap, v, before);
   }
+  yield;
   const order = ints(count);
   let filled = 0;
   let stuck = 0;
   while (filled < count) {
+    if (filled % SLICE === SLICE - 1) yield;
     if (!heap.length) {
       // A cycle cannot come from autograd; should one arrive, the first node still waiting goes next.
       while (!drawn[stuck] || waiting[stuck] <= 0) stuck++;
