@@ -217,11 +217,15 @@ interface Reading {
   n: number;
 }
 
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
+
 function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.json, key)): T[] {
   const fields = RECORDS[key].split(" ");
   return values.map((value) => {
-    if (typeof value !== "object" || value === null) fail(key);
+    if (!isObject(value)) fail(key);
     const record: Json = Array.isArray(value) ? {} : { ...value };
+    // An object would be taken for attributes where it is drawn: see `h`.
+    if (Object.entries(value).some(([name, part]) => name !== "fixes" && [part].flat(2).some(isObject))) fail(key);
     fields.forEach((field, i) => {
       const name = field.replace("$", "");
       const found = Array.isArray(value) ? value[i] : record[name];

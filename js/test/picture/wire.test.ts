@@ -127,6 +127,8 @@ describe("a message that cannot be drawn is refused with a next step", () => {
     ["a storage that does not exist", { ...message(), slotStorage: columnText(Array(10).fill(3)) }, /\(slotStorage\)/],
     ["a module without a name", { ...message(), modulePath: "A", moduleClass: "" }, /\(moduleClass\)/],
     ["a root on no node", { ...message(), roots: [{ id: 0, path: 0, node: 99, type: 0 }] }, /\(roots\)/],
+    ["attributes in place of a number", { ...message(), events: [{ id: { onclick: "x" } }] }, /\(events\)/],
+    ["attributes in a list", { ...message(), calls: [{ roots: [], executed: [{ onclick: "x" }] }] }, /\(calls\)/],
     ["places that are no rows", { ...message(), places: [1] }, /\(places\)/],
     ["a list instead of a column", { ...message(), uid: [1] }, /\(uid\)/],
   ];
