@@ -24,44 +24,30 @@ function lineOf({ place, sameLine, sameOuterLine }: Common): CodeLine | undefine
 
 function nameOf(line: Line, group: Group, within: Group | null, nodes: number): Name {
   const common = commonOf(line, group);
+  const { prefix, place, sameLine } = common;
   // A repeat is named after its unit, also inside a group of that name.
   const repeatRange = group.kind === "repeat" && within ? moduleRange(line, group, commonOf(line, within).prefix) : "";
   const outer = within && (group.kind !== "repeat" || repeatRange) ? commonOf(line, within) : null;
-  const count = `${nodes} nodes`;
-  const place = common.place;
-  const where = common.sameLine && place ? placeText(place) : lineRange(line, group, common);
+  const where = sameLine && place ? placeText(place) : lineRange(line, group, common);
   const nth = group.unit && group.parent ? `${group.unit} of ${group.parent.times}` : "";
-  const about = (...parts: string[]) => join(" · ", nth, ...parts);
-  if (common.prefix >= 0 && common.prefix !== outer?.prefix) {
-    return {
-      title: line.levels.prefixText(common.prefix),
-      subtitle: about(className(line, group, common.prefix), where),
-    };
-  }
-  if (place && common.sameLine && !(outer?.sameLine ?? false)) {
-    return place.source
-      ? { title: place.source.trim(), subtitle: about(placeText(place), count) }
-      : { title: opsText(line, group, nodes), subtitle: about(placeText(place), count) };
-  }
-  const modules = moduleRange(line, group, outer?.prefix ?? -1);
-  if (modules) return { title: modules, subtitle: about(where, count) };
-  if (place && common.sameOuterLine && !(outer?.sameOuterLine ?? false) && place.outerSource) {
-    return {
-      title: place.outerSource.trim(),
-      subtitle: about(placeText({ cell: place.outerCell, line: place.outerLine }), count),
-    };
-  }
-  if (place && common.sameIteration && place.iteration !== null && !(outer?.sameIteration ?? false)) {
-    return { title: `iteration ${place.iteration}`, subtitle: about(where, count) };
-  }
-  if (place && common.sameCell && !(outer?.sameCell ?? false)) {
-    const cell = place.outerCell ?? place.cell;
-    return { title: cell === null ? "one cell" : `In[${cell}]`, subtitle: about(where, count) };
-  }
-  const parts = partsText(line, group, outer?.prefix ?? -1);
-  return parts
-    ? { title: parts, subtitle: about(where, count) }
-    : { title: opsText(line, group, nodes), subtitle: about(where) };
+  const about = (what = "") => join(" · ", nth, where, what);
+  if (prefix >= 0 && prefix !== outer?.prefix)
+    return { title: line.levels.prefixText(prefix), subtitle: about(className(line, group, prefix)) };
+  /** The place, if all nodes share this of it and the group around them does not say so already. */
+  const shared = (what: "sameLine" | "sameOuterLine" | "sameIteration" | "sameCell") =>
+    common[what] && !outer?.[what] ? place : null;
+  const iteration = shared("sameIteration")?.iteration ?? null;
+  const cell = shared("sameCell");
+  const title =
+    shared("sameLine")?.source.trim() ||
+    moduleRange(line, group, outer?.prefix ?? -1) ||
+    shared("sameOuterLine")?.outerSource.trim() ||
+    (iteration === null ? "" : `iteration ${iteration}`) ||
+    placeText(cell && { cell: cell.outerCell ?? cell.cell, line: null }) ||
+    partsText(line, group, outer?.prefix ?? -1);
+  return title
+    ? { title, subtitle: about(`${nodes} nodes`) }
+    : { title: opsText(line, group, nodes), subtitle: about() };
 }
 
 const MOST_PARTS = 2;

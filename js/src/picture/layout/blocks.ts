@@ -20,13 +20,7 @@ export interface Blocks {
 /** Rows from which on the main line is pinned straight; a small picture looks better balanced. */
 const PIN_ROWS = 24;
 
-/** `lines`: where a long edge comes in and a long edge goes out of a box, the three make one line. */
-export function* makeBlocks(
-  layered: Layered,
-  order: Order,
-  previous: Float64Array | null,
-  lines = false,
-): Slices<Blocks> {
+export function* makeBlocks(layered: Layered, order: Order, previous: Float64Array | null): Slices<Blocks> {
   const { items, up, down } = layered;
   const mainUp = ints(items);
   const mainDown = ints(items);
@@ -38,10 +32,8 @@ export function* makeBlocks(
   yield;
   chooseMain(layered, order, down, height, mainDown);
   yield;
-  if (lines) {
-    preferLines(layered, up, mainUp, mainDown);
-    preferLines(layered, down, mainDown, mainUp);
-  }
+  preferLines(layered, up, mainUp, mainDown);
+  preferLines(layered, down, mainDown, mainUp);
   const above = ints(items).fill(-1);
   const below = ints(items).fill(-1);
   const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, depth, above, below) : -1;

@@ -10,6 +10,7 @@ import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
+import { topological } from "./types.ts";
 
 const ROUNDS = 8;
 /** Rounds end when nothing moves by more px than this. */
@@ -42,14 +43,9 @@ export function* placeItems(
   const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
   const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, itemWidth, nodesep, previous);
   let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
-  // Blocks that each reach into the rows of the next can push one another away like stairs. Lines that run along
-  // long edges rarely do; single items cannot.
-  if (driftingBlocks(field, limit)) {
-    const lines = yield* makeBlocks(layered, order, previous, true);
-    field = yield* fieldOf(lines);
-    const drifting = driftingBlocks(field, limit);
-    if (drifting) field = yield* fieldOf(cutBlocks(lines, drifting));
-  }
+  // Blocks that each reach into the rows of the next can push one another away like stairs; single items cannot.
+  const drifting = driftingBlocks(field, limit);
+  if (drifting) field = yield* fieldOf(cutBlocks(field.blocks, drifting));
   if (previous) {
     const squeezed = squeezedBlocks(field);
     yield;
@@ -145,7 +141,7 @@ function driftingBlocks({ blocks, low, high }: Field, limit: number): Uint8Array
 
 function* findForces(
   layered: Layered,
-  order: Order,
+  { item, position }: Order,
   blocks: Blocks,
   itemWidth: Float64Array,
   nodesep: number,
@@ -155,14 +151,13 @@ function* findForces(
   const rightStart = ints(count + 1);
   const rightBlock = ints(items);
   const rightGap = doubles(items);
-  const waiting = ints(count);
   let filled = 0;
   for (let b = 0; b < count; b++) {
     rightStart[b] = filled;
     for (let v = head[b]; v >= 0; v = below[v]) {
-      const at = start[row[v]] + order.position[v] + 1;
+      const at = start[row[v]] + position[v] + 1;
       if (at >= start[row[v] + 1]) continue;
-      const w = order.item[at];
+      const w = item[at];
       const gap = (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
       if (filled > rightStart[b] && rightBlock[filled - 1] === of[w]) {
         if (gap > rightGap[filled - 1]) rightGap[filled - 1] = gap;
@@ -170,21 +165,13 @@ function* findForces(
       }
       rightBlock[filled] = of[w];
       rightGap[filled++] = gap;
-      waiting[of[w]]++;
     }
     if (b % SLICE === SLICE - 1) yield;
   }
   rightStart[count] = filled;
   yield;
-  const queue = ints(count);
-  let ready = 0;
-  for (let b = 0; b < count; b++) if (waiting[b] === 0) queue[ready++] = b;
-  for (let i = 0; i < ready; i++) {
-    const b = queue[i];
-    for (let k = rightStart[b]; k < rightStart[b + 1]; k++)
-      if (--waiting[rightBlock[k]] === 0) queue[ready++] = rightBlock[k];
-  }
-  return { rightStart, rightBlock, rightGap, order: queue };
+  const order = yield* topological({ start: rightStart, item: rightBlock.subarray(0, filled) });
+  return { rightStart, rightBlock, rightGap, order };
 }
 
 /** NaN: free to move. */

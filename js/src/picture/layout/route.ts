@@ -28,7 +28,7 @@ export function* routeEdges(
   x: Float64Array,
   rows: RowPlaces,
 ): Slices<Routes> {
-  const { m, lower, upper, flipped } = graph;
+  const { m, lower, upper } = graph;
   const { width, height, nodesep } = input;
   const { itemOf, dummy, dummyStart } = layered;
   const above = (r: number) => rows.centre[r] - rows.half[r];
@@ -86,7 +86,6 @@ export function* routeEdges(
     if (lower[e] < 0) continue;
     if (dummyStart[e] < 0) channelRoute(lower[e], upper[e], channel.x[e]);
     else rowRoute(lower[e], upper[e], dummyStart[e]);
-    if (flipped[e]) reverse(points, begin[e], used);
     crossed += rank[lower[e]] - rank[upper[e]];
     if (crossed < SLICE) continue;
     crossed = 0;
@@ -125,17 +124,6 @@ function add(points: Float32Array, from: number, at: number, x: number, y: numbe
   points[at] = x;
   points[at + 1] = y;
   return at + 2;
-}
-
-function reverse(points: Float32Array, from: number, end: number): void {
-  for (let i = from, j = end - 2; i < j; i += 2, j -= 2) {
-    const px = points[i];
-    const py = points[i + 1];
-    points[i] = points[j];
-    points[i + 1] = points[j + 1];
-    points[j] = px;
-    points[j + 1] = py;
-  }
 }
 
 function rightOfAll(input: LayoutInput, layered: Layered, x: Float64Array): number {

@@ -1,5 +1,6 @@
 /** What a layout is asked for and what it answers. All lengths in CSS px; typed arrays throughout. */
 import { ints } from "../arrays.ts";
+import { eachSlice, type Slices } from "../slices.ts";
 
 export interface LayoutInput {
   /** Number of boxes. */
@@ -32,6 +33,9 @@ export interface LayoutOutput {
   height: number;
 }
 
+/** Steps between two pauses. */
+const SLICE = 4096;
+
 /** Lists of numbers in compressed rows: list i is `item[start[i]]` to `item[start[i + 1]]`. */
 export interface Rows {
   start: Int32Array;
@@ -54,4 +58,26 @@ export function collect(lists: number, list: Int32Array, item: Int32Array): Rows
   const items = ints(kept);
   for (let e = 0; e < m; e++) if (list[e] >= 0) items[next[list[e]]++] = item[e];
   return { start, item: items };
+}
+
+/** The numbers of the lists such that each comes before those on its list. What lies on a cycle, or behind one, comes last. */
+export function* topological({ start, item }: Rows): Slices<Int32Array> {
+  const n = start.length - 1;
+  const missing = ints(n);
+  yield* eachSlice(item.length, (e) => missing[item[e]]++, SLICE);
+  const order = ints(n);
+  let filled = 0;
+  yield* eachSlice(n, (v) => missing[v] || (order[filled++] = v), SLICE);
+  yield* eachSlice(
+    n,
+    (k) => {
+      if (k === filled) return false;
+      for (let e = start[order[k]]; e < start[order[k] + 1]; e++)
+        if (--missing[item[e]] === 0) order[filled++] = item[e];
+      return true;
+    },
+    SLICE / 4,
+  );
+  for (let v = 0; filled < n; v++) if (missing[v] > 0) order[filled++] = v;
+  return order;
 }

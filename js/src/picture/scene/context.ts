@@ -2,7 +2,7 @@
 
 import { bytes, ints } from "../arrays.ts";
 import { boxOfUid, type Folded } from "../fold/index.ts";
-import { collect, type Rows } from "../layout/types.ts";
+import { collect, type Rows, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
 import { type Call, type Graph, type Owner, placeOf, type Root } from "../model.ts";
@@ -163,27 +163,9 @@ export function sides(edges: Int32Array): [Int32Array, Int32Array] {
 export const rowOf = ({ start, item }: Rows, i: number) => item.subarray(start[i], start[i + 1]);
 
 /** Visits every edge of an acyclic graph, those into an item before those out of it. */
-export function* descend({ start, item }: Rows, visit: (from: number, to: number) => void): Slices<void> {
-  const n = start.length - 1;
-  const missing = ints(n);
-  yield* eachSlice(item.length, (e) => missing[item[e]!]!++, 4096);
-  const ready = ints(n);
-  let filled = 0;
-  yield* eachSlice(n, (i) => missing[i] || (ready[filled++] = i), 4096);
-  yield* eachSlice(
-    n,
-    (k) => {
-      if (k >= filled) return false; // what is left lies on a cycle, or behind one
-      const from = ready[k]!;
-      for (let e = start[from]!; e < start[from + 1]!; e++) {
-        const to = item[e]!;
-        visit(from, to);
-        if (--missing[to]! === 0) ready[filled++] = to;
-      }
-      return true;
-    },
-    1024,
-  );
+export function* descend(rows: Rows, visit: (from: number, to: number) => void): Slices<void> {
+  const order = yield* topological(rows);
+  yield* eachSlice(order.length, (k) => rowOf(rows, order[k]!).forEach((to) => void visit(order[k]!, to)), 1024);
 }
 
 function rootViews(graph: Graph): RootView[] {
