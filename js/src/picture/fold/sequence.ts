@@ -26,8 +26,7 @@ export function* forwardOrder(graph: Graph, drawn: Uint8Array): Slices<Int32Arra
   const seq = graph.seq.slice();
   for (const v of byEdges) {
     if (!drawn[v]) continue;
-    for (let k = users.start[v]; k < users.start[v + 1]; k++)
-      seq[users.item[k]] = Math.max(seq[users.item[k]], seq[v]);
+    for (let k = users.start[v]; k < users.start[v + 1]; k++) seq[users.item[k]] = Math.max(seq[users.item[k]], seq[v]);
   }
   yield;
   return sorted(byEdges, seq, drawn);
