@@ -19,6 +19,7 @@ import queue
 import sys
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from . import torch_internals as ti
@@ -27,6 +28,7 @@ __all__ = ["make_safe_to_drop"]
 
 SEGMENT = 1000  # nodes; a level of the cascade takes some 200 bytes of stack, threads may have only 512 KiB
 _KEY = "breaks"
+_UNMET = -1
 
 _dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -82,22 +84,28 @@ def _edges_to_break(numbers: Sequence[int], edge_start: Sequence[int], edge_to: 
     The floor of a node is its height above the leaves in segments. Nodes are taken by number: a node is younger
     than those that it leads to. An edge that breaks this rule (two threads) gets a break itself.
     """
-    height = [0] * len(numbers)
+    height = [0 if first == end else _UNMET for first, end in pairwise(edge_start)]
     broken: dict[int, list[int]] = {}
     for i in sorted(range(len(numbers)), key=numbers.__getitem__):
-        most = 0
-        for j in edge_to[edge_start[i] : edge_start[i + 1]]:
-            above = height[j]
-            if above >= most:
-                most = above + 1
-            if not above and edge_start[j] < edge_start[j + 1]:  # not met before: it is no older than this one
-                broken[i] = list(edge_to[edge_start[i] : edge_start[i + 1]])
-        height[i] = most
-        if most >= 2 * SEGMENT and i not in broken:
-            floor = most // SEGMENT * SEGMENT
-            below = [j for j in edge_to[edge_start[i] : edge_start[i + 1]] if SEGMENT <= height[j] < floor]
-            if below:
-                broken[i] = below
+        first, end = edge_start[i], edge_start[i + 1]
+        if first == end:
+            continue
+        highest = lowest = height[edge_to[first]]
+        at = first + 1
+        while at < end:  # a slice would take longer: most nodes have one edge or two
+            below = height[edge_to[at]]
+            if below > highest:
+                highest = below
+            elif below < lowest:
+                lowest = below
+            at += 1
+        height[i] = highest + 1
+        if lowest < 0:
+            broken[i] = list(edge_to[first:end])
+        elif highest >= 2 * SEGMENT - 1 and lowest < (floor := (highest + 1) // SEGMENT * SEGMENT):
+            over = [j for j in edge_to[first:end] if SEGMENT <= height[j] < floor]
+            if over:
+                broken[i] = over
     return broken
 
 
