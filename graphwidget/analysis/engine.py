@@ -362,6 +362,7 @@ def _bytes(snapshot: Snapshot, slots: set[int]) -> tuple[int, int]:
         for slot, (state, storage) in enumerate(zip(snapshot.slot_state, snapshot.slot_storage, strict=True)):
             if storage in mine and state in _HOLDING and slot not in slots:
                 kept.add(storage)
-    freed = sum(snapshot.storages[i].bytes for i in mine)
-    returned = sum(snapshot.storages[i].bytes for i in mine if i not in kept and not snapshot.storages[i].owners)
+    storages = snapshot.storages
+    freed = sum(storages.bytes[i] for i in mine)
+    returned = sum(storages.bytes[i] for i in mine if i not in kept and i not in storages.owners)
     return unowned + freed, unowned + returned

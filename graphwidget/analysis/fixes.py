@@ -102,7 +102,7 @@ class Candidates:
             index = before.index_of.get(uid)
             for slot in before.slots_of(index) if index is not None else ():
                 storage = before.slot_storage[slot]
-                if storage >= 0 and before.storages[storage].key in written:
+                if storage >= 0 and before.storages.key[storage] in written:
                     return True
         return bool(self.meeting.steps_between and not self.earlier.graph)
 

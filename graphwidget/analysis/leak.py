@@ -131,7 +131,7 @@ def bytes_held(graph: Snapshot, nodes: Iterable[int]) -> int:
         for slot in graph.slots_of(index):
             storage = graph.slot_storage[slot]
             if graph.slot_state[slot] in _KEPT and storage not in seen:
-                total += graph.slot_bytes[slot] if storage < 0 else graph.storages[storage].bytes
+                total += graph.slot_bytes[slot] if storage < 0 else graph.storages.bytes[storage]
                 if storage >= 0:
                     seen.add(storage)
     return total

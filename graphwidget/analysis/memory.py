@@ -66,7 +66,7 @@ def totals(snapshot: Snapshot) -> Totals:
             bytes_of[state] += snapshot.slot_bytes[slot]
         elif (state, storage) not in seen:
             seen.add((state, storage))
-            bytes_of[state] += snapshot.storages[storage].bytes
+            bytes_of[state] += snapshot.storages.bytes[storage]
     return Totals(
         nodes=len(snapshot) - sum(snapshot.ghost),
         held_bytes=snapshot.held_bytes(),
@@ -186,8 +186,8 @@ class _Heap:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         kinds = {owner.path: owner.kind for owner in snapshot.owners}
-        for storage in snapshot.storages:
-            for path in storage.owners:
+        for paths in snapshot.storages.owners.values():
+            for path in paths:
                 kinds.setdefault(path, "")
         self.kinds = kinds
         # `del x` releases nothing of `x.grad`: the graph of a gradient holds its leaf itself.
@@ -262,8 +262,8 @@ class _Heap:
                 storage = snapshot.slot_storage[slot]
                 if storage >= 0 and snapshot.slot_state[slot] in _KEPT:
                     tree.reach(vertex, offset + storage)
-        for at, storage_ in enumerate(snapshot.storages):
-            for path in storage_.owners:
+        for at, paths in snapshot.storages.owners.items():
+            for path in paths:
                 tree.reach(self.number[path], offset + at)
         order = [offset + at for at in range(len(snapshot.storages)) if tree.idom[offset + at] >= 0]
         for vertex in order:
@@ -275,8 +275,7 @@ class _Heap:
         snapshot = self.snapshot
         nodes, weight = [0] * self.size, [0] * self.size
         nodes[self.first_node : self.first_storage] = [1] * len(snapshot)
-        for at, storage in enumerate(snapshot.storages):
-            weight[self.first_storage + at] = storage.bytes
+        weight[self.first_storage :] = snapshot.storages.bytes
         for node in range(len(snapshot)):
             for slot in snapshot.slots_of(node):
                 if snapshot.slot_storage[slot] < 0 and snapshot.slot_state[slot] in _KEPT:

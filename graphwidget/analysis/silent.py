@@ -138,7 +138,7 @@ def _saved_before(call: BackwardCall, name: str, run: int) -> bool:
             continue
         for slot in graph.slots_of(index):
             at = graph.slot_storage[slot]
-            if at >= 0 and graph.slot_state[slot] == 0 and name in graph.storages[at].owners:
+            if at >= 0 and graph.slot_state[slot] == 0 and name in graph.storages.owners.get(at, ()):
                 return True
     return False
 

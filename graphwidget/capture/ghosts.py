@@ -71,8 +71,6 @@ class _Merge:
         }
         self.names, self.places, self.modules = _Table(live.names), _Table(live.places), _Table(live.modules)
         self.slot_names, self.dtypes, self.shapes = _Table(live.slot_names), _Table(live.dtypes), _Table(live.shapes)
-        self.storages = list(live.storages)
-        self.storage_at = {storage.key: i for i, storage in enumerate(live.storages)}
         self.leaves: dict[int, Leaf] = dict(live.leaves)
         self.facts: dict[int, NodeFacts] = dict(live.facts)
 
@@ -97,7 +95,6 @@ class _Merge:
             slot_names=tuple(self.slot_names.values),
             dtypes=tuple(self.dtypes.values),
             shapes=tuple(self.shapes.values),
-            storages=tuple(self.storages),
             leaves=self.leaves,
             facts=self.facts,
         )

@@ -19,7 +19,8 @@ _NODE = 100  # of its entry in an index by uid
 def size_of(snapshot: Snapshot) -> int:
     """Roughly how many bytes a snapshot takes."""
     columns = sum(len(column) * column.itemsize for column in vars(snapshot).values() if isinstance(column, array))
-    tables = len(snapshot.places) + len(snapshot.storages) + len(snapshot.owners) + len(snapshot.modules)
+    columns += 16 * len(snapshot.storages)
+    tables = len(snapshot.places) + len(snapshot.storages.owners) + len(snapshot.owners) + len(snapshot.modules)
     objects = _OBJECT * (tables + len(snapshot.leaves) * 2)
     return columns + len(snapshot.kind) * _NODE + len(snapshot.slot_state) + objects
 

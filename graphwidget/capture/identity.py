@@ -86,14 +86,16 @@ class Identity:
         apart = [i for i, number in enumerate(numbers) if number < self.apart_below] if self.apart_below else []
         for i in apart:
             found[i] = ti.memory_of_node(nodes[i]).get(self._token, _UNMARKED)
-        special = []
+        special, new = [], self._next
         for i, uid in enumerate(found):
             if uid is None:
                 if numbers[i] == ti.NO_SEQUENCE:
                     special.append(i)
                 else:
-                    found[i] = uid = known.setdefault(keys[i], self._next)  # two of one key may be new in one walk
-                    self._next += uid == self._next
+                    found[i] = uid = known.setdefault(keys[i], new)  # two of one key may be new in one walk
+                    if uid == new:
+                        new += 1
+        self._next = new
         for i in special:
             found[i] = self._special(nodes[i])
         uids: list[int] = found  # type: ignore[assignment]

@@ -165,7 +165,7 @@ def bytes_behind(snapshot: Snapshot, slots: Sequence[int]) -> int:
     """Bytes behind slots, once per storage."""
     storages = {snapshot.slot_storage[s] for s in slots} - {-1}
     loose = sum(snapshot.slot_bytes[s] for s in slots if snapshot.slot_storage[s] < 0)
-    return loose + sum(snapshot.storages[at].bytes for at in storages)
+    return loose + sum(snapshot.storages.bytes[at] for at in storages)
 
 
 def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snapshot:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -32,7 +32,6 @@ import torch
 from graphwidget.capture import reading
 from graphwidget.capture import torch_internals as internals
 from graphwidget.capture.reading import Plan, Reader, mro_of
-from graphwidget.model import Storage
 
 __all__ = ["Holding", "Search", "find"]
 
@@ -88,33 +87,6 @@ class Search:
     def tensor_at(self, path: str) -> torch.Tensor | None:
         """The tensor at a path that this search found; nothing is evaluated."""
         return next((h.tensor for h in self.holdings if h.path == path), None)
-
-    def storage_owners(self, keys: Container[int] | None = None) -> dict[int, tuple[str, ...]]:
-        """Storage key -> paths of the tensors that use it, with and without grad, shortest first.
-
-        `keys`: the storages asked about (those of saved tensors); None: all.
-        """
-        found: dict[int, list[str]] = {}
-        for holding in self.holdings:
-            self._own(found, holding.tensor, keys, lambda h=holding: h.path)  # type: ignore[misc]
-        for tensor, spot in self.others:
-            self._own(found, tensor, keys, spot.path)
-        return {key: tuple(paths) for key, paths in found.items()}
-
-    def named(self, storages: tuple[Storage, ...]) -> tuple[Storage, ...]:
-        """The storages of a snapshot with the names of all tensors that use them, also of those without grad."""
-        names = self.storage_owners({storage.key for storage in storages})
-        return tuple(s._replace(owners=names.get(s.key, s.owners)) for s in storages)
-
-    @staticmethod
-    def _own(
-        found: dict[int, list[str]], tensor: torch.Tensor, keys: Container[int] | None, path: Callable[[], str]
-    ) -> None:
-        storage = internals.storage_of(tensor)
-        if storage is not None and (keys is None or storage[0] in keys):
-            paths = found.setdefault(storage[0], [])
-            if len(paths) < MAX_PATHS:
-                paths.append(path())
 
 
 def find(

@@ -158,7 +158,7 @@ class SlotColumns:
         self._put(self.dtype, where, dtypes)
         self._put(self.shape, where, shapes)
         self._put(self.bytes, where, sizes)
-        self._put(self.storage, where, self.tables.storages_of(tensors, versions))
+        self._put(self.storage, where, self.tables.storages_of(tensors))
         # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
         if any(versions) or not all(wants):
             self._check([position for position, v, w in zip(where, versions, wants, strict=True) if v or not w])

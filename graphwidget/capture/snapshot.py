@@ -6,13 +6,11 @@ Python wrappers of the nodes are held for the walk only: nothing live remains wh
 
 from __future__ import annotations
 
-import functools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 from typing import Any
 
-from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storage, TensorRef
+from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storages, TensorRef
 
 from . import facts as fact_reading
 from . import torch_internals as ti
@@ -22,8 +20,6 @@ from .slots import SlotColumns
 from .tables import Numbered, Tables
 
 __all__ = ["take"]
-
-_new_storage = functools.partial(tuple.__new__, Storage)  # a third of the time that `Storage(...)` takes
 
 
 def take(
@@ -363,22 +359,18 @@ class _Reader:
             notes=tuple(self.notes),
         )
 
-    def _storages(self) -> tuple[Storage, ...]:
+    def _storages(self) -> Storages:
         tables = self.tables
-        owners: dict[int, list[str]] = {}
+        owners: dict[int, list[str]] = {}  # index -> paths
         seen: set[int] = set()
         for _, holding in self.owned:
             if id(holding.tensor) not in seen:
                 seen.add(id(holding.tensor))
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
-                    owners.setdefault(found[0], []).extend(self.paths[id(holding.tensor)])
-        rows = zip(tables.storages, tables.storage_bytes, tables.storage_version, repeat(()))
-        storages: list[Storage] = list(map(_new_storage, rows))
-        for key, paths in owners.items():
-            at = tables.storages[key]
-            storages[at] = storages[at]._replace(owners=tuple(paths))
-        return tuple(storages)
+                    owners.setdefault(tables.storages[found[0]], []).extend(self.paths[id(holding.tensor)])
+        named = {at: tuple(paths) for at, paths in owners.items()}
+        return Storages(tables.storages, tables.storage_bytes, named)
 
     def _reference(self, seed: _Seed) -> TensorRef:
         tensor = seed.tensor

@@ -39,7 +39,6 @@ class Tables:
         self.shapes = Numbered()
         self.storages: dict[int, int] = {}  # key -> index
         self.storage_bytes: list[int] = []
-        self.storage_version: list[int] = []
 
     def storage(self, tensor: Any) -> int:
         """Index of the memory behind a tensor, -1: it has none that could be named."""
@@ -51,11 +50,10 @@ class Tables:
         if at is None:
             at = self.storages[key] = len(self.storage_bytes)
             self.storage_bytes.append(size)
-            self.storage_version.append(ti.version_of(tensor))
         return at
 
-    def storages_of(self, tensors: Sequence[Any], versions: Sequence[int]) -> list[int]:
-        """The same for many tensors, of which the versions are known."""
+    def storages_of(self, tensors: Sequence[Any]) -> list[int]:
+        """The same for many tensors."""
         try:
             keys = list(map(ti.storage_key, tensors))
         except Exception:
@@ -64,14 +62,13 @@ class Tables:
             keys = list(map(_storage_key, tensors))
         sizes, found = self.storage_bytes, list[int]()
         find, put, met = self.storages.setdefault, found.append, len(sizes)
-        for key, tensor, version in zip(keys, tensors, versions, strict=True):
+        for key, tensor in zip(keys, tensors, strict=True):
             if key < 0:
                 put(-1)
                 continue
             at = find(key, met)
             if at == met:
                 sizes.append(ti.untyped_storage(tensor).nbytes())
-                self.storage_version.append(version)
                 met += 1
             put(at)
         return found

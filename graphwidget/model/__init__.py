@@ -24,6 +24,7 @@ from graphwidget.model.graph import (
     SlotState,
     Snapshot,
     Storage,
+    Storages,
     TensorRef,
 )
 from graphwidget.model.records import (
@@ -60,6 +61,7 @@ __all__ = [
     "SlotState",
     "Snapshot",
     "Storage",
+    "Storages",
     "TensorRef",
     "Write",
 ]

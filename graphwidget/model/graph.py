@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from itertools import compress
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 __all__ = [
     "Kind",
@@ -23,6 +23,7 @@ __all__ = [
     "SlotState",
     "Snapshot",
     "Storage",
+    "Storages",
     "TensorRef",
 ]
 
@@ -109,13 +110,51 @@ class Storage(NamedTuple):
     """Memory behind one or more saved tensors. `key` is the same across snapshots while it lives.
 
     `owners` are the Python paths of tensors that use it too: freeing the slot alone does not give
-    these bytes back. A tuple, because a snapshot has about as many of these as nodes.
+    these bytes back.
     """
 
     key: int
     bytes: int
-    version: int = 0
     owners: tuple[str, ...] = ()
+
+
+class Storages(Sequence[Storage]):
+    """The storages of a snapshot, about as many as nodes: in columns, each made when it is asked for.
+
+    Attributes
+    ----------
+    key, bytes
+        Of all.
+    owners
+        Index -> paths, of those that have any.
+    """
+
+    __slots__ = ("bytes", "key", "owners")
+
+    def __init__(
+        self, key: Iterable[int] = (), bytes: Iterable[int] = (), owners: Mapping[int, tuple[str, ...]] | None = None
+    ) -> None:
+        self.key, self.bytes, self.owners = array("q", key), array("q", bytes), owners or {}
+
+    @classmethod
+    def of(cls, rows: Sequence[Storage]) -> Storages:
+        """The same as columns."""
+        owners = {i: row.owners for i, row in enumerate(rows) if row.owners}
+        return cls([row.key for row in rows], [row.bytes for row in rows], owners)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @overload
+    def __getitem__(self, at: int) -> Storage: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Storages: ...
+
+    def __getitem__(self, at: int | slice) -> Storage | Storages:
+        if isinstance(at, slice):
+            return Storages.of([self[i] for i in range(len(self))[at]])
+        return Storage(self.key[at], self.bytes[at], self.owners.get(at % len(self.key), ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +346,17 @@ class Snapshot:
     shapes: tuple[tuple[int, ...], ...] = ()
     places: tuple[Place, ...] = ()
     modules: tuple[ModuleCall, ...] = ()
-    storages: tuple[Storage, ...] = ()
+    storages: Storages = field(default_factory=Storages)
     leaves: Mapping[int, Leaf] = field(default_factory=dict)
     facts: Mapping[int, NodeFacts] = field(default_factory=dict)
     roots: tuple[TensorRef, ...] = ()
     inputs: tuple[TensorRef, ...] = ()
     owners: tuple[Owner, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.storages, Storages):  # given as rows
+            object.__setattr__(self, "storages", Storages.of(self.storages))
 
     def __len__(self) -> int:
         return len(self.uid)
@@ -371,8 +414,7 @@ class Snapshot:
             known.remove(-1)
             slots = zip(self.slot_storage, self.slot_bytes)
             unknown = sum(size for storage, size in compress(slots, keeps) if storage < 0)
-        storages = self.storages
-        return unknown + sum([storages[storage].bytes for storage in known])
+        return unknown + sum(map(self.storages.bytes.__getitem__, known))
 
     # The ways out. Each imports its renderer when called: this module stays at the bottom of the house.
 

@@ -240,7 +240,7 @@ class Actions:
         ]
         slots = snapshot.slots_of(index)
         storages = [
-            {"slot": slot - slots.start, "owners": list(snapshot.storages[snapshot.slot_storage[slot]].owners)}
+            {"slot": slot - slots.start, "owners": list(snapshot.storages.owners.get(snapshot.slot_storage[slot], ()))}
             for slot in slots
             if snapshot.slot_storage[slot] >= 0
         ]

@@ -33,7 +33,6 @@ from graphwidget.model import (
     Fix,
     SlotState,
     Snapshot,
-    Storage,
     TensorRef,
 )
 from graphwidget.render.words import count, op_name, ordinal, spot_text, type_text
@@ -245,8 +244,8 @@ def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
         "slotBytes": _column(snapshot.slot_bytes),
         "slotStorage": _column(snapshot.slot_storage),
         **_freed_by(snapshot),
-        "storageBytes": _column([storage.bytes for storage in storages]),
-        "storageOwners": [[i, strings.many(s.owners)] for i, s in enumerate(storages) if s.owners],
+        "storageBytes": _column(storages.bytes),
+        "storageOwners": [[i, strings.many(paths)] for i, paths in sorted(storages.owners.items())],
         "leaves": _leaves(snapshot, strings),
         "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.owners],
         "notes": strings.many(snapshot.notes),
@@ -548,15 +547,17 @@ def _same_memory(new: Snapshot, old: Snapshot) -> bool:
         return False
     # Many slots have few storages: each pair of them is compared once.
     pairs = set(zip(of_kept(new.slot_storage), of_kept(old.slot_storage)))
+    here, there = new.storages, old.storages
     return all(
-        mine == before == -1 or (mine >= 0 and before >= 0 and _same_storage(new.storages[mine], old.storages[before]))
+        mine == before == -1
+        or (
+            min(mine, before) >= 0
+            and here.key[mine] == there.key[before]
+            and here.bytes[mine] == there.bytes[before]
+            and here.owners.get(mine) == there.owners.get(before)
+        )
         for mine, before in pairs
     )
-
-
-def _same_storage(new: Storage, old: Storage) -> bool:
-    """Versions may differ: what a new version means for a slot is that slot's state."""
-    return new is old or (new.key == old.key and new.bytes == old.bytes and new.owners == old.owners)
 
 
 def _state_changes(old: bytearray, new: bytearray) -> list[tuple[int, int, str]]:

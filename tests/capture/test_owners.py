@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from graphwidget.capture import owners
-from graphwidget.model import Storage
 
 
 def names(namespace: dict, **options: object) -> dict[str, str]:
@@ -230,15 +229,6 @@ def test_the_last_execution_result_is_named_only_where_nothing_else_is(x):
 
 def test_hidden_names_and_names_of_ipython_are_left_out(x):
     assert names({"y": x * 2, "get_ipython": lambda h=x: h, "In": [x]}, hidden={"y"}) == {}
-
-
-def test_storages_are_named_by_tensors_without_grad_too(x):
-    other = torch.ones(3)
-    search = owners.find({"other": other, "view": [other[1:]], "x": x})
-    key = other.untyped_storage()._cdata
-    assert search.storage_owners({key}) == {key: ("other", "view[0]")}
-    assert ("x",) in search.storage_owners().values()
-    assert search.named((Storage(key, 12), Storage(1, 4))) == (Storage(key, 12, 0, ("other", "view[0]")), Storage(1, 4))
 
 
 def test_a_tensor_is_found_again_by_its_path_without_evaluating(x):
