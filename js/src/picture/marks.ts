@@ -71,7 +71,7 @@ export function slot(x: number, y: number, look: SlotLook): Mark[] {
 export function callNumberMark(x: number, y: number, number: number, hue: string, solid = false, r = 7): Mark[] {
   const label = String(number);
   const wide = r + 3 * Math.max(0, label.length - 2);
-  const [body, name] = solid ? ["call callsolid", "callno callnosolid"] : ["call", "callno"];
+  const [body, name] = solid ? ["call solid", "callno paper"] : ["call", "callno"];
   return [rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r), text(x, y, label, `${name} ${hue}`, "middle")];
 }
 
@@ -130,14 +130,14 @@ export function tag(
   const body =
     path`M${x} ${y + h / 2}L${notch} ${y}H${end - side * 3}Q${end} ${y} ${end} ${y + 3}` +
     path`V${y + h - 3}Q${end} ${y + h} ${end - side * 3} ${y + h}H${notch}Z`;
-  const [outer, hole, quiet] = {
-    "": ["tag", "taghole", ""],
-    carrier: ["tag carrier", "taghole carrierhole", ""],
-    gone: ["tag taggone", "taghole", " gonename"],
-  }[look] as [string, string, string];
+  const [outer, quiet] = {
+    "": ["tag", ""],
+    carrier: ["tag carrier", ""],
+    gone: ["tag ghost", " quiet"],
+  }[look] as [string, string];
   return [
     shape(body, outer),
-    circle(x + side * 8.5, y + h / 2, 1.9, hole),
+    circle(x + side * 8.5, y + h / 2, 1.9, "taghole"),
     text(left ? x - width + 7 : x + 14, y + h / 2, words, font + quiet),
   ];
 }
@@ -164,9 +164,9 @@ export function leaf(
   font = "leafname",
 ): Mark[] {
   return [
-    rect(x, y, width, LEAF_H, gone ? "leafghost" : "leaf", 9),
+    rect(x, y, width, LEAF_H, gone ? "leaf ghost" : "leaf", 9),
     bowl(x + 6, y + 8, hasGrad),
-    text(x + 21, y + LEAF_H / 2, name, gone ? `${font} gonename` : font),
+    text(x + 21, y + LEAF_H / 2, name, gone ? `${font} quiet` : font),
   ];
 }
 
@@ -178,10 +178,10 @@ export function rootLook(order: number): { hue: string; style: number } {
 
 /** The sign of a root style: disc, ring, square, diamond. */
 export function rootDot(x: number, y: number, style: number, hue: string): Mark[] {
-  if (style === 3) return [rect(x - 3.8, y - 3.8, 7.6, 7.6, `dot ${hue}`, 1)];
-  if (style === 4) return [shape(path`M${x} ${y - 5}L${x + 5} ${y}L${x} ${y + 5}L${x - 5} ${y}Z`, `dot ${hue}`)];
-  const disc = circle(x, y, 4.2, `dot ${hue}`);
-  return style === 2 ? [disc, circle(x, y, 1.9, "dotin")] : [disc];
+  if (style === 3) return [rect(x - 3.8, y - 3.8, 7.6, 7.6, `solid ${hue}`, 1)];
+  if (style === 4) return [shape(path`M${x} ${y - 5}L${x + 5} ${y}L${x} ${y + 5}L${x - 5} ${y}Z`, `solid ${hue}`)];
+  const disc = circle(x, y, 4.2, `solid ${hue}`);
+  return style === 2 ? [disc, circle(x, y, 1.9, "paper")] : [disc];
 }
 
 // ---- Lines ------------------------------------------------------------------------------------------------------
@@ -195,14 +195,14 @@ function rootLine(kind: "wire" | "stripe", d: string, style: number, hue: string
 
 /** A wire of one root along path data. */
 export function wire(d: string, style: number, hue: string, look: "" | "gone" | "dim" = "", thin = false): Mark[] {
-  return rootLine("wire", d, style, hue, `${look && ` wire${look}`}${thin ? " thin" : ""}`);
+  return rootLine("wire", d, style, hue, `${look && ` ${look}`}${thin ? " thin" : ""}`);
 }
 
 /** A root's stripe at the left of a card. */
 export function stripe(x: number, y0: number, y1: number, style: number, hue: string, gone = false): Mark[] {
-  return rootLine("stripe", path`M${x} ${y0}V${y1}`, style, hue, gone ? " stripegone" : "");
+  return rootLine("stripe", path`M${x} ${y0}V${y1}`, style, hue, gone ? " gone" : "");
 }
 
-export function arrowhead(x: number, y: number, hue: string, dim = false): Mark {
-  return shape(path`M${x - 3.6} ${y + 6}L${x} ${y}L${x + 3.6} ${y + 6}Z`, `arrow ${hue}${dim ? " arrowdim" : ""}`);
+export function arrowhead(x: number, y: number, hue: string): Mark {
+  return shape(path`M${x - 3.6} ${y + 6}L${x} ${y}L${x + 3.6} ${y + 6}Z`, `solid ${hue}`);
 }

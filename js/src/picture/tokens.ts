@@ -72,8 +72,6 @@ const text = (fill: Paint, size: number, weight: 400 | 600 | 700 = 400, font: "u
   weight,
   font,
 });
-const GHOST_DASH = [1.2, 3];
-const DOTS = [0.1, 4.2];
 
 /** Later entries win over earlier ones where a mark has several classes, whatever their order on the mark. */
 export const STYLES = {
@@ -88,17 +86,13 @@ export const STYLES = {
   wirein: line("bg", 1.3),
   wire3: { dash: [7, 3] },
   wire4: { dash: [7, 2, 1.5, 2] },
-  wiregone: { width: 1.8, dash: DOTS, cap: "round" },
-  wiredim: { stroke: "rule" },
-  thin: { width: 1.2 },
-  arrow: { fill: "hue" },
-  arrowdim: { fill: "rule" },
   stripe: line("hue", 3, { cap: "round" }),
   stripe2: { width: 4 },
   stripein: line("node", 1.3, { cap: "round" }),
   stripe3: { dash: [4, 3.4], cap: "butt" },
   stripe4: { dash: [6, 2.4, 1.4, 2.4], cap: "butt" },
-  stripegone: { width: 2, dash: DOTS, cap: "round" },
+  gone: { width: 2, dash: [0.1, 4.2], cap: "round" },
+  thin: { width: 1.2 },
 
   // Areas behind everything.
   hull: { fill: "hull" },
@@ -109,16 +103,9 @@ export const STYLES = {
 
   // Cards.
   node: { fill: "node", stroke: "nodeb", width: 1.1 },
-  ghost: { fill: "none", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
-  ghostbg: { fill: "bg" },
-  stalecard: { fill: "stbg", stroke: "st", width: 2 },
-  failcard: { fill: "errbg", stroke: "err", width: 2.2 },
-  dimcard: { stroke: "rule" },
-  hitcard: { stroke: "acc", width: 2 },
   hitring: line("acc", 1.2),
   focus: line("acc", 2),
   badge: { fill: "ink" },
-  barbg: line("rule", 1),
 
   // Saved tensors.
   held: { fill: "slot" },
@@ -133,23 +120,23 @@ export const STYLES = {
 
   // Leaves, flags, tags.
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },
-  leafghost: { fill: "none", stroke: "ink3", width: 1, dash: GHOST_DASH, cap: "round" },
   leafline: line("nodeb", 1.3),
   bowl: { fill: "slot" },
   bowlempty: line("slot", 1.1, { join: "round" }),
   flag: { fill: "node", stroke: "hue", width: 1.6 },
-  flaggone: { fill: "none", dash: GHOST_DASH, cap: "round" },
-  dot: { fill: "hue" },
-  dotin: { fill: "bg" },
   tag: { fill: "tag", stroke: "tagb", width: 1.1, join: "round" },
   taghole: { fill: "bg", stroke: "tagb", width: 1 },
-  taggone: { fill: "bg", stroke: "ink3", dash: GHOST_DASH, cap: "round" },
   carrier: { fill: "car", stroke: "carb", width: 1.5 },
-  carrierhole: { stroke: "carb" },
+
+  // What happened to a card, a leaf, a flag, a tag or a wire.
+  ghost: { fill: "bg", stroke: "ink3", dash: [1.2, 3], cap: "round" },
+  stalecard: { fill: "stbg", stroke: "st", width: 2 },
+  failcard: { fill: "errbg", stroke: "err", width: 2.2 },
+  dim: { stroke: "rule" },
+  hitcard: { stroke: "acc", width: 2 },
 
   // Calls, errors, warnings.
   call: { fill: "bg", stroke: "hue", width: 1.4 },
-  callsolid: { fill: "hue" },
   octagon: { fill: "err", stroke: "bg", width: 1.5 },
   octagonx: line("bg", 2, { cap: "round" }),
   octagonopen: { fill: "bg", stroke: "err", width: 1.8, dash: [3, 1.6] },
@@ -159,9 +146,9 @@ export const STYLES = {
   pencil: line("st", 1.5, { join: "round" }),
   tick: line("ok", 2, { cap: "round", join: "round" }),
 
-  // Code rail.
+  // Code rail; dots, arrows, and calls where they stand.
   rail: { fill: "nodeb" },
-  railhue: { fill: "hue" },
+  solid: { fill: "hue" },
 
   // Text. Sizes in px; nothing is drawn below 9.
   op: text("ink", 11.5, 600, "mono"),
@@ -178,12 +165,10 @@ export const STYLES = {
   order: text("ink2", 10.5, 700),
   raised: text("err", 11, 600),
   callno: text("hue", 10.5, 700),
-  callnosolid: { fill: "bg" },
   times: text("bg", 11, 700),
   buttonname: text("ink", 11, 600, "mono"),
   far: { size: 16.5 },
-  goneword: { fill: "ink3" },
-  gonename: { fill: "ink3", weight: 400 },
+  quiet: { fill: "ink3", weight: 400 },
   staleword: { fill: "st", weight: 600 },
   failword: { fill: "err" },
 
@@ -191,6 +176,9 @@ export const STYLES = {
   headline: text("ink", 13.5, 600),
   sentence: text("ink", 12),
   step: text("ink", 11.5, 400, "mono"),
+
+  // What lies on ink.
+  paper: { fill: "bg" },
 } as const satisfies Record<string, Style>;
 
 export type ClassName = keyof typeof STYLES;

@@ -98,7 +98,7 @@ describe("y = t @ a, reused in a loop, at the error", () => {
     expect(classes(old)).toContain("node ghost");
     expect(old.x).toBeLessThan(byKey(scene, "n23").x);
     expect(texts(byKey(scene, "root0"))).toEqual(["loss", "iteration 0, gone"]);
-    expect(classes(byKey(scene, "wn13>n1"))[0]).toBe("wire r1 wiregone");
+    expect(classes(byKey(scene, "wn13>n1"))[0]).toBe("wire r1 gone");
   });
 
   it("y is the carrier: its filled tag lies on the border, whose two sides are named", () => {
@@ -269,12 +269,12 @@ describe("overlays", () => {
     const scene = sceneOfFixture("two_losses", { hits: new Set([30, 32]), hit: 32 });
     expect(classes(byKey(scene, "n30"))).toContain("node hitcard");
     expect(classes(byKey(scene, "n32"))[0]).toBe("hitring");
-    expect(classes(byKey(scene, "n40"))).toContain("node dimcard");
+    expect(classes(byKey(scene, "n40"))).toContain("node dim");
   });
 
   it("looking at one root dims the lines of the others", () => {
     const wire = byKey(sceneOfFixture("two_losses", { onlyRoot: 1 }), "wn30>n31");
-    expect(classes(wire)[0]).toBe("wire r1 wiredim");
+    expect(classes(wire)[0]).toBe("wire r1 dim");
   });
 });
 

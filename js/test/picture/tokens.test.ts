@@ -79,7 +79,7 @@ for (const theme of ["light", "dark"] as const) {
 describe("styles", () => {
   it("later entries win, whatever the order on the mark", () => {
     expect(styleOf("ghost node")).toEqual(styleOf("node ghost"));
-    expect(styleOf("node ghost").fill).toBe("none");
+    expect(styleOf("node ghost").fill).toBe("bg");
   });
 
   it("a hue paint becomes the token of the root", () => {

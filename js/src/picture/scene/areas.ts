@@ -123,7 +123,7 @@ export function openHull(context: Context, { group, boxes }: OpenMembers, area: 
     const look = sized(context, "hullname");
     marks.push(rect(5, 3, 14, 14, "closer", 3), shape("M8.5 10h7", "closer"));
     const name = shorten(group.title, at.w - 30, look, measure);
-    marks.push(rect(21, 1.5, measure(name, look) + 6, OPEN_TOP - 3, "ghostbg", 2));
+    marks.push(rect(21, 1.5, measure(name, look) + 6, OPEN_TOP - 3, "paper", 2));
     marks.push(text(24, 10, name, look));
   }
   const index = nodes[0]!;
@@ -217,8 +217,7 @@ export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, who
   const both = [border.oldWords, border.newWords];
   if (!horizontal) {
     both.forEach((words, i) => {
-      const short = words.replace(/^(kept since|new in) /, "");
-      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 8, short, "carry", i ? "start" : "end"));
+      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 8, words, "carry", i ? "start" : "end"));
     });
     return;
   }

@@ -19,7 +19,7 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   if (level <= 1) return marks.concat(stateBar(context, card));
   for (const [i, view] of card.stripes.entries())
     marks.push(...stripe(5 + 5 * i, 6, card.h - 6, view.style, view.hue, ghost));
-  const quiet = ghost || isDim(context, b) ? " gonename" : "";
+  const quiet = ghost || isDim(context, b) ? " quiet" : "";
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost));
 }
 
@@ -38,11 +38,10 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
     ghost && "ghost",
     card.counts[SLOT.stale] && "stalecard",
     [...context.raised].some((uid) => isIn(context, b, uid)) && "failcard",
-    hit && (hit[b] ? "hitcard" : "dimcard"),
+    hit && (hit[b] ? "hitcard" : "dim"),
   );
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
-  for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost ghostbg" : "node", 6));
-  if (ghost) marks.push(rect(0, 0, w, h, "ghostbg", 6));
+  for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost" : "node", 6));
   marks.push(rect(0, 0, w, h, look, 6));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
@@ -64,7 +63,7 @@ function stateBar({ level }: Context, { counts, w, h }: Card): Mark[] {
   const gone = counts[SLOT.freed]!;
   if (counts[SLOT.stale]) return [bar("stale")];
   if (held && gone) return [bar("freed"), bar("held", held / (held + gone))];
-  const state = held ? "held" : gone ? "freed" : counts[SLOT.unknown] ? "unknown" : level === 0 && "barbg";
+  const state = held ? "held" : gone ? "freed" : counts[SLOT.unknown] ? "unknown" : level === 0 && "band";
   return state ? [bar(state)] : [];
 }
 
@@ -111,7 +110,7 @@ export function bowlPlace(context: Context, card: Card): { x: number; y: number 
 function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): Mark[] {
   const { x, y, right, title, suffix, note } = firstLine(context, card, bowl);
   const marks: Mark[] = [];
-  if (note) marks.push(text(right, y, note, `note${quiet && " goneword"}`, "end"));
+  if (note) marks.push(text(right, y, note, `note${quiet}`, "end"));
   const name = text(x, y, title + suffix, sized(context, `op${quiet}`));
   const runs = [
     { s: title, c: "" },
@@ -145,7 +144,7 @@ function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ t }) => context.level === 3 || t !== "text"));
     x += SLOT_W + 3;
     if (label) {
-      const c = sized(context, ghost ? "slotname goneword" : slotClass(look));
+      const c = sized(context, ghost ? "slotname quiet" : slotClass(look));
       marks.push(text(x, middle, label, c));
       x += context.measure(label, c) + GAP;
     }
@@ -153,6 +152,6 @@ function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
     if (by >= 0) x += 18;
   }
   if (freed) marks.push(...number(card.freedBy, card.w - 14));
-  if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "slotname goneword", "end"));
+  if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "slotname quiet", "end"));
   return marks;
 }

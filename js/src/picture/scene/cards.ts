@@ -192,7 +192,7 @@ export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: bo
 
 /** A slot's label: quiet once freed, loud when stale. */
 export const slotClass = (look: SlotLook) =>
-  look === "stale" ? "slotname staleword" : look === "freed" ? "slotname goneword" : "slotname";
+  look === "stale" ? "slotname staleword" : look === "freed" ? "slotname quiet" : "slotname";
 
 export const rowWidth = (context: Pick<Context, "measure" | "level">, row: readonly Cell[]) =>
   row.reduce((sum, { look, label, by }) => {
@@ -234,25 +234,24 @@ function leafParts({ graph, measure }: Context, box: Box, note: string, above: b
   const many = parts.length > 3 || parts.some((part) => part.length > 3);
   let x = 0;
   return (many ? [parts.flat()] : parts).map((nodes) => {
-    const [full, list] = many ? [`${nodes.length} leaves`, ""] : leafText(graph, nodes, note);
-    const words = list && measure(full, "leafname") > LEAF_ROOM ? list : full;
-    const text = shorten(words, LEAF_ROOM, "leafname", measure);
+    const words = many ? `${nodes.length} leaves` : leafText(graph, nodes, note);
+    const text = shorten(words, LEAF_ROOM, "leafname", measure, 1);
     const part = { nodes, text, w: leafWidth(measure(text, "leafname")), x, y: -LEAF_H - LEAF_RISE };
     if (above) x += part.w + LEAF_GAP;
     return part;
   });
 }
 
-/** What a badge says, with the module unless the card's note names it, and without. */
-function leafText(graph: Graph, nodes: readonly number[], note: string): [string, string] {
+/** What a badge says, with the module unless the card's note names it. */
+function leafText(graph: Graph, nodes: readonly number[], note: string): string {
   const names = leafNames(graph, nodes);
   const [first] = names;
-  if (first === undefined) return [graph.leaves.get(nodes[0]!)?.type || "leaf", ""];
+  if (first === undefined) return graph.leaves.get(nodes[0]!)?.type || "leaf";
   const short = names.map((name) => name.slice(name.lastIndexOf(".") + 1));
   const list = short.sort((a, b) => Number(a === "bias") - Number(b === "bias")).join(", ");
   const module = moduleOf(first);
-  if (!module || module.endsWith(note || " ") || note.endsWith(module)) return [list, ""];
-  return [short.length === 1 ? first : `${module}: ${list}`, list];
+  if (!module || module.endsWith(note || " ") || note.endsWith(module)) return list;
+  return short.length === 1 ? first : `${module}: ${list}`;
 }
 
 /** Room that leaves take above the card, and on either side of it. */

@@ -15,11 +15,11 @@ const X = 12;
 export const RAIL_WIDTH = 184;
 const TEXT_X = 10;
 const TEXT_ROOM = RAIL_WIDTH - X - TEXT_X - 10;
-const MOST_LETTERS = 27;
-const LEAST_LETTERS = 4;
+/** A name further on may be cut off; then the line begins shortly before it. */
+const SEEN_LETTERS = 16;
+const BEFORE = 8;
 const ROW_H = 30;
 const ROW_GAP = 6;
-const TWO_LINES_H = 42;
 /** Source order has to agree with the drawing for this share of the wires. */
 const SHARE = 0.9;
 const MAX_ROWS = 24;
@@ -68,10 +68,9 @@ interface Row {
   bottom: number;
   /** Reach of the boxes; a row of one root's boxes gets its hue. */
   mask: number;
-  lines: string[];
+  code: string;
   /** After the place: `once`, `each iteration`. */
   more: string;
-  call: boolean;
   raised: boolean;
 }
 
@@ -86,10 +85,10 @@ export function* railItems(
   flagAt: (root: Root) => Rect | undefined,
 ): Slices<Item[]> {
   const rows = new Map<number, Row>();
-  const names = focusNames(context);
-  const rowFor = (place: Spot, { y, h }: Rect, call: boolean): Row => {
+  const names = [...new Set(context.carriers.values())];
+  const rowFor = (place: Spot, { y, h }: Rect): Row => {
     const key = orderOf(place);
-    const row = rows.get(key) ?? { place, top: y, bottom: y, mask: 0, lines: [], more: "", call, raised: false };
+    const row = rows.get(key) ?? { place, top: y, bottom: y, mask: 0, code: "", more: "", raised: false };
     rows.set(key, row);
     row.top = Math.min(row.top, y);
     row.bottom = Math.max(row.bottom, y + h);
@@ -98,7 +97,7 @@ export function* railItems(
   yield* eachSlice(context.reach.length, (b) => {
     const { line } = context.folded.boxes[b]!;
     if (!isKnown(line)) return;
-    const row = rowFor(line, at(b), false);
+    const row = rowFor(line, at(b));
     row.mask |= context.reach[b]!;
     row.more ||= repetition(context, b);
   });
@@ -112,9 +111,9 @@ export function* railItems(
     const place = { ...call, run };
     calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
-  for (const [place, area, raised] of calls.values()) rowFor(place, area, true).raised = raised;
+  for (const [place, area, raised] of calls.values()) rowFor(place, area).raised = raised;
   const list = [...rows.values()].sort((a, b) => a.top - b.top || orderOf(a.place) - orderOf(b.place));
-  for (const row of list) row.lines = codeLines(row, names, context.measure);
+  for (const row of list) row.code = codeLine(row, names, context.measure);
   moveApart(list);
   return list.map((row) => rowItem(context, row, left, names));
 }
@@ -130,73 +129,43 @@ function repetition(context: Context, b: number): string {
   return isNew && iteration > 0 ? "each iteration" : "";
 }
 
-/** The names to mark in the code: what carried an old part over, else what the shared part's border is called. */
-function focusNames(context: Context): string[] {
-  const carriers = [...new Set(context.carriers.values())];
-  if (carriers.length) return carriers;
-  const names = new Set<string>();
-  context.shared.forEach((shared, b) => {
-    const name = shared && context.names.get(context.main[b]!)?.[0];
-    if (name && rowOf(context.below, b).some((low) => context.reach[low] !== context.reach[b])) names.add(name);
-  });
-  return [...names];
-}
-
-/** The source on one line or, where there is room, two; cut so that the names can be seen. */
-function codeLines({ place, raised, call, top, bottom }: Row, names: readonly string[], measure: Measure): string[] {
+/** The source on one line, cut so that the last of the names in it can be seen. */
+function codeLine({ place, raised }: Row, names: readonly string[], measure: Measure): string {
   const source = place.source.trim();
   const room = TEXT_ROOM - (raised ? 18 : 0);
-  const fits = (line: string) => line.length <= MOST_LETTERS && measure(line, "code") <= room;
-  const cut = (line: string) =>
-    shorten(line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS - 1)}…` : line, room, "code", measure);
-  if (fits(source)) return [source];
-  if (call || bottom - top >= TWO_LINES_H) {
-    // A second line of a lone bracket says nothing.
-    for (let end = Math.min(source.length - LEAST_LETTERS, MOST_LETTERS); end > 8; end--) {
-      const first = source.slice(0, end);
-      if (/[\s(,.=]$/.test(first) && fits(first)) return [first.trimEnd(), cut(source.slice(end).trimStart())];
-    }
-  }
-  const ends = names.filter((name) => source.includes(name)).map((name) => source.indexOf(name) + name.length);
-  const hidden = ends.find((end) => end >= MOST_LETTERS) ?? 0;
-  return [cut(hidden ? `…${source.slice(Math.max(0, hidden - MOST_LETTERS + 6))}` : source)];
+  const at = Math.max(...names.map((name) => source.indexOf(name)));
+  const hidden = at >= SEEN_LETTERS && measure(source, "code") > room;
+  return shorten(hidden ? `…${source.slice(at - BEFORE)}` : source, room, "code", measure);
 }
 
 /** Rows side by side in the drawing share their height; none overlaps another, each has the height of its text. */
 function moveApart(rows: Row[]): void {
-  const need = (row: Row) => (row.lines.length > 1 ? TWO_LINES_H : ROW_H);
   rows.forEach((row, i) => {
     const next = rows[i + 1];
-    if (next && next.top < row.bottom - 1) row.bottom = Math.max(next.top, row.top + need(row));
+    if (next && next.top < row.bottom - 1) row.bottom = Math.max(next.top, row.top + ROW_H);
   });
   let free = Number.NEGATIVE_INFINITY;
   for (const row of rows) {
-    const height = Math.max(need(row), row.bottom - row.top);
-    const wanted = row.bottom - row.top < need(row) ? (row.top + row.bottom - height) / 2 : row.top;
-    const top = Math.max(wanted, free);
-    row.bottom = Math.max(top + need(row), Math.min(top + height, row.bottom));
-    row.top = top;
+    const lack = Math.max(0, ROW_H - row.bottom + row.top);
+    row.top = Math.max(free, row.top - lack / 2);
+    row.bottom = Math.max(row.top + ROW_H, row.bottom);
     free = row.bottom + ROW_GAP;
   }
 }
 
 function rowItem(context: Context, row: Row, left: number, names: readonly string[]): Item {
   const { level, measure } = context;
-  const { place, lines, top } = row;
+  const { place, code, top } = row;
   const height = row.bottom - top;
   const middle = height / 2;
   const views = rootsOf(context, row.mask);
   const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
-  const marks: Mark[] = [rect(0, 0, 3, height, own ? `railhue ${own.hue}` : "rail", 1.5)];
-  const first = middle - 7 * lines.length;
+  const marks: Mark[] = [rect(0, 0, 3, height, own ? `solid ${own.hue}` : "rail", 1.5)];
   const where = placeText(place) + (row.more && ` · ${row.more}`);
   if (level === 2 && height > 20) marks.push(text(TEXT_X, middle, placeText(place), "note far"));
   if (level === 3) {
-    marks.push(text(TEXT_X, first, where, "note"));
-    lines.forEach((line, i) => {
-      marks.push(codeMark(TEXT_X, first + 14 + 14 * i, line, names));
-    });
-    if (row.raised) marks.push(...octagon(TEXT_X + measure(lines[0]!, "code") + 11, first + 14, 6));
+    marks.push(text(TEXT_X, middle - 7, where, "note"), codeMark(TEXT_X, middle + 7, code, names));
+    if (row.raised) marks.push(...octagon(TEXT_X + measure(code, "code") + 11, middle + 7, 6));
   }
   return {
     key: `rail${orderOf(place)}`,

@@ -101,11 +101,11 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const key = `root${root.id}`;
   const near = level === 3;
   const look = sized(context, "flagname");
-  const quiet = gone ? " goneword" : "";
+  const quiet = gone ? " quiet" : "";
   const words = shorten(name, near ? MAX_NAME : flag.w - 32, look, measure, MIDDLE);
   const w = near ? pill : measure(words, look) + 32;
   const marks: Mark[] = [];
-  marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " flaggone" : ""}`, 11));
+  marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " ghost" : ""}`, 11));
   marks.push(...rootDot(12, 11, view.style, hue));
   if (level >= 2) marks.push(text(21, 11, words, look + quiet));
   if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `slotname${quiet}`));

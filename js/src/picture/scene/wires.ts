@@ -218,11 +218,10 @@ function lines(context: Context, courses: Courses, e: number, x0: number, y0: nu
   const roots = courses.rootsOf(e);
   roots.forEach((view, i) => {
     const dx = (far ? 0 : (i - (roots.length - 1) / 2) * LINE_GAP) - x0;
-    const dim = isDimmed(context, view);
     const hue = view?.hue ?? "r0";
-    const look = dim ? "dim" : courses.isGone(e) ? "gone" : "";
+    const look = isDimmed(context, view) ? "dim" : courses.isGone(e) ? "gone" : "";
     marks.push(...wire(courseData(points, dx, -y0), far ? 1 : (view?.style ?? 1), hue, look, far));
-    if (!far) marks.push(arrowhead(tipX + dx, tipY - y0 + 0.5, hue, dim));
+    if (!far && look !== "dim") marks.push(arrowhead(tipX + dx, tipY - y0 + 0.5, hue));
   });
   return marks;
 }
