@@ -49,6 +49,14 @@ export function flat(children: readonly Child[]): (Node | string)[] {
   return children.flat(9 as 1).filter(Boolean) as (Node | string)[];
 }
 
+/** Terms and what is said about them. */
+export function list(rows: readonly (readonly [Child, Child])[]): HTMLElement {
+  return h(
+    "dl",
+    rows.map(([what, words]) => [h("dt", what), h("dd", words)]),
+  );
+}
+
 /** A table; the first cell of a row is its head. */
 export function table(kind: string, titles: string[], rows: Child[], ...before: Child[]): HTMLTableElement {
   const head = h(

@@ -21,7 +21,7 @@ function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
 
 function pathStrip({ act }: Context, finding: Finding, graph: Graph): HTMLElement {
   const steps = shortPath(finding.path).map((element, i, all) => {
-    const arrow = i > 0 && h("span.gw-arrow", { "aria-hidden": "true" }, "→");
+    const arrow = i > 0 && h("span.gw-mute", { "aria-hidden": "true" }, "→");
     const step = (props: Record<string, string>, child: Child) => [
       arrow,
       h("span", { role: "listitem", ...props }, child),
@@ -39,7 +39,7 @@ function pathStrip({ act }: Context, finding: Finding, graph: Graph): HTMLElemen
     );
   });
   const props = { role: "list", "aria-label": "From the loss to the failing node" };
-  return h("div.gw-path", props, steps, finding.severity === "error" && octagonGlyph());
+  return h("div.gw-row.gw-path", props, steps, finding.severity === "error" && octagonGlyph());
 }
 
 function copyButton(lines: string[]): HTMLElement {
@@ -52,21 +52,20 @@ function copyButton(lines: string[]): HTMLElement {
   return el;
 }
 
-const LOOKS: Record<string, string> = { "+": "gw-add", "-": "gw-del" };
+const LOOKS: Record<string, string> = { "+": "gw-ok", "-": "gw-err" };
 
 function fixCard({ id, text, edit, note }: Fix, i: number, order: (n: number) => number): HTMLElement {
   const best = !i && edit.length > 0;
   return h(
-    `li.gw-fix.gw-box${i ? "" : ".gw-best"}` as "li.",
+    `li.gw-box${i ? "" : ".gw-best"}` as "li.",
     { "data-fix": id },
-    h("span.gw-n", { "aria-hidden": "true" }, `${i + 1}`),
-    h("div.gw-fixhead", h("b", prose(text, order)), best && copyButton(edit)),
+    h("div.gw-row", h("b.gw-space", `${i + 1} `, prose(text, order)), best && copyButton(edit)),
     best &&
       h(
         "pre",
         edit.map((line) => h("span", { class: LOOKS[line[0]!] }, `${line}\n`)),
       ),
-    note && h("div.gw-d", prose(note, order)),
+    note && h("div.gw-mute", prose(note, order)),
   );
 }
 

@@ -20,10 +20,10 @@ function ending(word: string, at: string | null): Child {
 /** What one of the two calls would do. */
 function card(mode: Mode, { ok, outcome, facts }: Forecast, chosen: boolean): HTMLElement {
   return h(
-    chosen ? ".gw-card.gw-box.gw-on" : ".gw-card.gw-box",
+    chosen ? "div.gw-card.gw-box.gw-on" : "div.gw-card.gw-box",
     { "data-mode": mode },
-    h("code", mode === "retain" ? "retain_graph=True" : "backward()"),
-    h(ok === false ? ".gw-big.gw-err" : ".gw-big", outcome),
+    h("b", h("code", mode === "retain" ? "retain_graph=True" : "backward()")),
+    h(ok === false ? "h3.gw-err" : "h3", outcome),
     facts.map((fact) => h("div", prose(fact))),
   );
 }

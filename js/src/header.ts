@@ -47,9 +47,8 @@ export function headerPart({ act, state }: Context, boxes: () => number, searchB
   const el = h(
     "div.gw-head",
     logo(),
-    h("b.gw-title", "Autograd graph"),
+    h("b", "Autograd graph"),
     about,
-    h("span.gw-space"),
     searchBox,
     pill,
     menu,

@@ -24,7 +24,7 @@ function picture(size: number, ...parts: SVGElement[]): SVGSVGElement {
 
 export function icon(name: IconName): SVGSVGElement {
   const [line, solid] = ICONS[name].split("|");
-  return picture(14, s("path.gw-ic", { d: line }), s("path.gw-icf", { d: solid }));
+  return picture(14, s("path", { d: line }), s("path.gw-icf", { d: solid }));
 }
 
 /** Two lines of a metro map that meet, one slot full, one empty. */

@@ -1,5 +1,5 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
-import { attr, button, type Child, h, redraw, row, table } from "./dom.ts";
+import { attr, button, type Child, h, list, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 import { type Graph, placeOf, type Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
@@ -8,7 +8,7 @@ import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slots
 import type { Context, KeptOrNot, Part } from "./state.ts";
 
 const mute = (...words: Child[]) => h("p.gw-mute", words);
-const kicker = (words: string) => h("div.gw-kick", words, h("span.gw-esc", "esc to close"));
+const kicker = (words: string) => h("div.gw-kick", words, " · esc to close");
 const shortType = (type: string) => type.replace("float", "f");
 
 function slotRows(graph: Graph, node: number, kept: Kept | undefined): Child[] {
@@ -40,10 +40,10 @@ function keptRows(kept: KeptOrNot | undefined): Child {
     .slice(0, 6)
     .map(({ path, kind, releases }) =>
       h(
-        "div.gw-own.gw-box",
+        "div.gw-box",
         tagGlyph(path),
         kind !== "variable" && h("span.gw-mute", ` ${kind}`),
-        h("i", h("code", `del ${path}`), ` ${releases}`),
+        h("div.gw-mute", h("code", `del ${path}`), ` ${releases}`),
       ),
     );
 }
@@ -68,10 +68,7 @@ function nodeSection(graph: Graph, node: number, roots: Root[], kept: KeptOrNot 
   return [
     kicker(graph.ghost[node] ? "Selected node · gone" : "Selected node"),
     h("h3", h("code", nameOf(graph, node))),
-    h(
-      "dl.gw-kv",
-      facts.map(([what, words]) => [h("dt", what), h("dd", words)]),
-    ),
+    list(facts),
     source && h("pre.gw-src", source),
     saved.length > 0
       ? table("", ["saved", "shape, dtype", "bytes", "state"], saved)
@@ -135,7 +132,7 @@ function summarySection(graph: Graph): Child[] {
   return [
     h("div.gw-kick", "Whole graph"),
     h("h3", `${bytes(graph.held)} held by saved tensors`),
-    h("ul.gw-states", states),
+    h("ul.gw-row", states),
     big.length > 0 && [h("h4", "Largest saved tensors"), table("", [], big)],
     graph.notes.length > 0 && [
       h("h4", "What was not looked at"),

@@ -1,5 +1,5 @@
 /** The dialogs: what every mark means, the other tools and the keys, and a question before cells run again. */
-import { attr, button, type Child, flat, h } from "./dom.ts";
+import { attr, button, type Child, flat, h, list } from "./dom.ts";
 import { glyph } from "./draw.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "./picture/marks.ts";
@@ -39,14 +39,11 @@ function legend(): Child[] {
   ];
   return [
     h("h4", "Saved tensor"),
-    list(
-      "gw-legend",
-      SLOTS.map(([look, words]) => [slotGlyph(look), words]),
-    ),
+    list(SLOTS.map(([look, words]) => [slotGlyph(look), words])),
     h("h4", "Graph"),
-    list("gw-legend", graph),
+    list(graph),
     h("h4", "Calls"),
-    list("gw-legend", calls),
+    list(calls),
   ];
 }
 
@@ -68,13 +65,6 @@ const KEYS: Rows = [
   ["?", "tools and keys"],
 ];
 
-function list(kind: string, rows: Rows): HTMLElement {
-  return h(
-    `dl.${kind}` as "dl.",
-    rows.map(([what, words]) => [h("dt", what), h("dd", words)]),
-  );
-}
-
 export interface Dialogs {
   el: HTMLDialogElement;
   legend(): void;
@@ -88,8 +78,8 @@ export interface Dialogs {
 export function makeDialogs({ act, set, state }: Context): Dialogs {
   const close = () => el.close();
   const body = h("div");
-  const title = h("h3");
-  const head = h("div.gw-dialoghead", title, button("gw-ib", close, { "aria-label": "Close" }, "✕"));
+  const title = h("h3.gw-space");
+  const head = h("div.gw-row", title, button("gw-ib", close, { "aria-label": "Close" }, "✕"));
   const outside = (event: MouseEvent) => event.target === el && close();
   const el = h("dialog.gw-dialog", { click: outside }, h("div", head, body)) as HTMLDialogElement;
   const open = (name: string, content: Child[]) => {
@@ -118,7 +108,7 @@ export function makeDialogs({ act, set, state }: Context): Dialogs {
     el,
     close,
     legend: () => open("Legend", legend()),
-    more: () => open("More", [tools, h("h4", "Keys"), list("gw-keys", KEYS)]),
+    more: () => open("More", [tools, h("h4", "Keys"), list(KEYS.map(([key, words]) => [h("code", key), words]))]),
     ask: (content) => open("Please confirm", content),
   };
 }

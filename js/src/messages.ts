@@ -37,5 +37,5 @@ export function messagesPart({ state, act }: Context): Part {
 export function keepGradBox({ set }: Context): HTMLElement {
   const box = h("input", { type: "checkbox", change: () => set({ keepGrad: box.checked }) });
   const title = "The call runs for real; afterwards every .grad is put back.";
-  return h("label.gw-keep", { title }, box, h("span", "keep ", h("code", ".grad"), " as it was"));
+  return h("label.gw-row.gw-mute.gw-keep", { title }, box, h("span", "keep ", h("code", ".grad"), " as it was"));
 }

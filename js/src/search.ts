@@ -16,8 +16,8 @@ export function searchPart({ act, state }: Context): Part {
     Enter: (event) => act.nextHit(event.shiftKey ? -1 : 1),
     Escape: () => act.search(null),
   });
-  const found = h("span.gw-found", { "aria-live": "polite" });
-  const el = h("span.gw-search", { hidden: true }, input, found);
+  const found = h("span.gw-mute.gw-found", { "aria-live": "polite" });
+  const el = h("span.gw-row.gw-search", { hidden: true }, input, found);
   return {
     el,
     update(graph) {

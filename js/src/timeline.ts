@@ -81,18 +81,20 @@ function drawLine(graph: Graph, at: number, place: (i: number) => number, right:
     axis(LEFT - 8, TOP + 15.5, bytes(top)),
     axis(LEFT - 8, BASE + 3, "0 B"),
     ...chips(graph, place),
+    line("gw-marker", `M${place(at) - 5} 2h10v6l-4 3v${BASE - 4}h-2v${4 - BASE}l-4-3z`),
   ];
 }
 
-/** Numbered calls. Where they would touch, only those that raised and the last one stay. */
+/** Numbered calls, as many as do not touch: those that raised come first, then the latest. */
 function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
   const { events, calls } = graph;
-  const last = events.findLastIndex((event) => event.kind === "call");
-  let free = -1e9;
-  return events.flatMap(({ call: n, kind, ok }, i) => {
-    const x = place(i);
-    if (kind !== "call" || n === null || (x - free < 30 && ok && i !== last)) return [];
-    free = x;
+  const shown: { x: number; ok: boolean; n: number }[] = [];
+  const all = events.flatMap(({ call: n, kind, ok }, i) =>
+    kind === "call" && n !== null ? [{ x: place(i), ok, n }] : [],
+  );
+  for (const each of all.sort((a, b) => Number(a.ok) - Number(b.ok) || b.x - a.x))
+    if (shown.every(({ x }) => Math.abs(x - each.x) >= 30)) shown.push(each);
+  return shown.flatMap(({ x, ok, n }) => {
     const call = calls.find((each) => each.n === n);
     const chip = s(
       "g",
@@ -111,8 +113,8 @@ export function timelinePart({ act, state, signal }: Context): Part {
   const previous = tool("prev", "Previous step", () => act.step(-1), "[");
   const next = tool("next", "Next step", () => act.step(1), "]");
   const last = tool("last", "Now", () => act.travel(null), "n");
-  const title = h("div.gw-steptitle");
-  const sub = h("div.gw-stepsub");
+  const title = h("b");
+  const sub = h("div.gw-mute");
   const back = button("gw-link", () => act.travel(null), { hidden: true }, "back to now");
   const svg = s("svg.gw-line", { height: HEIGHT, "aria-hidden": "true" });
   const slider = h("input.gw-slider", {
@@ -126,7 +128,7 @@ export function timelinePart({ act, state, signal }: Context): Part {
     },
   });
   const track = h("div.gw-track", svg, slider);
-  const steps = h("div.gw-steps", first, previous, next, last);
+  const steps = h("div.gw-row", first, previous, next, last);
   const el = h("div.gw-foot", h("div.gw-stepper", steps, title, sub, back), track);
   let width = 640;
 

@@ -107,7 +107,11 @@ export class View {
     this.#parts = [search, header, ...panel, ...over, timeline];
     const elements = (parts: Part[]) => parts.map((part) => part.el);
     const zoom = (by: number) => () => canvas.viewport.zoom(by);
-    const lens = h("div.gw-lens", tool("plus", "Zoom in", zoom(1.25), "+"), tool("minus", "Zoom out", zoom(0.8), "-"));
+    const lens = h(
+      "div.gw-row.gw-lens",
+      tool("plus", "Zoom in", zoom(1.25), "+"),
+      tool("minus", "Zoom out", zoom(0.8), "-"),
+    );
     root.append(
       h("style", markRules()),
       header.el,
