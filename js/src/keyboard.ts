@@ -1,10 +1,8 @@
 /** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
 import type { Canvas } from "./canvas.ts";
 import { done } from "./dom.ts";
-import { rowOf } from "./picture/scene/context.ts";
 import type { Item } from "./picture/scene.ts";
 import { runSlices } from "./picture/slices.ts";
-import type { Drawing } from "./pipeline.ts";
 import { isFocusable, type Space } from "./space.ts";
 import { type Context, shown } from "./state.ts";
 
@@ -17,23 +15,17 @@ const ARROWS: Record<string, readonly [number, number]> = {
 };
 
 /** Items that an edge joins to one: above it what its gradients go to, below it where they come from. */
-function along({ graph, folded, plan, space }: Drawing, { role, key, root }: Item, down: boolean): Item[] {
-  const { boxes, boxOf } = folded;
-  const { above, below } = plan.context;
-  const boxAt = (node: number) => boxes[boxOf[node] ?? -1]?.key;
-  const keys: (string | undefined)[] = [];
-  if (role === "leaf") {
-    // The key of a badge names the box that it hangs on.
-    if (down) keys.push(key.slice(4, key.lastIndexOf(":")));
-  } else if (role === "root") {
-    if (!down) keys.push(boxAt(graph.roots.find(({ id }) => id === root)?.node ?? -1));
-  } else {
-    const at = boxes.findIndex((box) => box.key === key);
-    for (const other of at < 0 ? [] : rowOf(down ? below : above, at)) keys.push(boxes[other]!.key);
-    if (!down) for (const leaf of boxes[at]?.leaves ?? []) keys.push(`leaf${key}:${graph.uid[leaf]}`);
-    else for (const { id, node } of graph.roots) if (boxAt(node) === key) keys.push(`root${id}`);
-  }
-  return keys.flatMap((each) => space.byKey.get(each ?? "") ?? []);
+function along({ byKey, scene }: Space, { key, role }: Item, down: boolean): Item[] {
+  // The key of a wire is w<lower>><upper>, that of a leaf leaf<box that it hangs on>:<uid>.
+  const [lower, upper] = [`w${key}>`, `>${key}`];
+  const keys = scene.items.map((item) => {
+    if (item.role === "leaf" && !down) return item.key.startsWith(`leaf${key}:`) && item.key;
+    if (item.role !== "wire") return "";
+    if (down) return item.key.endsWith(upper) && item.key.slice(1, -upper.length);
+    return item.key.startsWith(lower) && item.key.slice(lower.length);
+  });
+  if (role === "leaf") keys.push(key.slice(4, key.lastIndexOf(":")));
+  return keys.flatMap((each) => byKey.get(each || "") ?? []);
 }
 
 const middle = ({ x, y, w, h }: Item) => [x + w / 2, y + h / 2] as const;
@@ -53,9 +45,8 @@ function outermost({ byKey }: Space, first: boolean): Item | undefined {
 }
 
 /** Where an arrow key leads from an item; nowhere at the end. */
-function walk(drawing: Drawing, item: Item, dx: number, dy: number): Item | undefined {
-  if (dy) return nearest(item, along(drawing, item, dy > 0));
-  const { space } = drawing;
+function walk(space: Space, item: Item, dx: number, dy: number): Item | undefined {
+  if (dy) return nearest(item, along(space, item, dy > 0));
   const { x, w } = space.content;
   /** The nearest at that side that begins `least` px away, in a strip of the picture. */
   const beside = (y: number, h: number, least: number) => {
@@ -74,7 +65,6 @@ function walk(drawing: Drawing, item: Item, dx: number, dy: number): Item | unde
 
 export interface KeyTarget {
   canvas: Canvas;
-  drawing(): Drawing | null;
   failing(): void;
   press(item: Item): void;
   cell(by: number): void;
@@ -86,15 +76,14 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
   let awaitsRoot = false;
 
   const inTree = (key: string, shift: boolean): boolean => {
-    const drawing = target.drawing();
     const item = canvas.byKey.get(canvas.focusKey ?? "");
-    if (!item || !drawing) return false;
+    if (!item) return false;
     const arrow = ARROWS[key];
     const opens = item.role === "group" || item.role === "open";
     let next: Item | undefined;
     if (arrow && shift) canvas.viewport.pan(-40 * arrow[0], -40 * arrow[1]);
-    else if (arrow) next = walk(drawing, item, ...arrow);
-    else if (key === "Home" || key === "End") next = outermost(drawing.space, key === "Home");
+    else if (arrow) next = walk(canvas.space, item, ...arrow);
+    else if (key === "Home" || key === "End") next = outermost(canvas.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
     else if (key === "Enter" || key === " ") target.press(item);
     else return false;

@@ -17,7 +17,7 @@ export interface Drawing extends Picture {
 export class Pipeline {
   #last: Picture | undefined;
 
-  /** null: not `wanted` any more. `slow` is called once when it takes long enough to be noticed. */
+  /** null: not `wanted` any more. `slow` is called while it takes long enough to be noticed. */
   async run(
     graph: Graph,
     state: FoldState,
@@ -26,11 +26,8 @@ export class Pipeline {
     slow: () => void,
   ): Promise<Drawing | null> {
     const begun = performance.now();
-    let told = false;
     const paused = () => {
-      if (told || performance.now() - begun < NOTICED_MS) return;
-      told = true;
-      slow();
+      if (performance.now() - begun > NOTICED_MS) slow();
     };
     const drawing = await drive(withSpace(drawSlices(graph, state, options, this.#last)), wanted, paused);
     if (drawing) this.#last = drawing;

@@ -7,6 +7,7 @@
 import { kernelActions, problem, told } from "./actions.ts";
 import { Canvas, MOST_CARDS } from "./canvas.ts";
 import { attr, attrs, focused, h } from "./dom.ts";
+import { drive } from "./drive.ts";
 import { emptyPart } from "./empty.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
@@ -23,8 +24,8 @@ import type { Graph } from "./picture/model.ts";
 import { rootsOf } from "./picture/scene/context.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
+import { applyDelta, decodeSlices } from "./picture/wire.ts";
 import { type Drawing, Pipeline } from "./pipeline.ts";
-import { Reader } from "./reader.ts";
 import { RootBars } from "./rootbar.ts";
 import { count } from "./say.ts";
 import { searchPart } from "./search.ts";
@@ -57,7 +58,9 @@ export class View {
   readonly #parts: Part[];
   readonly #kernelSide;
   #drawing: Drawing | null = null;
-  readonly #reader = new Reader();
+  /** What the trait `wire` says, as text and read. */
+  #wire = "";
+  #base: Promise<Graph | null> | undefined;
   #measure: Measure = measureAsCode;
   /** How much of a card is written out at this distance: 3 is everything. */
   #level: Level = 3;
@@ -131,7 +134,7 @@ export class View {
   #connect(): void {
     const signal = this.#signal;
     const root = this.#root;
-    const receive = () => this.#receive();
+    const receive = () => void this.#receive();
     const height = () => attr(root, "style", `--gw-h:${this.#model.get("height")}px`);
     const busy = () => this.#set({ busy: String(this.#model.get("busy") ?? "") });
     follow(this.#model, signal, {
@@ -142,7 +145,6 @@ export class View {
     });
     listenToKeys(this.#context, {
       canvas: this.#canvas,
-      drawing: () => this.#drawing,
       failing: () => this.#failing(),
       press: (item) => this.#press(item),
       cell: this.#kernelSide.cell,
@@ -357,24 +359,24 @@ export class View {
 
   // ---- Kernel -> state ----------------------------------------------------------------------------------------
 
-  #receive(): void {
-    const wire = String(this.#model.get("wire") ?? "");
-    const delta = String(this.#model.get("delta") ?? "");
-    const { now } = this.#state;
-    if (!wire) {
-      this.#schedule("parts");
-      return;
+  async #receive(): Promise<void> {
+    const [wire, delta] = ["wire", "delta"].map((name) => String(this.#model.get(name) ?? ""));
+    if (!wire) return this.#schedule("parts");
+    if (wire !== this.#wire) {
+      this.#wire = wire;
+      this.#base = drive(decodeSlices(wire), () => this.#model.get("wire") === wire && !this.#signal.aborted);
     }
     try {
-      const wanted = () => this.#model.get("wire") === wire && !this.#signal.aborted;
-      const graph = this.#reader.read(wire, delta, wanted, (error) => (error ? this.#failed(error) : this.#receive()));
-      if (!graph) return;
+      const base = await this.#base;
+      if (!base || delta !== this.#model.get("delta")) return; // there is a newer one by now
+      const graph = delta ? applyDelta(base, delta) : base;
+      const { now } = this.#state;
       if (now && (graph === now || graph.serial < now.serial)) return; // an older picture never replaces a newer one
       this.#set({ now: graph });
       this.#announce(graph);
     } catch (error) {
       // Traits of one change may arrive one by one: a delta then waits for its picture.
-      if (!delta || !now) this.#failed(error);
+      if (!delta || !this.#state.now) this.#failed(error);
     }
   }
 
