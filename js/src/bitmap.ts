@@ -213,7 +213,7 @@ export class Bitmap {
     }
     const path = mark.t === "path" ? this.#path(mark.d) : new Path2D();
     if (mark.t === "rect") path.roundRect(mark.x, mark.y, mark.w, mark.h, mark.r ?? 0);
-    const { fill, stroke, width, dash, cap, join } = style;
+    const { fill, stroke, width, dash, cap } = style;
     if (fill && fill !== "none") {
       context.fillStyle = this.#value(fill);
       context.fill(path);
@@ -223,7 +223,6 @@ export class Bitmap {
     context.lineWidth = width ?? 1;
     context.setLineDash((dash ?? []) as number[]);
     context.lineCap = cap ?? "butt";
-    context.lineJoin = join ?? "miter";
     context.stroke(path);
   }
 

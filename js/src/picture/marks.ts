@@ -188,8 +188,8 @@ export function rootDot(x: number, y: number, style: number, hue: string): Mark[
 
 /** A line in the style of a root; style 2 is hollow. */
 function rootLine(kind: "wire" | "stripe", d: string, style: number, hue: string, more: string): Mark[] {
-  const marks = [shape(d, `${kind}${style > 1 ? ` ${kind}${style}` : ""} ${hue}${more}`)];
-  if (style === 2 && !more) marks.push(shape(d, `${kind}in`));
+  const marks = [shape(d, `${kind}${style > 1 ? ` line${style}` : ""} ${hue}${more}`)];
+  if (style === 2 && !more) marks.push(shape(d, "linein"));
   return marks;
 }
 

@@ -144,10 +144,9 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     const pill = at(boxes.length + f);
     free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
   });
-  const carriers = yield* tagItems(plan, at, courses, border, free, true);
+  const tags = yield* tagItems(plan, at, courses, border, free);
   if (border) writeBorder(context, border, span, free);
   const badges = yield* leafBadges(context, places, whole, free);
-  const tags = yield* tagItems(plan, at, courses, border, free, false);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
   const flagAt = (f: number) => (f < 0 ? undefined : at(boxes.length + f));
@@ -163,8 +162,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     yield* cardItems(context, places, badges.inside),
     badges.onCards,
     flags.flatMap((flag, f) => drawFlag(context, flag, middleOf(flagAt(f)!), flagAt(f)!.y)),
-    tags,
-    carriers,
+    tags.reverse(),
     signs(context, at, whole, free),
   ];
   const look = (scale: number) => {
@@ -173,23 +171,24 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
 }
 
-/** Carriers come first: their place is where the story is. */
+/** Carriers take their places first: there is where the story is. */
 function* tagItems(
   { context, tags, flagged }: Plan,
   at: (i: number) => Rect,
   courses: Courses,
   border: DrawnBorder | null,
   free: Free,
-  carriers: boolean,
 ): Slices<Item[]> {
   const { folded, level } = context;
   const items: Item[] = [];
   const withFlag = new Set(flagged.map(({ root }) => folded.boxOf[root.node]));
-  const wanted = [...tags].filter(([, tag]) => tag.carrier === carriers && (level === 3 || carriers));
+  const wanted = [...tags]
+    .filter(([, tag]) => tag.carrier || level === 3)
+    .sort(([, a], [, b]) => Number(b.carrier) - Number(a.carrier));
   yield* eachSlice(wanted.length, (i) => {
     const [b, tag] = wanted[i]!;
     const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
-    if (!wires.length && withFlag.has(b) && !carriers) return;
+    if (!wires.length && withFlag.has(b) && !tag.carrier) return;
     items.push(placeTag(context, tag, at(b), courses, wires, border, free));
   });
   return items;

@@ -57,7 +57,6 @@ export interface Style {
   width?: number;
   dash?: readonly number[];
   cap?: "round" | "butt";
-  join?: "round";
   font?: "ui" | "mono";
   size?: number;
   weight?: 400 | 600 | 700;
@@ -75,22 +74,18 @@ const text = (fill: Paint, size: number, weight: 400 | 600 | 700 = 400, font: "u
 
 /** Later entries win over earlier ones where a mark has several classes, whatever their order on the mark. */
 export const STYLES = {
-  // Roots: hue, then stroke style of a wire.
+  // Roots: hue, then stroke style of a wire or a card's stripe.
   r0: { hue: "ink3" },
   r1: { hue: "r1" },
   r2: { hue: "r2" },
   r3: { hue: "r3" },
   r4: { hue: "r4" },
   wire: line("hue", 2.4),
-  wire2: { width: 4 },
-  wirein: line("bg", 1.3),
-  wire3: { dash: [7, 3] },
-  wire4: { dash: [7, 2, 1.5, 2] },
-  stripe: line("hue", 3, { cap: "round" }),
-  stripe2: { width: 4 },
-  stripein: line("node", 1.3, { cap: "round" }),
-  stripe3: { dash: [4, 3.4], cap: "butt" },
-  stripe4: { dash: [6, 2.4, 1.4, 2.4], cap: "butt" },
+  stripe: line("hue", 3),
+  line2: { width: 4 },
+  line3: { dash: [5, 3] },
+  line4: { dash: [6, 2, 1.5, 2] },
+  linein: line("bg", 1.3),
   gone: { width: 2, dash: [0.1, 4.2], cap: "round" },
   thin: { width: 1.2 },
 
@@ -122,9 +117,9 @@ export const STYLES = {
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },
   leafline: line("nodeb", 1.3),
   bowl: { fill: "slot" },
-  bowlempty: line("slot", 1.1, { join: "round" }),
+  bowlempty: line("slot", 1.1),
   flag: { fill: "node", stroke: "hue", width: 1.6 },
-  tag: { fill: "tag", stroke: "tagb", width: 1.1, join: "round" },
+  tag: { fill: "tag", stroke: "tagb", width: 1.1 },
   taghole: { fill: "bg", stroke: "tagb", width: 1 },
   carrier: { fill: "car", stroke: "carb", width: 1.5 },
 
@@ -141,10 +136,10 @@ export const STYLES = {
   octagonx: line("bg", 2, { cap: "round" }),
   octagonopen: { fill: "bg", stroke: "err", width: 1.8, dash: [3, 1.6] },
   octagonopenx: line("err", 1.8, { cap: "round" }),
-  warning: { fill: "st", stroke: "bg", width: 1.5, join: "round" },
+  warning: { fill: "st", stroke: "bg", width: 1.5 },
   warningbar: line("bg", 1.8, { cap: "round" }),
-  pencil: line("st", 1.5, { join: "round" }),
-  tick: line("ok", 2, { cap: "round", join: "round" }),
+  pencil: line("st", 1.5),
+  tick: line("ok", 2, { cap: "round" }),
 
   // Code rail; dots, arrows, and calls where they stand.
   rail: { fill: "nodeb" },
@@ -208,7 +203,7 @@ export function classAttribute(classes: string): string {
     .join(" ");
 }
 
-function declarations({ hue, fill, stroke, width, dash, cap, join, font, size, weight }: Style): string {
+function declarations({ hue, fill, stroke, width, dash, cap, font, size, weight }: Style): string {
   const paint = (value?: Paint) => value && (value === "none" ? value : `var(--g-${value})`);
   const values = {
     "--g-hue": paint(hue),
@@ -217,7 +212,6 @@ function declarations({ hue, fill, stroke, width, dash, cap, join, font, size, w
     "stroke-width": width,
     "stroke-dasharray": dash,
     "stroke-linecap": cap,
-    "stroke-linejoin": join,
     "font-family": font && `var(--g-font-${font});white-space:pre`,
     "font-size": size && `${size}px`,
     "font-weight": weight,

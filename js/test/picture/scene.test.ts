@@ -89,7 +89,7 @@ describe("y = t @ a, reused in a loop, at the error", () => {
 
   it("it carries the stripes of both losses, the second one hollow", () => {
     const stripes = classes(byKey(scene, "n1")).filter((c) => c.startsWith("stripe"));
-    expect(stripes).toEqual(["stripe r1", "stripe stripe2 r2", "stripein"]);
+    expect(stripes).toEqual(["stripe r1", "stripe line2 r2"]);
   });
 
   it("iteration 0 is drawn as gone and left of iteration 1", () => {
@@ -156,7 +156,7 @@ describe("y = t @ a, reused in a loop, at the error", () => {
 describe("two losses over one trunk", () => {
   it("wires of both losses run side by side in the order of the roots", () => {
     const wire = byKey(sceneOfFixture("two_losses"), "wn30>n31");
-    expect(classes(wire).filter((c) => c.startsWith("wire "))).toEqual(["wire r1", "wire wire2 r2"]);
+    expect(classes(wire).filter((c) => c.startsWith("wire "))).toEqual(["wire r1", "wire line2 r2"]);
   });
 
   it("the hull says by whom the trunk is shared", () => {

@@ -88,7 +88,7 @@ describe("styles", () => {
   });
 
   it("no two root styles are the same without their hue", () => {
-    const looks = ["wire", "wire wire2", "wire wire3", "wire wire4"].map((c) => JSON.stringify(styleOf(c)));
+    const looks = ["wire", "wire line2", "wire line3", "wire line4"].map((c) => JSON.stringify(styleOf(c)));
     expect(new Set(looks).size).toBe(4);
   });
 

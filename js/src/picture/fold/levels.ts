@@ -76,54 +76,47 @@ function unknownCell(p: CodeLine): boolean {
   return p.cell === null && p.outerCell === null && p.cellId === null;
 }
 
+/** Numbers texts in the order in which they are met, from 0 on. */
+function numbering(): (text: string) => number {
+  const known = new Map<string, number>();
+  return (text) => {
+    const number = known.get(text) ?? known.size;
+    known.set(text, number);
+    return number;
+  };
+}
+
 /** Numbers places by a text; -1 where nothing is known. */
 function intern(
   places: readonly CodeLine[],
   text: (p: CodeLine) => string,
   unknown: (p: CodeLine) => boolean,
 ): Int32Array {
-  const known = new Map<string, number>();
-  const ids = ints(places.length).fill(-1);
-  for (let i = 0; i < places.length; i++) {
-    if (unknown(places[i])) continue;
-    const name = text(places[i]);
-    let id = known.get(name);
-    if (id === undefined) known.set(name, (id = known.size));
-    ids[i] = id;
-  }
-  return ids;
+  const number = numbering();
+  return Int32Array.from(places, (p) => (unknown(p) ? -1 : number(text(p))));
 }
 
 /** `h.5.attn` has the prefixes `h`, `h.5` and `h.5.attn`. Texts with other digits share a generic number. */
 function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts: string[]; generic: number[] } {
-  const known = new Map<string, number>();
-  const genericOf = new Map<string, number>();
+  const number = numbering();
+  const genericNumber = numbering();
   const lists = new Map<string, number[]>();
   const texts: string[] = [];
   const generic: number[] = [];
-  const prefixes: number[][] = [];
-  for (const path of paths) {
+  const prefixes = paths.map((path) => {
     let list = lists.get(path);
-    if (!list) {
-      list = [];
-      lists.set(path, list);
-      for (let end = path.indexOf("."); path; end = path.indexOf(".", end + 1)) {
-        const text = end < 0 ? path : path.slice(0, end);
-        let id = known.get(text);
-        if (id === undefined) {
-          known.set(text, (id = texts.length));
-          texts.push(text);
-          const star = text.replace(/\d+/g, "*");
-          let shared = genericOf.get(star);
-          if (shared === undefined) genericOf.set(star, (shared = genericOf.size));
-          generic.push(shared);
-        }
-        list.push(id);
-        if (end < 0) break;
-      }
+    if (list) return list;
+    lists.set(path, (list = []));
+    for (let end = 0; path && end >= 0; ) {
+      end = path.indexOf(".", end + 1);
+      const text = end < 0 ? path : path.slice(0, end);
+      const id = number(text);
+      texts[id] = text;
+      generic[id] = genericNumber(text.replace(/\d+/g, "*"));
+      list.push(id);
     }
-    prefixes.push(list);
-  }
+    return list;
+  });
   return { prefixes, texts, generic };
 }
 

@@ -135,15 +135,7 @@ function indexAt(groups: readonly Group[], position: number): number {
   return low;
 }
 
-function countShown(line: Line, root: Group): number {
-  let count = 0;
-  const stack = [root];
-  for (let group = stack.pop(); group; group = stack.pop()) {
-    if (group.state === "closed" || group.b - group.a === 1) count++;
-    else stack.push(...shownChildren(line, group));
-  }
-  return count;
-}
+const countShown = (line: Line, root: Group) => frontier(line, root).boxes;
 
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number): void {

@@ -92,7 +92,7 @@ function balances({ up, down }: Layered, v: number): boolean {
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down, and swaps neighbours; what it changed is kept region by region, where it is no worse than before.
+ * and down, and swaps neighbours; what it changed is kept where it is no worse than before.
  */
 function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Slices<void> {
   const { start } = layered;
@@ -110,9 +110,15 @@ function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, 
     yield* sweep(tangle, step % 2 === 0);
     yield* sweep(tangle, step % 2 === 1);
     yield* swapNeighbours(tangle);
-    const gain = keepBetterRegions(tangle, before, counted);
-    total -= gain;
-    idle = gain > 0 ? 0 : idle + 1;
+    let now = 0;
+    for (const count of crossings) now += count;
+    idle = now < total ? 0 : idle + 1;
+    if (now <= total) total = now;
+    else {
+      order.item.set(before, from);
+      for (let r = first; r <= last; r++) renumber(layered, order, r);
+      crossings.set(counted);
+    }
   }
 }
 
@@ -152,36 +158,6 @@ function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
       yield;
     }
   }
-}
-
-/**
- * Runs of changed rows are independent of one another. Each keeps its new order if that has no more crossings than
- * `before`, and is put back otherwise. Returns how many crossings were saved.
- */
-function keepBetterRegions(tangle: Tangle, before: Int32Array, counted: Int32Array): number {
-  const { layered, order, first, last, crossings } = tangle;
-  const { start } = layered;
-  const from = start[first];
-  const changed = (r: number) => {
-    for (let i = start[r]; i < start[r + 1]; i++) if (order.item[i] !== before[i - from]) return true;
-    return false;
-  };
-  let gain = 0;
-  for (let r = first; r <= last; r++) {
-    if (!changed(r)) continue;
-    let end = r + 1;
-    while (end <= last && changed(end)) end++;
-    let saved = 0;
-    for (let g = Math.max(first, r - 1); g < Math.min(end, last); g++)
-      saved += counted[g - first] - crossings[g - first];
-    if (saved < 0) {
-      order.item.set(before.subarray(start[r] - from, start[end] - from), start[r]);
-      for (let k = r; k < end; k++) renumber(layered, order, k);
-      for (let g = Math.max(first, r - 1); g < Math.min(end, last); g++) crossings[g - first] = counted[g - first];
-    } else gain += saved;
-    r = end;
-  }
-  return gain;
 }
 
 function renumber(layered: Layered, order: Order, r: number): void {

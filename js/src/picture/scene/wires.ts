@@ -150,33 +150,20 @@ function courseData(points: Float64Array, dx: number, dy: number): string {
   for (let i = 2; i < points.length; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]! + dx, points[i - 1]! + dy, points[i]! + dx, points[i + 1]! + dy];
     const end = i === points.length - 2 ? by + ARROW : by;
-    const pull = bend(ay, end);
+    const pull = Math.max(10, Math.min(26, (ay - end) / 2));
     d += Math.abs(ax - bx) < 0.5 ? path`V${end}` : path`C${ax} ${ay - pull} ${bx} ${end + pull} ${bx} ${end}`;
   }
   return d;
 }
 
-const bend = (below: number, above: number) => Math.max(10, Math.min(26, Math.abs(below - above) * 0.5));
-
-/** x of a course at height y, for what hangs on it. */
+/** About the x of a course at height y, for what hangs on it. */
 export function courseAt({ points: all, start }: Courses, e: number, y: number): number {
   const points = all.subarray(start[e], start[e + 1]);
   const last = points.length - 2;
   for (let i = 2; i <= last; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]!, points[i - 1]!, points[i]!, points[i + 1]!];
     if (y > ay || y < by) continue;
-    const end = i === last ? by + ARROW : by;
-    const pull = bend(ay, end);
-    let low = 0;
-    let high = 1;
-    for (let step = 0; step < 12; step++) {
-      const t = (low + high) / 2;
-      const s = 1 - t;
-      const height = s ** 3 * ay + 3 * s * s * t * (ay - pull) + 3 * s * t * t * (end + pull) + t ** 3 * end;
-      if (height > y) low = t;
-      else high = t;
-    }
-    const t = (low + high) / 2;
+    const t = (ay - y) / (ay - by);
     return ax + (bx - ax) * (3 * t * t - 2 * t ** 3);
   }
   return points[last]!;
