@@ -7,6 +7,7 @@ moved, and neighbours with the same key are one stretch, so that a loop costs a 
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -81,7 +82,7 @@ class Ranges:
         """Start and end of the stretch or gap that holds `seq`. `find` has just been asked."""
         at = bisect_right(self.starts, seq) - 1
         if at < 0 or seq >= self.ends[at]:
-            following = self.starts[at + 1] if at + 1 < len(self.starts) else seq + 1
+            following = self.starts[at + 1] if at + 1 < len(self.starts) else sys.maxsize
             return max(self.ends[at] if at >= 0 else 0, 0), following
         return self.starts[at], self.ends[at]
 

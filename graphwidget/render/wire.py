@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -196,8 +197,10 @@ class _Characters(dict[int, str]):
 _characters = _Characters().__getitem__
 
 
-def _column(values: Sequence[int]) -> str:
+def _column(values: array[int] | list[int]) -> str:
     """Numbers as the differences to the one before (the first: to 0), one after the other."""
+    if values and values == values[:1] * len(values):  # places, modules and the like often are all the same
+        return _characters(values[0]) + _characters(0) * (len(values) - 1)
     return "".join(map(_characters, map(sub, values, chain((0,), values))))
 
 

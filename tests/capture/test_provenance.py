@@ -293,3 +293,14 @@ def test_neighbours_of_one_line_are_one_stretch() -> None:
         ranges.add(i, i + 1, 1, 2, -1)
     ranges.settle()
     assert len(ranges) == 1
+
+
+def test_one_gap_answers_for_all_numbers_after_the_last_stretch() -> None:
+    ranges = Ranges()
+    ranges.add(3, 5, 1, 2, -1)
+    ranges.add(8, 9, 1, 3, -1)
+    for seq in range(20):
+        first, end = next(
+            (first, end) for first, end in ((0, 3), (3, 5), (5, 8), (8, 9), (9, sys.maxsize)) if seq < end
+        )
+        assert (ranges.find(seq), ranges.around(seq)) == (ranges.find(first), (first, end))

@@ -293,7 +293,8 @@ def overlaps_itself(tensor: Any) -> bool:
     """Whether several elements surely share memory, so that in-place writes are refused (an expanded tensor)."""
     if str(_layout(tensor)) != "torch.strided":
         return False
-    return any(step == 0 and size > 1 for step, size in zip(_Base.stride(tensor), shape(tensor), strict=True))
+    steps = _Base.stride(tensor)
+    return 0 in steps and any(step == 0 and size > 1 for step, size in zip(steps, shape(tensor), strict=True))
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
@@ -306,7 +307,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 def as_integers(lengths: Any) -> tuple[int, ...]:
     """A shape without symbolic numbers."""
-    return tuple(length if type(length) is int else -1 for length in lengths)
+    return tuple([length if type(length) is int else -1 for length in lengths])
 
 
 def dtype_name(tensor: Any) -> str:
