@@ -152,7 +152,7 @@ export class RootBars {
       const w = (el.offsetWidth || 208) * size;
       el.hidden = !item;
       if (!item) continue;
-      const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.[0]?.y ?? item.h + 4));
+      const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.y ?? item.h + 4));
       const off = x < w / 2 || x > width - w / 2 || y < 0 || y > height;
       el.hidden = this.#bars.size > MOST && off && !el.contains(focused(el));
       if (el.hidden) continue;

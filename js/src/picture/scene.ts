@@ -74,7 +74,7 @@ export interface Item {
   /** Attributes without their "data-". */
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
-  buttons?: Rect[];
+  buttons?: Rect | undefined;
 }
 
 export interface Scene {

@@ -161,7 +161,6 @@ export const STYLES = {
   raised: text("err", 11, 600),
   callno: text("hue", 10.5, 700),
   times: text("bg", 11, 700),
-  buttonname: text("ink", 11, 600, "mono"),
   far: { size: 16.5 },
   quiet: { fill: "ink3", weight: 400 },
   staleword: { fill: "st", weight: 600 },

@@ -184,15 +184,9 @@ function lanes({ context, flags, width }: Plan): Int32Array {
   const lane = ints(width.length).fill(-1);
   if (flags.length > MAX_LANES) return lane;
   const order = [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
-  const known = new Map<number, number>();
   const laneOf = (mask: number) => {
-    let found = known.get(mask);
-    if (found === undefined) {
-      found = order.findIndex(({ bit }) => mask & bit);
-      if (mask & (mask - 1) && !order[found]!.gone) found = -1;
-      known.set(mask, found);
-    }
-    return found;
+    const first = order.findIndex(({ bit }) => mask & bit);
+    return mask & (mask - 1) && !order[first]!.gone ? -1 : first;
   };
   context.reach.forEach((mask, b) => {
     lane[b] = laneOf(mask);

@@ -11,7 +11,8 @@ import type { Rect } from "./rects.ts";
 export const PILL_H = 22;
 const LINE_H = 22;
 const BUTTON_H = 24;
-const BUTTON_GAP = 4;
+/** Both buttons side by side. */
+const BUTTONS_W = 184;
 const MAX_CALLS = 3;
 const MAX_NAME = 170;
 /** Width of a call's number, and of an octagon, in the line under the pill. */
@@ -36,7 +37,7 @@ export interface Flag {
   sign: typeof octagon | null;
   /** Width of that line. */
   line: number;
-  buttons: Rect[];
+  buttons: Rect | undefined;
 }
 
 /** One flag per root; several roots inside one folded group share the newest one's. */
@@ -67,11 +68,10 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
   const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
   const h = PILL_H + (words ? LINE_H : 0);
-  const buttons = options.buttons && view.root.alive ? buttonBoxes(context, pill, h + 4) : [];
-  const buttonsWidth = buttons.reduce((sum, button) => sum + button.w + BUTTON_GAP, -BUTTON_GAP);
-  const w = Math.ceil(Math.max(pill, line, buttonsWidth));
-  const all = h + (buttons.length && BUTTON_H + 6);
-  return { view, name, sub, w, h: all, pill, calls, warning, words, sign, line, buttons };
+  const buttons =
+    options.buttons && view.root.alive ? { x: (pill - BUTTONS_W) / 2, y: h + 4, w: BUTTONS_W, h: BUTTON_H } : undefined;
+  const w = Math.ceil(Math.max(pill, line, buttons ? BUTTONS_W : 0));
+  return { view, name, sub, w, h: buttons ? h + BUTTON_H + 6 : h, pill, calls, warning, words, sign, line, buttons };
 }
 
 function warningOf({ graph }: Context, { root, gone }: RootView): string {
@@ -81,16 +81,6 @@ function warningOf({ graph }: Context, { root, gone }: RootView): string {
   if (!finding) return "";
   const module = graph.modules[graph.module[graph.indexOf(finding.uid)] ?? -1];
   return `would raise at ${module?.path || finding.node || "a node"}`;
-}
-
-/** Room for the two buttons, side by side under the middle of the pill. */
-function buttonBoxes({ measure }: Context, pill: number, y: number): Rect[] {
-  const [first, second] = ["backward()", "retain_graph"].map((words) => Math.ceil(measure(words, "buttonname") + 16));
-  const x = (pill - first! - BUTTON_GAP - second!) / 2;
-  return [
-    { x: Math.round(x), y, w: first!, h: BUTTON_H },
-    { x: Math.round(x + first! + BUTTON_GAP), y, w: second!, h: BUTTON_H },
-  ];
 }
 
 /** The flag with its top centre at x, y, and the line under it. */

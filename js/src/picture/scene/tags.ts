@@ -60,14 +60,11 @@ function tagText(context: Context, b: number): TagText | null {
   return { text: label, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }
 
-/** `y`, `y +2`; `history[0] … history[7]` where only the index differs. */
+/** `y`, `y +2`; `history[0] … history[7]` on a repeat. */
 function shortNames(names: readonly string[], repeated: boolean): string {
-  const [first] = names;
-  if (names.length === 1) return first!;
-  const last = names[names.length - 1]!;
-  const stem = (name: string) => name.replace(/\[\d+\]/, "[]");
-  if (repeated && names.length > 2 && names.every((name) => stem(name) === stem(first!))) return `${first} … ${last}`;
-  return `${first} +${names.length - 1}`;
+  const more = names.length - 1;
+  if (repeated && more > 1) return `${names[0]} … ${names[more]}`;
+  return more ? `${names[0]} +${more}` : names[0]!;
 }
 
 /** Where a box's tag goes: on its wire, just below the card; on the border for the carrier. */
@@ -114,14 +111,12 @@ function farText(context: Context, label: TagText): TagText {
   return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, look))) : 28 };
 }
 
-/** The wire that the tag hangs on: of the newest root that is not gone. */
+/** The wire that the tag hangs on: one that crosses the border, else of the newest root that is not gone. */
 function tagWire(context: Context, { from, rootsOf, isGone }: Courses, wires: Int32Array): number | undefined {
   const fresh = new Set(context.graph.boundary.map(({ newUid }) => boxOfUid(context, newUid)));
-  const order = (e: number) => rootsOf(e).at(-1)?.root.order ?? -1;
-  const live = wires.filter((e) => !isGone(e));
-  return (
-    live.find((e) => fresh.has(from[e]!)) ?? [...(live.length ? live : wires)].sort((a, b) => order(b) - order(a))[0]
-  );
+  const order = (e: number) =>
+    (isGone(e) ? 0 : fresh.has(from[e]!) ? 2000 : 1000) + (rootsOf(e).at(-1)?.root.order ?? -1);
+  return [...wires].sort((a, b) => order(b) - order(a))[0];
 }
 
 interface TagPlace extends Rect {

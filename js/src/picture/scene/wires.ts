@@ -68,7 +68,6 @@ export function* wireCourses(
   yield;
   const leaving = collect(lists, from, ids);
   yield;
-  const byMask = new Map<number, (RootView | null)[]>();
   const flagOf = (e: number) => flagged[e - (count - flagged.length)] ?? null;
   const courses: Courses = {
     from,
@@ -80,14 +79,8 @@ export function* wireCourses(
     rootsOf(e) {
       const flag = flagOf(e);
       if (flag) return [flag];
-      const mask = context.reach[from[e]!]!;
-      let roots = byMask.get(mask);
-      if (!roots) {
-        roots = rootsOf(context, mask).slice(0, MAX_LINES);
-        if (!roots.length) roots = [null];
-        byMask.set(mask, roots);
-      }
-      return roots;
+      const roots = rootsOf(context, context.reach[from[e]!]!).slice(0, MAX_LINES);
+      return roots.length ? roots : [null];
     },
     isGone: (e) => flagOf(e)?.gone ?? context.ghost[from[e]!] === 1,
   };
