@@ -99,9 +99,9 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     if (state.running?.request === asked.id) set({ running: null });
   }
 
-  function backward(root: Root, retain: boolean): void {
-    const args = { root: root.id, retain_graph: retain, keep_grad: state.keepGrad };
-    void run("backward", args, backwardName(root, retain));
+  function backward(root: Root, mode: Mode): void {
+    const args = { root: root.id, retain_graph: mode === "retain", keep_grad: state.keepGrad };
+    void run("backward", args, backwardName(root, mode));
   }
 
   /** The kernel answers what it takes back; of what it does not, this view may only stop waiting for the answer. */

@@ -234,9 +234,8 @@ export class Canvas {
       attrs(g, {
         role: "treeitem",
         "aria-label": item.label ?? key,
-        "aria-selected": String(key === this.#selected),
         "aria-expanded": opens && String(role === "open"),
-        tabindex: key === this.focusKey ? 0 : -1,
+        ...this.#standing(key),
       });
     else attr(g, "aria-hidden", "true");
   }
@@ -264,14 +263,21 @@ export class Canvas {
     return active && this.#svg.contains(active) ? active.getAttribute("data-key") : null;
   }
 
-  #setTabStop(key: string): void {
-    const old = this.focusKey;
-    this.focusKey = key;
+  /** Whether an item is the tab stop, whether it is selected. */
+  #standing(key: string) {
+    return { tabindex: key === this.focusKey ? 0 : -1, "aria-selected": String(key === this.#selected) };
+  }
+
+  /** Another tab stop, another selected item. */
+  #stand(): void {
     if (this.big) this.#pin();
-    for (const each of [old, key]) {
-      const g = this.#drawn.get(each ?? "")?.g;
-      if (g) attr(g, "tabindex", each === key ? 0 : -1);
-    }
+    for (const [key, { g, item }] of this.#drawn) if (isFocusable(item)) attrs(g, this.#standing(key));
+    this.#ring();
+  }
+
+  #setTabStop(key: string): void {
+    this.focusKey = key;
+    this.#stand();
   }
 
   /** Makes an item the tab stop and gives it the focus; brings it into view if it is not. */
@@ -286,14 +292,8 @@ export class Canvas {
 
   select(key: string | null): void {
     if (key === this.#selected) return;
-    const old = this.#selected;
     this.#selected = key;
-    if (this.big) this.#pin();
-    for (const each of [old, key]) {
-      const g = this.#drawn.get(each ?? "")?.g;
-      if (g) attr(g, "aria-selected", String(each === key));
-    }
-    this.#ring();
+    this.#stand();
   }
 
   /** In a bitmap, hits are ringed without drawing the scene anew. */

@@ -39,7 +39,7 @@ function afterwards({ backward, retain }: Forecasts): Child {
 function draw({ root, mode, problem, forecasts }: Preview): Child {
   const head = [
     h("div.gw-kick", "Forecast · nothing has run"),
-    h("h3", "If you run ", h("code", backwardName(root, mode === "retain"))),
+    h("h3", "If you run ", h("code", backwardName(root, mode))),
   ];
   if (!forecasts || problem) return [head, problem ? h("p", problem) : h("p.gw-mute", "asking the kernel …")];
   const { ok, reaches, assumes } = forecasts[mode];

@@ -58,10 +58,10 @@ function makeBar({ act, state }: Context, root: Root): Bar {
     };
     const press = () => {
       hide();
-      act.backward(bar.root, mode === "retain");
+      act.backward(bar.root, mode);
     };
     const el = button("gw-run", press, {
-      "aria-label": backwardName(root, mode === "retain"),
+      "aria-label": backwardName(root, mode),
       pointerenter: show,
       focus: show,
       pointerleave: hide,

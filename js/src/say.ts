@@ -2,6 +2,7 @@
 import type { Graph, Place, Root, TimelineEvent } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
 import { bytesText as bytes, callNumber, placeText as cellLine, count, join } from "./picture/words.ts";
+import type { Mode } from "./state.ts";
 
 export { bytesText as bytes, callNumber, count, join, placeText as cellLine, STATE_WORDS } from "./picture/words.ts";
 
@@ -24,8 +25,8 @@ export function cellList(cells: readonly number[] | null): string {
 }
 
 /** "loss.backward(retain_graph=True)". */
-export function backwardName(root: Pick<Root, "path">, retain: boolean): string {
-  return `${root.path}.backward(${retain ? "retain_graph=True" : ""})`;
+export function backwardName({ path }: Root, mode: Mode): string {
+  return `${path}.backward(${mode === "retain" ? "retain_graph=True" : ""})`;
 }
 
 /** Only a call may be without a label: its source is not known. */

@@ -72,7 +72,7 @@ export interface Actions {
   open(key: string): void;
   reveal(uids: number[]): void;
   preview(root: Root | null, mode?: Mode): void;
-  backward(root: Root, retain: boolean): void;
+  backward(root: Root, mode: Mode): void;
   /** Asks first. */
   rebuild(root: Root): void;
   cancel(): void;

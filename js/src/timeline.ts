@@ -33,7 +33,8 @@ export function segments(events: TimelineEvent[]): Segment[] {
       return;
     }
     const place = cell === null ? "this view" : `In[${cell}]`;
-    const label = iteration === null ? place : `${place} · iteration ${iteration}`;
+    // The number first: it is all there is room for in a long loop.
+    const label = iteration === null ? place : `it ${iteration} · ${place}`;
     out.push({ from: i, to: i, label, bad: !ok, cell, iteration, call });
   });
   return out;
@@ -49,32 +50,14 @@ function area(events: TimelineEvent[], place: (i: number) => number, top: number
   return `${d}H${right}`;
 }
 
-/** Widest text that fits, at about 5.6 px a letter. */
-function label(words: string, width: number): string {
-  const room = Math.floor((width - 14) / 5.6);
-  if (words.length <= room) return words;
-  const short = words.replace(/^In\[\d+\] · iteration /, "it ");
-  return short.length <= room ? short : room > 3 ? `${words.slice(0, room - 1)}…` : "";
-}
-
 const axis = (x: number, y: number, words: string, kind = "text.gw-ax.gw-end" as const) => s(kind, { x, y }, words);
 const line = (kind: string, d: string) => s(`path.${kind}` as "path.", { d });
 
 function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): SVGElement[] {
   const { events } = graph;
   const top = Math.max(...events.map(({ held }) => held), 1);
-  const cells = segments(events).flatMap(({ from, to, bad, label: words }) => {
-    const x = from ? place(from - 1) : LEFT;
-    const width = place(to) - x;
-    const kind = bad ? ".gw-bad" : at >= from && at <= to ? ".gw-cur" : "";
-    return [
-      s(`rect.gw-seg${kind}` as "rect.", { x: x + 1, y: 9, width: Math.max(1, width - 2), height: 16, rx: 3 }),
-      s("text.gw-ax", { x: x + 7, y: 20.6 }, label(words, width)),
-    ];
-  });
   const held = area(events, place, top, right);
   return [
-    ...cells,
     line("gw-gridline", `M${LEFT} ${TOP + 12}H${right}`),
     line("gw-area", `${held}V${BASE}Z`),
     line("gw-arealine", held),
@@ -108,6 +91,14 @@ function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
   });
 }
 
+/** What ran, as wide as it has events. */
+function drawCells(events: TimelineEvent[], at: number): HTMLElement[] {
+  return segments(events).map(({ from, to, bad, label }) => {
+    const kind = bad ? ".gw-bad" : at >= from && at <= to ? ".gw-cur" : "";
+    return h(`div.gw-seg${kind}` as "div.", { style: `flex:${to - from + 1}` }, label);
+  });
+}
+
 export function timelinePart({ act, state, signal }: Context): Part {
   const first = tool("first", "First moment", () => act.step(-1e9), "{");
   const previous = tool("prev", "Previous step", () => act.step(-1), "[");
@@ -127,7 +118,8 @@ export function timelinePart({ act, state, signal }: Context): Part {
       update();
     },
   });
-  const track = h("div.gw-track", svg, slider);
+  const cells = h("div.gw-segs", { "aria-hidden": "true" });
+  const track = h("div.gw-track", cells, svg, slider);
   const steps = h("div.gw-row", first, previous, next, last);
   const el = h("div.gw-foot", h("div.gw-stepper", steps, title, sub, back), track);
   let width = 640;
@@ -139,6 +131,8 @@ export function timelinePart({ act, state, signal }: Context): Part {
     const place = (i: number) => LEFT + ((right - LEFT) * (i + 1)) / now!.events.length;
     return now && drawLine(now, position(state), place, right);
   });
+
+  const paintCells = redraw(cells, () => drawCells(state.now!.events, position(state)));
 
   const update = () => {
     const { now, pastEvent } = state;
@@ -157,7 +151,9 @@ export function timelinePart({ act, state, signal }: Context): Part {
     attrs(slider, { max: n, "aria-valuetext": eventText(event) });
     slider.valueAsNumber = at + 1;
     attr(svg, "width", width);
-    paint(width, now!.serial, event.id, now!.calls.length, n, all.at(-1));
+    const what = [now!.serial, event.id, now!.calls.length, n, all.at(-1)];
+    paintCells(what);
+    paint(width, what);
   };
 
   const resize = new ResizeObserver(() => {

@@ -135,8 +135,7 @@ export function gestures(el: HTMLElement, viewport: Viewport): { dragged(): bool
       if (!event.ctrlKey && !event.metaKey) return; // plain wheel belongs to the page
       event.preventDefault();
       const { left, top } = el.getBoundingClientRect();
-      const by = -event.deltaY / (event.deltaMode === 1 ? 10 : 300);
-      viewport.zoom(Math.exp(by), event.clientX - left, event.clientY - top);
+      viewport.zoom(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
     },
     { passive: false },
   );

@@ -34,8 +34,8 @@ test("the timeline has one segment for each cell and iteration; a cell's end bel
   ];
   expect(segments(events).map(({ from, to, label, bad }) => [from, to, label, bad])).toEqual([
     [0, 0, "In[1]", false],
-    [1, 1, "In[2] · iteration 0", false],
-    [2, 3, "In[2] · iteration 1", true],
+    [1, 1, "it 0 · In[2]", false],
+    [2, 3, "it 1 · In[2]", true],
   ]);
 });
 
