@@ -1,5 +1,5 @@
 /** What the view asks of the kernel, and what it says about the answers. */
-import { button, type Child, h } from "./dom.ts";
+import { button, h } from "./dom.ts";
 import { drive } from "./drive.ts";
 import { NoAnswer, Refused } from "./kernel.ts";
 import type { Root } from "./picture/model.ts";
@@ -20,18 +20,8 @@ export function problem(error: unknown): Answer {
   return alert(`The view failed: ${text}`, "The kernel is not affected.");
 }
 
-export type KernelActions = Pick<Actions, "preview" | "backward" | "rebuild" | "cancel" | "travel" | "step"> & {
-  inspect(uid: number): void;
-  cell(by: number): void;
-};
-
-export interface Hooks {
-  ask(content: Child[]): void;
-  closeDialog(): void;
-}
-
 /** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect"> {
+function questions({ state, kernel, set }: Context): Pick<Actions, "preview" | "travel" | "inspect"> {
   async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
     if (!root) return set({ preview: null });
     const asked = { root, mode, forecasts: null, problem: "" };
@@ -73,8 +63,8 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
   return { preview, travel, inspect };
 }
 
-export function kernelActions(context: Context, hooks: Hooks): KernelActions {
-  const { state, kernel, set } = context;
+export function kernelActions(context: Context) {
+  const { state, kernel, set, act } = context;
   const { preview, travel, inspect } = questions(context);
   const say = (answer: Answer) => set({ answer });
 
@@ -119,18 +109,18 @@ export function kernelActions(context: Context, hooks: Hooks): KernelActions {
     const { id, path } = root;
     const cells = cellList(root.cells);
     const go = () => {
-      hooks.closeDialog();
+      act.close();
       void run("rebuild", { root: id }, `Rebuild ${path}`);
     };
     const what = ["Freed saved tensors do not come back. To build ", h("code", path)];
-    hooks.ask([
+    act.ask([
       h("p", what, " afresh, these cells run again, in this order:"),
       h("p", h("b", cells)),
       h("p.gw-mute", "Names that they assign are replaced; what they print or write happens again."),
       h(
         "div.gw-row",
         button("gw-btn.gw-pri", go, { autofocus: true }, `Run ${cells} again`),
-        button("gw-btn", hooks.closeDialog, "Cancel"),
+        button("gw-btn", act.close, "Cancel"),
       ),
     ]);
   }

@@ -304,19 +304,19 @@ export class Canvas {
 
   /** Outlines around the selected card and, while the keyboard is here, around the focused one. */
   #ring(): void {
-    const ring = (key: string | null, gap: number, kind = "gw-selring") => {
+    const ring = (key: string | null, gap: number) => {
       const item = this.byKey.get(key ?? "");
       if (!item) return [];
       const { x, y, w, h } = item;
       const area = { x: x - gap, y: y - gap, width: w + 2 * gap, height: h + 2 * gap, rx: 6 + gap };
-      return [s(`rect.${kind}` as "rect.", area)];
+      return [s("rect.g-focus", area)];
     };
     const active = this.#activeKey();
     const byKey = active !== null && this.#drawn.get(active)?.g.matches(":focus-visible");
     this.#rings.replaceChildren(
       ...this.#hits.flatMap((key) => ring(key, 3)),
       ...ring(this.#selected, 1.5),
-      ...(byKey ? ring(active, 4, "g-focus") : []),
+      ...(byKey ? ring(active, 4) : []),
     );
   }
 

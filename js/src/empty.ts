@@ -4,9 +4,9 @@ import type { Context, Part } from "./state.ts";
 
 export function emptyPart({ state }: Context): Part {
   const skeleton = s(
-    "svg.gw-skeleton",
+    "svg",
     { width: 120, height: 80, "aria-hidden": "true" },
-    s("path", { d: "M3 5h114v22H3zM60 27v22M3 49h114v22H3z" }),
+    s("path.g-ghost", { d: "M3 5h114v22H3zM60 27v22M3 49h114v22H3z" }),
   );
   const words = h("div");
   const el = h("div.gw-empty", { hidden: true }, skeleton, words);

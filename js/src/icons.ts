@@ -31,9 +31,9 @@ export function icon(name: IconName): SVGSVGElement {
 export function logo(): SVGSVGElement {
   return picture(
     18,
-    s("path.gw-lg1", { d: "M5 14V9.5Q5 7 9 7t4-2.5V4" }),
-    s("path.gw-lg2", { d: "M13 14v-3q0-2-4-4" }),
-    s("rect.gw-lgn", { x: 2.5, y: 12, width: 5, height: 4, rx: 1 }),
-    s("rect.gw-lgh", { x: 10.6, y: 12.1, width: 4.8, height: 3.8, rx: 1 }),
+    s("path.g-wire.g-r1", { d: "M5 14V9.5Q5 7 9 7t4-2.5V4" }),
+    s("path.g-wire.g-r2", { d: "M13 14v-3q0-2-4-4" }),
+    s("rect.g-held", { x: 2.5, y: 12, width: 5, height: 4, rx: 1 }),
+    s("rect.g-freed", { x: 10.6, y: 12.1, width: 4.8, height: 3.8, rx: 1 }),
   );
 }

@@ -148,6 +148,8 @@ function summarySection(graph: Graph): Child[] {
 /** What the inspector is about, found by the view. `inside`: the open group around it. */
 export interface Subject {
   key: string;
+  /** The picture in which it was found: a newer one may not be drawn yet. */
+  graph: Graph;
   inside?: { key: string; title: string } | undefined;
   node?: number | undefined;
   /** The roots that reach the node. */
@@ -175,11 +177,14 @@ export function inspectorPart({ act, state }: Context, subject: () => Subject | 
   return {
     el,
     update(now) {
-      graph = now;
       about = subject();
+      graph = about?.graph ?? now;
+      const { node } = about ?? {};
+      const uid = node === undefined ? null : graph!.uid[node]!;
+      if (uid !== null && !graph!.ghost[node!] && !state.past) void act.inspect(uid);
       attr(el, "aria-label", about ? "Selected node" : "Summary");
       attr(el, "hidden", state.preview !== null);
-      const kept = about?.node !== undefined && state.kept.get(graph!.uid[about.node]!);
+      const kept = uid !== null && state.kept.get(uid);
       paint(graph?.serial, state.pastEvent, about?.key, about?.inside?.key, kept, graph?.findings.length);
     },
   };

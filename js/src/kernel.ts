@@ -55,7 +55,7 @@ interface HostKernel {
   statusChanged?: { connect(slot: () => void): void; disconnect(slot: () => void): void };
 }
 
-const DEAD = ["dead", "terminating", "restarting", "autorestarting"];
+const DEAD = /dead|terminating|restarting/;
 
 /** Listens to a model as long as the view lives. */
 export function follow(model: Model, signal: AbortSignal, events: Record<string, (content: never) => void>): void {
@@ -86,7 +86,7 @@ export class Kernel {
       "change:busy": alive,
       comm_live_update: () => void this.ping(),
     });
-    const status = () => DEAD.includes(host?.status ?? "") && this.#set("gone");
+    const status = () => DEAD.test(host?.status ?? "") && this.#set("gone");
     host?.statusChanged?.connect?.(status);
     signal.addEventListener("abort", () => host?.statusChanged?.disconnect?.(status));
   }

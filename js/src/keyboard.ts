@@ -63,16 +63,7 @@ function walk(space: Space, item: Item, dx: number, dy: number): Item | undefine
   return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 
-export interface KeyTarget {
-  canvas: Canvas;
-  failing(): void;
-  press(item: Item): void;
-  cell(by: number): void;
-  escape(): void;
-}
-
-export function listenToKeys({ act, root, set, state }: Context, target: KeyTarget): void {
-  const { canvas } = target;
+export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas): void {
   let awaitsRoot = false;
 
   const inTree = (key: string, shift: boolean): boolean => {
@@ -85,20 +76,20 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     else if (arrow) next = walk(canvas.space, item, ...arrow);
     else if (key === "Home" || key === "End") next = outermost(canvas.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
-    else if (key === "Enter" || key === " ") target.press(item);
+    else if (key === "Enter" || key === " ") act.press(item);
     else return false;
-    if (next) act.focus(next.key);
+    if (next) canvas.focus(next.key);
     return true;
   };
 
   const zoom = (by: number) => () => canvas.viewport.zoom(by);
   const anywhere: Record<string, () => void> = {
-    f: target.failing,
+    f: act.failing,
     r: () => (awaitsRoot = true),
     "[": () => act.step(-1),
     "]": () => act.step(1),
-    "{": () => target.cell(-1),
-    "}": () => target.cell(1),
+    "{": () => act.cell(-1),
+    "}": () => act.cell(1),
     n: () => (state.search?.hits.length ? act.nextHit(1) : act.travel(null)),
     N: () => act.nextHit(-1),
     "/": () => act.search(state.search?.text ?? ""),
@@ -109,7 +100,7 @@ export function listenToKeys({ act, root, set, state }: Context, target: KeyTarg
     "=": zoom(1.25),
     "-": zoom(0.8),
     "0": act.fit,
-    Escape: target.escape,
+    Escape: act.escape,
   };
 
   root.addEventListener("keydown", (event) => {

@@ -4,7 +4,7 @@ import { glyph } from "./draw.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "./picture/marks.ts";
 import type { Mark } from "./picture/scene.ts";
-import type { Context } from "./state.ts";
+import type { Actions, Context } from "./state.ts";
 
 type Rows = [Child, string][];
 
@@ -28,7 +28,7 @@ function legend(): Child[] {
     [mark(40, 20, leaf(0, 0, "w", 38, true)), "leaf, AccumulateGrad; the bowl is full when .grad is there"],
     [mark(32, 21, tag(0, 0, "y", 30, "")), "variable: its grad_fn is above it"],
     [mark(32, 21, tag(0, 0, "y", 30, "carrier")), "carrier: ties the new graph to the old one"],
-    ...["first", "second", "third", "fourth"].map((nth, i): Rows[0] => [line(i + 1), `reached by the ${nth} root`]),
+    ...[1, 2, 3, 4].map((n): Rows[0] => [line(n), `reached by root ${n}`]),
     [line(1, "gone"), "this root is gone"],
   ];
   const calls: Rows = [
@@ -67,11 +67,7 @@ const KEYS: Rows = [
 
 export interface Dialogs {
   el: HTMLDialogElement;
-  legend(): void;
-  more(): void;
-  /** `content` has a button with `autofocus`. */
-  ask(content: Child[]): void;
-  close(): void;
+  acts: Pick<Actions, "legend" | "more" | "ask" | "close">;
 }
 
 /** One dialog at a time; the browser keeps the focus inside and gives it back, and closes it on Escape. */
@@ -106,9 +102,11 @@ export function makeDialogs({ act, set, state }: Context): Dialogs {
   );
   return {
     el,
-    close,
-    legend: () => open("Legend", legend()),
-    more: () => open("More", [tools, h("h4", "Keys"), list(KEYS.map(([key, words]) => [h("code", key), words]))]),
-    ask: (content) => open("Please confirm", content),
+    acts: {
+      close,
+      legend: () => open("Legend", legend()),
+      more: () => open("More", [tools, h("h4", "Keys"), list(KEYS.map(([key, words]) => [h("code", key), words]))]),
+      ask: (content) => open("Please confirm", content),
+    },
   };
 }

@@ -7,8 +7,8 @@ import type { Box, Viewport } from "./viewport.ts";
 const MOST = 4000;
 
 export class Minimap {
-  readonly #cards = s("path");
-  readonly #seen = s("rect.gw-selring");
+  readonly #cards = s("path.g-node");
+  readonly #seen = s("rect.g-focus");
   readonly el = s("svg.gw-mini", { "aria-hidden": "true" }, this.#cards, this.#seen);
   readonly #viewport: Viewport;
   #content: Box = { x: 0, y: 0, w: 0, h: 0 };

@@ -1,8 +1,10 @@
 /** What one view shows, and what its parts may ask of it. */
 
+import type { Child } from "./dom.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Focus } from "./picture/fold/index.ts";
 import type { Graph, Root } from "./picture/model.ts";
+import type { Item } from "./picture/scene.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
 
 export type Mode = "backward" | "retain";
@@ -67,10 +69,13 @@ export interface State {
 export type KeptOrNot = Kept | "asked" | "unknown";
 
 export interface Actions {
-  select(key: string | null): void;
-  focus(key: string): void;
+  press(item: Item): void;
   open(key: string): void;
   reveal(uids: number[]): void;
+  /** The failing node, or the next finding. */
+  failing(): void;
+  /** Closes what was opened last. */
+  escape(): void;
   preview(root: Root | null, mode?: Mode): void;
   backward(root: Root, mode: Mode): void;
   /** Asks first. */
@@ -78,6 +83,9 @@ export interface Actions {
   cancel(): void;
   travel(event: number | null): void;
   step(by: number): void;
+  cell(by: number): void;
+  /** Asks once what keeps a node alive. */
+  inspect(uid: number): void;
   show(what: Show["what"]): void;
   fit(): void;
   tidy(): void;
@@ -86,6 +94,9 @@ export interface Actions {
   nextHit(by: number): void;
   legend(): void;
   more(): void;
+  /** A question before something runs; its content has a button with `autofocus`. */
+  ask(content: Child[]): void;
+  close(): void;
 }
 
 export interface Context {

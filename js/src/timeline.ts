@@ -50,17 +50,15 @@ function area(events: TimelineEvent[], place: (i: number) => number, top: number
   return `${d}H${right}`;
 }
 
-const axis = (x: number, y: number, words: string, kind = "text.gw-ax.gw-end" as const) => s(kind, { x, y }, words);
+const axis = (x: number, y: number, words: string) => s("text.g-note", { x, y, "text-anchor": "end" }, words);
 const line = (kind: string, d: string) => s(`path.${kind}` as "path.", { d });
 
 function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): SVGElement[] {
   const { events } = graph;
   const top = Math.max(...events.map(({ held }) => held), 1);
-  const held = area(events, place, top, right);
   return [
-    line("gw-gridline", `M${LEFT} ${TOP + 12}H${right}`),
-    line("gw-area", `${held}V${BASE}Z`),
-    line("gw-arealine", held),
+    line("g-band", `M${LEFT} ${TOP + 12}H${right}`),
+    line("gw-area", `${area(events, place, top, right)}V${BASE}Z`),
     axis(LEFT - 8, TOP + 15.5, bytes(top)),
     axis(LEFT - 8, BASE + 3, "0 B"),
     ...chips(graph, place),
@@ -83,9 +81,9 @@ function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
       "g",
       { transform: `translate(${x.toFixed(1)} ${TOP})` },
       s("title", call ? `${call.text}: ${call.result}` : `call ${callNumber(n)}`),
-      line("gw-callline", `M0 8V${BASE - TOP}`),
+      line("g-leafline", `M0 8V${BASE - TOP}`),
       drawMarks(callMarks(n, orderOfCall(graph, n), true)),
-      ok ? line("gw-tick", "M10 0l3 3.2 6-6.4") : line("gw-tick.gw-cross", "M11 -3.4l6.8 6.8M17.8 -3.4l-6.8 6.8"),
+      ok ? line("g-tick", "M10 0l3 3.2 6-6.4") : line("g-octagonopenx", "M11 -3.4l6.8 6.8M17.8 -3.4l-6.8 6.8"),
     );
     return call && place(1) - place(0) > 120 ? [axis(x - 12, TOP + 3.6, call.text), chip] : [chip];
   });

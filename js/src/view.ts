@@ -16,7 +16,7 @@ import { headerPart, tool } from "./header.ts";
 import { inspectorPart, type Subject } from "./inspector.ts";
 import { follow, Kernel, type Model } from "./kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
-import { makeDialogs } from "./legend.ts";
+import { type Dialogs, makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
 import { boxOfUid, type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
@@ -56,7 +56,6 @@ export class View {
   readonly #bars: RootBars;
   readonly #pipeline = new Pipeline();
   readonly #parts: Part[];
-  readonly #kernelSide;
   #drawing: Drawing | null = null;
   /** What the trait `wire` says, as text and read. */
   #wire = "";
@@ -84,11 +83,8 @@ export class View {
     const context = { root, signal, kernel, state: this.#state, set, act: {} as Actions };
     this.#context = context;
     const dialogs = makeDialogs(context);
-    this.#kernelSide = kernelActions(context, {
-      ask: dialogs.ask,
-      closeDialog: dialogs.close,
-    });
-    Object.assign(context.act, this.#actions(), { legend: dialogs.legend, more: dialogs.more });
+    const act: Actions = { ...kernelActions(context), ...dialogs.acts, ...this.#actions() };
+    Object.assign(context.act, act);
     const canvas = new Canvas(root, signal, {
       press: (item, again) => this.#press(item, again),
       open: (key) => this.#open(key),
@@ -143,13 +139,7 @@ export class View {
       "change:busy": busy,
       "change:height": height,
     });
-    listenToKeys(this.#context, {
-      canvas: this.#canvas,
-      failing: () => this.#failing(),
-      press: (item) => this.#press(item),
-      cell: this.#kernelSide.cell,
-      escape: () => this.#escape(),
-    });
+    listenToKeys(this.#context, this.#canvas);
     followTheme(root, signal, () => this.#canvas.repaint());
     const resize = new ResizeObserver(() => this.#resized());
     resize.observe(root);
@@ -274,7 +264,6 @@ export class View {
     const state = this.#state;
     if (!this.#canvas.byKey.has(state.selected ?? "")) state.selected = null;
     this.#canvas.select(state.selected);
-    this.#askKept();
     this.#bring();
     return true;
   }
@@ -428,7 +417,7 @@ export class View {
     const { context } = plan;
     const about = (node: number, inside?: Subject["inside"]): Subject => {
       const roots = rootsOf(context, context.nodeReach[node]!).map((view) => view.root);
-      return { key, inside, node, roots };
+      return { key, graph, inside, node, roots };
     };
     if (role === "root") {
       const node = graph.roots.find((each) => each.id === root)?.node ?? -1;
@@ -437,10 +426,10 @@ export class View {
     const box = folded.boxes.find((each) => each.key === key);
     const open = folded.open.find((group) => group.key === key);
     const inside = open ?? folded.open.find((group) => group.key === box?.parent);
-    if (open) return { key, inside, group: { title: open.title, nodes: nodesIn(folded, key) } };
+    if (open) return { key, graph, inside, group: { title: open.title, nodes: nodesIn(folded, key) } };
     if (!box || box.kind === "node") return index === undefined ? null : about(index, inside);
     const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
-    return { key, inside, group: { title, nodes: box.nodes } };
+    return { key, graph, inside, group: { title, nodes: box.nodes } };
   }
 
   #press({ key, role, root }: Item, again = false): void {
@@ -448,21 +437,8 @@ export class View {
     if (again && role === "group") this.#open(key);
     else {
       this.#canvas.focus(key);
-      this.#select(key);
+      this.#set({ selected: key });
     }
-  }
-
-  #select(key: string | null): void {
-    this.#set({ selected: key });
-    this.#askKept();
-  }
-
-  /** Asks once a picture what keeps the selected node alive. */
-  #askKept(): void {
-    const node = this.#subject()?.node;
-    const graph = this.#drawing?.graph;
-    if (graph && node !== undefined && !graph.ghost[node] && !this.#state.past)
-      this.#kernelSide.inspect(graph.uid[node]!);
   }
 
   /** Opens a closed group, closes an open one. */
@@ -489,7 +465,6 @@ export class View {
     this.#set({ spot: uids });
   }
 
-  /** The failing node, or that of the next finding. */
   #failing(): void {
     const findings = shown(this.#state)?.findings ?? [];
     const uids = findings.flatMap(({ uid, uids }) => uid ?? uids[0] ?? []);
@@ -563,11 +538,11 @@ export class View {
     else void copyText(graph).then(say);
   }
 
-  #actions(): Omit<Actions, "legend" | "more"> {
+  #actions(): Omit<Actions, keyof ReturnType<typeof kernelActions> | keyof Dialogs["acts"]> {
     return {
-      ...this.#kernelSide,
-      select: (key) => this.#select(key),
-      focus: (key) => this.#canvas.focus(key),
+      press: (item) => this.#press(item),
+      failing: () => this.#failing(),
+      escape: () => this.#escape(),
       open: (key) => this.#open(key),
       reveal: (uids) => this.#reveal(uids),
       show: (what) => this.#showOnly(what),
