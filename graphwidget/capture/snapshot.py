@@ -134,7 +134,7 @@ class _Reader:
         self.kinds = bytearray()
         self.edge_start = array("i", [0])
         self.edge_to: list[int] = []
-        self.edge_nr: list[int] = []
+        self.edge_nr = array("i")
         self.uids: list[int] = []
         self.leaves: dict[int, Leaf] = {}
         self.variables: dict[int, Any] = {}  # node index -> leaf tensor
@@ -187,8 +187,8 @@ class _Reader:
     def walk(self) -> None:
         """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
         nodes, index = self.nodes, self.index
-        edge_to, edge_nr, ends, met = self.edge_to, self.edge_nr, list[int](), len(nodes)
-        find, meet, put_to, put_nr, end = index.setdefault, nodes.append, edge_to.append, edge_nr.append, ends.append
+        edge_to, further, ends, met = self.edge_to, dict[int, int](), list[int](), len(nodes)
+        find, meet, put_to, end = index.setdefault, nodes.append, edge_to.append, ends.append
         for node in nodes:  # grows while it is read
             for after, nr in node.next_functions:
                 if after is not None:
@@ -196,10 +196,14 @@ class _Reader:
                     if at == met:
                         meet(after)
                         met += 1
+                    if nr:
+                        further[len(edge_to)] = nr
                     put_to(at)
-                    put_nr(nr)
             end(len(edge_to))
         self.edge_start.fromlist(ends)
+        self.edge_nr = array("i", [0]) * len(edge_to)  # nearly all gradients go to the first input
+        for edge, nr in further.items():
+            self.edge_nr[edge] = nr
         self._describe()
         known = self.identity.given
         self.uids = self.identity.assign(nodes, self.numbers, self.names, (self.edge_start, edge_to), self.previous)
@@ -334,7 +338,7 @@ class _Reader:
             ghost=bytearray(len(self.names)),
             edge_start=self.edge_start,
             edge_to=array("i", self.edge_to),
-            edge_nr=array("i", self.edge_nr),
+            edge_nr=self.edge_nr,
             slot_start=columns.start,
             slot_name=array("i", columns.name),
             slot_state=columns.state,
