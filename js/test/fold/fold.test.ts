@@ -21,6 +21,8 @@ const GRAPHS: [string, () => PlainGraph][] = [
   ["micro-batches", () => accumulation(16)],
   ["residual blocks", () => residual(5000)],
   ["nothing known", () => bare(2000)],
+  ["sequence numbers against the edges", () => renumbered(500, 0)],
+  ["sequence numbers that are mostly unknown", () => renumbered(500, 0.8)],
   ["a deep nest of modules", () => nest(40)],
   ["many cells", () => manyCells(300)],
   ["one line only", () => oneLine(1500)],
@@ -34,6 +36,14 @@ for (let seed = 1; seed <= 30; seed++) {
 function bare(size: number): PlainGraph {
   const plain = anyDag(size, 7);
   for (const node of plain.nodes) Object.assign(node, { line: null, mod: null, call: undefined });
+  return plain;
+}
+
+/** Random numbers that several nodes share; `unknown`: for how many there is none. */
+function renumbered(size: number, unknown: number): PlainGraph {
+  const plain = anyDag(size, 11);
+  const next = random(5);
+  for (const node of plain.nodes) node.seq = next() < unknown ? -1 : Math.floor(next() * 50);
   return plain;
 }
 

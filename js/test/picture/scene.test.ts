@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
-import { measureByTable } from "../../src/picture/measure.ts";
+import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
 import { levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
@@ -286,6 +286,32 @@ it("cards stand at the same place at every level of detail", () => {
       const scene = sceneOfFixture(name, { level: levelOf(scale) });
       for (const { key, x, y, w, h } of near) expect(byKey(scene, key)).toMatchObject({ x, y, w, h });
     }
+  }
+});
+
+it("a card says its name before anything of its saved tensors, however little room there is", () => {
+  const wide: Measure = (text, look) => 2 * measureByTable(text, look);
+  for (const name of FIXTURES)
+    for (const level of [2, 3] as const)
+      for (const compact of [false, true])
+        for (const { key, role, marks, data } of sceneOfFixture(name, { level, compact, measure: wide }).items) {
+          if (role !== "node") continue;
+          const written = marks.find((mark) => mark.t === "text" && mark.c.startsWith("op"));
+          expect(written?.t === "text" && written.s.slice(0, 2), key).toBe(data!.node!.slice(0, 2));
+        }
+});
+
+it("long names of roots lose their middle, so that no flag meets another", () => {
+  const message = wireText("two_losses").replace(
+    /"loss([12])"/g,
+    '"sys.last_traceback: the_loss_of_a_long_function[$1]"',
+  );
+  for (const level of [2, 3] as const) {
+    const flags = sceneOf(decode(message), { level }).items.filter(({ role }) => role === "root");
+    expect(flags.map((flag) => /^sys.*….*\[[12]\]$/.test(texts(flag)[0]!))).toEqual([true, true]);
+    const [a, b] = flags.sort((one, other) => one.x - other.x);
+    expect(a!.x + a!.w).toBeLessThanOrEqual(b!.x);
+    for (const { label } of flags) expect(label).toContain("the_loss_of_a_long_function");
   }
 });
 

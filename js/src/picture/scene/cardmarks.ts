@@ -8,8 +8,8 @@ import { callNumber, join } from "../words.ts";
 import { BOWL, type Card, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 
-/** A shorter note says nothing. */
-const LEAST_NOTE = 40;
+/** Fewer letters of a note say nothing. */
+const LEAST_NOTE = 5;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
 export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
@@ -87,7 +87,8 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const right = card.w - 8 - (card.oneLine ? slotRow(context, card).w : 0);
   const room = right - x - (bowl ? BOWL + 5 : 0);
   const name = measure(card.title, op);
-  const note = near && room > name + LEAST_NOTE ? shorten(card.note, room - name - 10, "note", measure, 1) : "";
+  const cut = near ? shorten(card.note, room - name - 10, "note", measure, 1) : "";
+  const note = cut === card.note || cut.length >= LEAST_NOTE ? cut : "";
   const end = note ? right - measure(note, "note") : right;
   const left = room + end - right - (note ? 10 : 0);
   return {
@@ -148,8 +149,9 @@ function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
       marks.push(text(x, middle, label, c));
       x += context.measure(label, c) + GAP;
     }
-    if (by >= 0) marks.push(...number(by, x + 4));
-    if (by >= 0) x += 18;
+    if (by < 0) continue;
+    marks.push(...number(by, x + 4));
+    x += 18;
   }
   if (freed) marks.push(...number(card.freedBy, card.w - 14));
   if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "slotname quiet", "end"));
