@@ -61,8 +61,8 @@ function drawLine(graph: Graph, at: number, place: (i: number) => number, right:
     line("gw-area", `${area(events, place, top, right)}V${BASE}Z`),
     axis(LEFT - 8, TOP + 15.5, bytes(top)),
     axis(LEFT - 8, BASE + 3, "0 B"),
-    ...chips(graph, place),
     line("gw-marker", `M${place(at) - 5} 2h10v6l-4 3v${BASE - 4}h-2v${4 - BASE}l-4-3z`),
+    ...chips(graph, place),
   ];
 }
 
