@@ -26,19 +26,25 @@ interface Bar {
 const clamp = (value: number, most: number) => Math.max(4, Math.min(value, most - 4));
 
 /**
- * Moves bars apart, and off what is `taken`: each at its wish where it can be, else in the next free row below it; in one
- * above it, where its root is, only if there is none.
+ * Moves bars apart, and off what is `taken`: each at its wish where it can be, else at the nearest free place beside what
+ * is in its way or some rows lower; higher, where its root is, only if that is much nearer.
  */
 export function pack(wishes: readonly Box[], taken: readonly Box[], width: number, height: number): Box[] {
   const placed = [...taken];
   return wishes.map((wish) => {
-    const bar = { ...wish, x: clamp(wish.x, width - wish.w), y: clamp(wish.y, height - wish.h) };
-    const { y: top, h } = bar;
-    const isTaken = () => placed.some((each) => touches(each, bar));
-    while (bar.y <= height - h && isTaken()) bar.y += h + 4;
-    if (bar.y > height - h) for (bar.y = top; bar.y > 0 && isTaken(); ) bar.y -= h + 4;
-    placed.push(bar);
-    return bar;
+    const { w, h } = wish;
+    const first = { ...wish, x: clamp(wish.x, width - w), y: clamp(wish.y, height - h) };
+    const columns = [first.x, ...placed.flatMap((each) => [each.x + each.w + 4, each.x - w - 4])];
+    let [best, least] = [first, Number.POSITIVE_INFINITY];
+    for (let y = first.y % (h + 4); y <= height - h; y += h + 4)
+      for (const x of columns) {
+        const bar = { ...wish, x, y };
+        const far = Math.abs(x - first.x) + (y < first.y ? 3 * (first.y - y) : y - first.y);
+        if (far >= least || x !== clamp(x, width - w) || placed.some((each) => touches(each, bar))) continue;
+        [best, least] = [bar, far];
+      }
+    placed.push(best);
+    return best;
   });
 }
 
