@@ -2,9 +2,8 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-/** What the two should come to, and what no build may exceed meanwhile. */
-const GOAL = 60_000;
-const LIMIT = 64_800;
+/** Bytes that no build may exceed. */
+const LIMIT = 60_000;
 
 export function checkSize() {
   const sizes = ["widget.js", "widget.css"].map((name) => {
@@ -12,8 +11,7 @@ export function checkSize() {
     return gzipSync(file, { level: 9 }).length;
   });
   const total = sizes[0] + sizes[1];
-  const verdict = total <= GOAL ? "within" : `${total - GOAL} bytes over`;
-  console.log(`widget.js ${sizes[0]} + widget.css ${sizes[1]} = ${total} bytes gzip, ${verdict} ${GOAL}`);
+  console.log(`widget.js ${sizes[0]} + widget.css ${sizes[1]} = ${total} bytes gzip, at most ${LIMIT}`);
   if (total > LIMIT) {
     console.error(`More than ${LIMIT}: take something out first.`);
     process.exitCode = 1;
