@@ -214,10 +214,11 @@ class Candidates:
         )
 
     def remove_duplicate(self) -> Fix:
-        line = self._statement(self.later.place)
+        line, call = self._statement(self.later.place), self._call(self.later)
+        what = f"{short(line)} ({call})" if line else call  # a button's call has no line
         return Fix(
             "remove_duplicate_call",
-            f"Remove {short(line)} ({self._call(self.later)}): {self._call(self.earlier)} has run this backward.",
+            f"Remove {what}: {self._call(self.earlier)} has run this backward.",
             self.meeting.same_root,
             at(self.later.place),
             "Nothing is lost: `.grad` has been filled by the first call.",

@@ -125,6 +125,14 @@ def test_an_error_of_the_call_is_a_result_with_the_failing_node(stage: Stage) ->
     assert {name: getattr(sys, name, None) for name in before} == before
 
 
+def test_the_fixes_for_a_second_click_quote_no_line_that_there_is_not(stage: Stage) -> None:
+    for _ in range(2):
+        stage.result("backward", root=stage.root("loss"))
+    (finding,) = stage.tracker.findings()
+    assert any(fix.text.startswith("Remove call") for fix in finding.fixes)
+    assert not any("``" in fix.text for fix in finding.fixes)
+
+
 def test_even_an_interrupt_in_a_hook_is_a_result(stage: Stage) -> None:
     def hook(grad: object) -> None:
         raise KeyboardInterrupt("stop")
