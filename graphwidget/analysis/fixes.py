@@ -9,6 +9,7 @@ the saved weights are then out of date.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
@@ -75,6 +76,11 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
 def no_gradient(paths: tuple[str, ...], why: str) -> str:
     """`w` gets no gradient from ..."""
     return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
+
+
+def root_of(assignment: str) -> str:
+    """The variable that an assignment begins with: `state` of `state.h = …`."""
+    return re.split(r"\W", assignment, maxsplit=1)[0]
 
 
 def short(text: str, most: int = 60) -> str:
@@ -313,6 +319,10 @@ class Candidates:
             return "", None, ()
         if source.loop_at(self._cell(place_at), place_at[1]) is not None:
             return "", None, ()  # each pass made one, and the next began from it
+        found = source.statements_at(self._cell(place_at), place_at[1])
+        known = {*source.targets(found[-1]), *source.names_read(found[-1])} if found else set()
+        if found and not all(root_of(line) in known for line in lines):
+            return "", None, ()  # what carries it over does not exist there yet: it is made of this later
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{place_at[0]}], line {place_at[1]}."
         return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
 
