@@ -206,9 +206,9 @@ class ModuleTracer:
     def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _Known]) -> None:
         for path, module in root.named_modules():
             known = wanted.get(id(module))
-            full = f"{variable}.{path}" if path else variable
-            if known is not None and (known.path is None or len(full) < len(known.path)):
-                known.path = full
+            # The variable that was there first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
+            if known is not None and known.path is None:
+                known.path = f"{variable}.{path}" if path else variable
 
     def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
         """A stretch's three integers in words. A module without a name is called by its class."""

@@ -13,8 +13,9 @@ const HOVER_MS = 150;
 const HEIGHT = 24;
 /** The buttons shrink with the picture, but not below this. */
 const SMALLEST = 0.75;
-/** Beyond so many roots only those in view keep their buttons. */
-const MOST = 4;
+/** Beyond so many roots only those in view keep their buttons, and of these the first ones. */
+const FEW = 4;
+const MOST = 24;
 
 interface Bar {
   el: HTMLElement;
@@ -126,7 +127,7 @@ export class RootBars {
   update(): void {
     const bars = this.#bars;
     const graph = shown(this.#context.state);
-    const roots = graph?.roots.filter((root) => root.alive) ?? [];
+    const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
     for (const [id, { el, root }] of bars) {
       if (roots.some((each) => each.id === id && each.path === root.path)) continue;
       el.remove();
@@ -160,7 +161,7 @@ export class RootBars {
       if (!item) continue;
       const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.y ?? item.h + 4));
       const off = x < w / 2 || x > width - w / 2 || y < 0 || y > height;
-      el.hidden = this.#bars.size > MOST && off && !el.contains(focused(el));
+      el.hidden = (this.#bars.size > FEW && off && !el.contains(focused(el))) || visible.length === MOST;
       if (el.hidden) continue;
       visible.push(el);
       wishes.push({ x: x - w / 2, y, w, h: HEIGHT * size });

@@ -222,6 +222,16 @@ def test_a_module_is_named_by_its_path_from_the_users_name(cells: Cells) -> None
     assert call is not None and (call.path, call.class_name, call.call) == ("net.1", "Tanh", 1)
 
 
+def test_what_a_loop_leaves_behind_does_not_name_a_module(cells: Cells) -> None:
+    cells.run("body = torch.nn.Linear(3, 3)\nlayers = torch.nn.ModuleList([body, torch.nn.Tanh()])")
+    cells.run("y = x\nfor f in layers:\n    y = f(y)")
+    cells.provenance.name_modules([cells.namespace])
+    y = cells.namespace["y"]
+    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
+    calls = [cells.provenance.module_of(y.grad_fn._sequence_nr() - back) for back in (0, 1)]
+    assert [call and call.path for call in calls] == ["layers.1", "body"]
+
+
 def test_a_module_without_a_name_goes_by_its_class(cells: Cells) -> None:
     cells.run("y = torch.nn.Linear(3, 3)(x)")
     y = cells.namespace["y"]

@@ -240,6 +240,9 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
   return { left, top, width: Math.ceil(right + MARGIN - left), height: Math.ceil(bottom + MARGIN - top), items };
 }
 
+/** More roots than this, and only those that a call began at are shown one by one. */
+const FEW_ROOTS = 8;
+
 /** uids that a fold should leave visible: failing node, border, findings, roots. */
 export function importantUids(graph: Graph): number[] {
   const uids = new Set<number>();
@@ -249,6 +252,10 @@ export function importantUids(graph: Graph): number[] {
     if (finding.severity === "info") continue;
     if (finding.uid !== null) uids.add(finding.uid);
   }
-  for (const root of graph.roots) if (root.node >= 0) uids.add(graph.uid[root.node]!);
+  const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
+  for (const { node } of graph.roots) {
+    const uid = graph.uid[node];
+    if (uid !== undefined && (graph.roots.length <= FEW_ROOTS || called.has(uid))) uids.add(uid);
+  }
   return [...uids];
 }

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
-import { levelOf } from "../../src/picture/scene.ts";
+import { importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import { decode } from "../../src/picture/wire.ts";
+import { Builder, toGraph } from "../graphs/index.ts";
 import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
 
 const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
@@ -249,6 +250,40 @@ describe("folded groups", () => {
     const flags = scene.items.filter(({ role }) => role === "root");
     expect(flags.map((flag) => texts(flag)[0])).toEqual(["history[0]", "history[1] … history[7]"]);
     expect(scene.items.filter(({ role }) => role === "hull")).toEqual([]);
+  });
+
+  it("of many roots all have a flag, each on its own only where a call began", () => {
+    const b = new Builder();
+    const x = ["Exp", "Tanh"].reduce((y, op) => b.fn(op, [y]), b.leaf("w"));
+    for (let i = 0; i < 50; i++) b.fn("Sum", [b.fn("Mul", [x], { line: "c:3" })], { line: "c:3" });
+    const graph = toGraph(b.graph);
+    const called = graph.roots[20]!;
+    graph.calls = graphOf("one_call").calls.map((call) => ({
+      ...call,
+      failedUid: null,
+      rootUids: [graph.uid[called.node]!],
+    }));
+    const flagsOf = (expandAll: boolean) =>
+      sceneOf(graph, { fold: { visible: importantUids(graph), expandAll } }).items.filter(
+        ({ role }) => role === "root",
+      );
+    expect(flagsOf(false).map((flag) => texts(flag)[0])).toEqual([
+      "loss0",
+      "loss1 … loss19",
+      "loss20",
+      "loss21 … loss49",
+    ]);
+    expect(flagsOf(true)).toHaveLength(50);
+  });
+
+  it("a path of modules that is too long loses its beginning", () => {
+    const b = new Builder();
+    let x = b.leaf("w");
+    for (let i = 0; i < 12; i++)
+      for (const op of ["Exp", "Mul", "Tanh", "Add"])
+        x = b.fn(op, [x], { mod: `network.backbone.stages.blocks.${i}`, line: `c:${op.length}`, call: i });
+    const groups = sceneOf(toGraph(b.graph)).items.filter(({ role }) => role === "group");
+    expect(groups.map((group) => texts(group)[0]!.replace(/^….*(?=\.)/, ""))).toEqual(groups.map((_, i) => `.${i} ▸`));
   });
 
   it("a repeat says how often, a group what it holds", () => {

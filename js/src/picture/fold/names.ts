@@ -42,7 +42,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
     shared("sameLine")?.source.trim() ||
     moduleRange(line, group, outer?.prefix ?? -1) ||
     shared("sameOuterLine")?.outerSource.trim() ||
-    (iteration === null ? "" : `iteration ${iteration}`) ||
+    (iteration === null ? "" : memberOf(line, group, outer?.prefix ?? -1) || `iteration ${iteration}`) ||
     placeText(cell && { cell: cell.outerCell ?? cell.cell, line: null }) ||
     partsText(line, group, outer?.prefix ?? -1);
   return title
@@ -137,15 +137,34 @@ function className(line: Line, group: Group, prefix: number): string {
 
 /** `h.0 … h.9` for a stretch of modules beside one another; "" if it is not one. */
 function moduleRange(line: Line, group: Group, outer: number): string {
-  const { order, levels } = line;
-  const below = (v: number) => {
-    const prefixes = levels.prefixes(v);
-    return prefixes[prefixes.indexOf(outer) + 1] ?? -1;
-  };
-  const first = below(order[group.a]);
-  const last = below(order[group.b - 1]);
-  if (first < 0 || last < 0 || first === last) return "";
-  return `${levels.prefixText(first)} … ${levels.prefixText(last)}`;
+  const [first, last] = [group.a, group.b - 1].map((at) => {
+    const [list = "", member = ""] = pathsBelow(line, line.order[at], outer);
+    return MEMBER.test(member) && !MEMBER.test(list) ? member : list;
+  });
+  return first && last && first !== last ? `${first} … ${last}` : "";
+}
+
+const MEMBER = /\.\d+$/;
+
+/** The modules of a node below another, outermost first. */
+function pathsBelow({ levels }: Line, v: number, outer: number): string[] {
+  const prefixes = levels.prefixes(v);
+  return prefixes.slice(prefixes.indexOf(outer) + 1).map(levels.prefixText);
+}
+
+/** `h.3` for a pass of a loop over a list of modules, where it ran no other; else "". */
+function memberOf(line: Line, group: Group, outer: number): string {
+  const { graph, order } = line;
+  let found = "";
+  for (let i = group.a, module = -1; i < group.b; i++) {
+    if (graph.module[order[i]] === module) continue;
+    module = graph.module[order[i]];
+    const below = pathsBelow(line, order[i], outer);
+    const member = below.find((path) => MEMBER.test(path)) ?? below[0];
+    if (member && found && member !== found) return "";
+    found ||= member;
+  }
+  return MEMBER.test(found) ? found : "";
 }
 
 /** `In[2]:3-7`, where the nodes come from one cell. */

@@ -1,9 +1,9 @@
 /**
  * Which groups stand open.
  *
- * By default: first what must be seen is revealed, most important first, each with its siblings put together; then
- * groups that look alike are opened together, outermost first, as long as all of them fit. Never more than
- * `maxBoxes`. What the user opened or closed comes on top and changes nothing else.
+ * By default: first what must be seen is revealed, most important first, each with its siblings put together, never
+ * with more than `maxBoxes` in all; then groups that look alike are opened together, outermost first, as long as one
+ * screen holds them. What the user opened or closed comes on top and changes nothing else.
  */
 
 import type { Slices } from "../slices.ts";
@@ -11,6 +11,8 @@ import { childrenOf, childrenSlices, Group, type Line } from "./tree.ts";
 import type { FoldState } from "./types.ts";
 
 export const MAX_BOXES = 60;
+/** So many cards, one below the other, are read on one screen: what nobody asked for is opened only up to here. */
+const ONE_SCREEN = 24;
 /** Longest list of children that is shown as it is; a longer one is cut into stretches. */
 const MAX_CHILDREN = 32;
 const STRETCHES = 16;
@@ -21,8 +23,9 @@ const SLICE = 1024;
 export function openDefault(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
   root.state = "reveal";
   reveal(line, root, positions, maxBoxes);
-  widen(line, root, maxBoxes);
-  openAlike(line, root, maxBoxes);
+  const most = Math.min(maxBoxes, ONE_SCREEN);
+  widen(line, root, most);
+  openAlike(line, root, most);
 }
 
 /** Shows the siblings of what was revealed one by one where they fit, outermost first. Long repeats stay folded. */
@@ -140,27 +143,33 @@ const countShown = (line: Line, root: Group) => frontier(line, root).boxes;
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number): void {
   const refused = new Set<number>();
+  const opened = new Map<number, Group[]>();
   for (;;) {
     const { closed, boxes } = frontier(line, root);
     const families = new Map<number, { depth: number; groups: Group[] }>();
     for (const { group, depth } of closed) {
-      if (refused.has(group.alike) || group.chunk || (group.kind === "repeat" && group.times > MAX_UNROLLED)) continue;
-      const family = families.get(group.alike);
-      if (!family) families.set(group.alike, { depth, groups: [group] });
+      const alike = line.hash(group.a, group.b);
+      if (refused.has(alike) || group.chunk || (group.kind === "repeat" && group.times > MAX_UNROLLED)) continue;
+      const family = families.get(alike);
+      if (!family) families.set(alike, { depth, groups: [group] });
       else {
         family.depth = Math.min(family.depth, depth);
         family.groups.push(group);
       }
     }
-    let best: { depth: number; cost: number; groups: Group[] } | null = null;
+    let best: { alike: number; depth: number; cost: number; groups: Group[] } | null = null;
     for (const [alike, { depth, groups }] of families) {
       let cost = 0;
       for (const group of groups) cost += openedSize(line, group) - 1;
-      if (boxes + cost > maxBoxes) refused.add(alike);
-      else if (!best || depth < best.depth || (depth === best.depth && cost < best.cost))
-        best = { depth, cost, groups };
+      if (boxes + cost > maxBoxes) {
+        refused.add(alike);
+        // One that was found earlier, further out, is no exception.
+        for (const group of opened.get(alike) ?? []) group.state = "closed";
+      } else if (!best || depth < best.depth || (depth === best.depth && cost < best.cost))
+        best = { alike, depth, cost, groups };
     }
     if (!best) return;
+    opened.set(best.alike, best.groups);
     for (const group of best.groups) group.state = "open";
   }
 }

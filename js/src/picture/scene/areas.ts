@@ -65,7 +65,8 @@ function sharedWords(context: Context, part: readonly number[]): string {
   const mask = part.reduce((all, b) => all | context.reach[b]!, 0);
   const names = rootsOf(context, mask).map((view) => view.root.path);
   const different = new Set(names);
-  if (different.size < names.length || different.has("")) return `shared by ${names.length} graphs`;
+  const more = context.roots.at(-1)!.bit ? "" : "+";
+  if (more || different.size < names.length || different.has("")) return `shared by ${names.length}${more} graphs`;
   return `shared by ${listText(names, 3)}`;
 }
 

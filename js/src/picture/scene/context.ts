@@ -15,7 +15,7 @@ import type { Card, LeafPart } from "./cards.ts";
 /** How a root is drawn wherever it appears. */
 export interface RootView {
   root: Root;
-  /** Its bit in reach masks. */
+  /** Its bit in reach masks; 0: there are too many roots for it to have a line. */
   bit: number;
   /** Class that carries the hue. */
   hue: string;
@@ -72,7 +72,8 @@ export interface Context {
   pace: number;
 }
 
-const MAX_ROOTS = 31;
+/** Roots that have lines. */
+const MAX_LINES = 31;
 /** Beyond this many nodes, engine order is not written beside each. */
 const MAX_ORDER_NOTES = 12;
 
@@ -169,17 +170,16 @@ export function* descend(rows: Rows, visit: (from: number, to: number) => void):
 }
 
 function rootViews(graph: Graph): RootView[] {
-  const shown = graph.roots
-    .filter((root) => root.node >= 0)
-    .sort((a, b) => a.order - b.order || a.id - b.id)
-    .slice(0, MAX_ROOTS);
+  const shown = graph.roots.filter((root) => root.node >= 0).sort((a, b) => a.order - b.order || a.id - b.id);
+  const times = new Map<string, number>();
+  for (const { path } of shown) times.set(path, (times.get(path) ?? 0) + 1);
   return shown.map((root, position) => ({
     root,
-    bit: 1 << position,
+    bit: position < MAX_LINES ? 1 << position : 0,
     ...rootLook(root.order),
     gone: !root.alive,
     // What tells roots of one name apart.
-    sub: shown.some((other) => other !== root && other.path === root.path) ? whenText(placeOf(graph, root.node)) : "",
+    sub: times.get(root.path)! > 1 ? whenText(placeOf(graph, root.node)) : "",
   }));
 }
 
@@ -259,7 +259,7 @@ function slotLooks({ indexOf, slotStart, slotState }: Graph, { forecast }: Scene
 
 /** The roots of a reach mask, in the order in which their lines run side by side. */
 export function rootsOf(context: Context, mask: number): RootView[] {
-  return context.roots.filter((view) => mask & view.bit);
+  return mask ? context.roots.slice(0, MAX_LINES).filter((view) => mask & view.bit) : [];
 }
 
 /** Whether the node of this uid is inside a box. */

@@ -165,11 +165,12 @@ export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput>
     const y = x.slice();
     x.set(seeds.x);
     y.set(seeds.y);
+    const before = new Map(old.flags.map(({ view }, f) => [view.root.id, old.context.reach.length + f]));
     flags.forEach(({ view }, f) => {
-      const before = old.flags.findIndex((flag) => flag.view.root.id === view.root.id);
-      if (before < 0) return;
-      x[context.reach.length + f] = placed.x[old.context.reach.length + before]!;
-      y[context.reach.length + f] = placed.y[old.context.reach.length + before]!;
+      const at = before.get(view.root.id);
+      if (at === undefined) return;
+      x[context.reach.length + f] = placed.x[at]!;
+      y[context.reach.length + f] = placed.y[at]!;
     });
     input.previous = { x, y };
   }

@@ -47,7 +47,9 @@ export function makeFlags(context: Context): Flag[] {
   for (const view of roots) {
     const b = folded.boxOf[view.root.node]!;
     const key = b >= 0 && folded.boxes[b]!.kind !== "node" ? b : -1 - view.root.id;
-    inBox.set(key, [...(inBox.get(key) ?? []), view]);
+    const views = inBox.get(key);
+    if (views) views.push(view);
+    else inBox.set(key, [view]);
   }
   return [...inBox.values()].flatMap((views) => {
     if (views.length < 3) return views.map((view) => makeFlag(context, view, view.root.path || "unnamed"));
