@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { type LayoutInput, layout, layoutSlices } from "../../src/picture/layout/index.ts";
-import { accumulation, anyDag, lstm, type PlainGraph, RECORDED, random, recorded, residual } from "../graphs/index.ts";
+import {
+  accumulation,
+  anyDag,
+  Builder,
+  lstm,
+  type PlainGraph,
+  RECORDED,
+  random,
+  recorded,
+  residual,
+} from "../graphs/index.ts";
 import { inputOf, movedShare, overlaps, through } from "./measure.ts";
 
 const GRAPHS: [string, () => PlainGraph][] = [
@@ -102,6 +112,30 @@ test("inputs of one operation stand in their order from left to right", () => {
   expect(out.x[0]).toBeLessThan(out.x[1]);
   expect(out.x[1]).toBeLessThan(out.x[2]);
   expect(out.x[3]).toBeCloseTo(out.x[1], 3);
+});
+
+test("branches are drawn about equally short, whatever their order", () => {
+  const next = random(1);
+  const lengths = Array.from({ length: 8 }, () => {
+    const b = new Builder();
+    let x = b.fn("Conv", []);
+    for (let stage = 0; stage < 4; stage++) {
+      const branches = [1, 2, 3, 2].map((length) => {
+        let y = x;
+        for (let i = 0; i < length; i++) y = b.fn("Conv", [y]);
+        return { y, at: next() };
+      });
+      const inputs = branches.sort((one, other) => one.at - other.at).map(({ y }) => y);
+      x = b.fn("Cat", inputs);
+    }
+    const { route, routeStart } = layout(inputOf(b.graph));
+    let length = 0;
+    for (let e = 0; e + 1 < routeStart.length; e++)
+      for (let k = routeStart[e]; k + 3 < routeStart[e + 1]; k += 2)
+        length += Math.hypot(route[k + 2] - route[k], route[k + 3] - route[k + 1]);
+    return length;
+  });
+  expect(Math.max(...lengths) / Math.min(...lengths)).toBeLessThan(1.2);
 });
 
 test("a trunk with two losses stands between them", () => {

@@ -20,8 +20,9 @@ const SLICE = 4096;
 /** Keeping the bonds of an item costs as much as so many others. */
 const BOND_COST = 0.25;
 
-export function* orderRows(layered: Layered, bonds: Bonds): Slices<Order> {
-  const order = yield* walkOrder(layered);
+/** `turn`: 0 begins with all inputs in their order, every other number with other ones turned round. */
+export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order> {
+  const order = yield* walkOrder(layered, turn);
   let work = 0;
   if (bonds.lane || bonds.previous) {
     for (let r = 0; r < layered.rows; r++) {
@@ -48,8 +49,8 @@ export function* orderRows(layered: Layered, bonds: Bonds): Slices<Order> {
   return order;
 }
 
-/** Depth-first from the items without users, up along the links as given; each row in the order of first visit. */
-function* walkOrder(layered: Layered): Slices<Order> {
+/** Depth-first from the items without users, up along the links, as given or turned; each row in the order of first visit. */
+function* walkOrder(layered: Layered, turn: number): Slices<Order> {
   const { items, start, row, up, down } = layered;
   const item = ints(items);
   const position = ints(items).fill(-1);
@@ -67,9 +68,10 @@ function* walkOrder(layered: Layered): Slices<Order> {
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
       const first = up.start[v];
-      const swap = balances(layered, v);
-      for (let k = up.start[v + 1] - 1; k >= first; k--) {
-        const u = up.item[swap && k <= first + 1 ? 2 * first + 1 - k : k];
+      const count = up.start[v + 1] - first;
+      const hash = Math.imul(turn * (v + 1), 0x9e3779b1) >>> 8;
+      for (let i = count - 1; i >= 0; i--) {
+        const u = up.item[first + ((hash + (hash & 256 ? count - 1 - i : i)) % count)];
         // The last one pushed is visited first.
         if (position[u] < 0) stack[depth++] = u;
       }
@@ -77,17 +79,6 @@ function* walkOrder(layered: Layered): Slices<Order> {
     }
   }
   return { item, position };
-}
-
-/** Whether an item has an input and then two or more leaves of its own: with one leaf on each side edges are shorter. */
-function balances({ up, down }: Layered, v: number): boolean {
-  const first = up.start[v];
-  const end = up.start[v + 1];
-  if (end - first < 3) return false;
-  const isLeaf = (u: number) => up.start[u] === up.start[u + 1] && down.start[u + 1] - down.start[u] === 1;
-  if (isLeaf(up.item[first])) return false;
-  for (let k = first + 1; k < end; k++) if (!isLeaf(up.item[k])) return false;
-  return true;
 }
 
 /**
