@@ -363,6 +363,8 @@ class CallLog:
             pending.model = model
             self._lines[key] = (pending.glance, model)
             return
+        if fresh and seen > DETAILED:
+            pending.like = model
         self._lines.pop(key, None)
         pending.distances = array("q", sorted(distances))
         if not fresh:
@@ -484,11 +486,14 @@ class CallLog:
             later = self._take(outputs, args, None)
             if not same_freed(before, later, executed):
                 agreed, executed = False, newly_freed(before, later)
+        whole = error is None and agreed and not pending.has_inputs and len(executed) == len(before)
+        if whole and pending.like is not None:  # in a long loop one more graph of the same would only fill memory
+            return self._counted(pending, pending.like), None
         call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
         if not pending.keep:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
-        if error is None and agreed and not pending.has_inputs and call.executed_count == len(before):
+        if whole:
             self._remember_model((pending.shape, len(before)), call, pending.distances)
         if call.error and call.freed_by is not None:
             call = self._with_carriers(call, before)

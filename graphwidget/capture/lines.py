@@ -250,7 +250,7 @@ class LineTracer:
         """Forget stretches without a living node where a thread has too many."""
         for state in self.threads:
             if state.ranges.full:
-                state.ranges.keep(live(), state.ranges.limit // 2)
+                state.ranges.keep(live())
 
     def resume(self, frame: FrameType | None) -> None:
         """Trace frames that are running already, from `frame` outwards."""

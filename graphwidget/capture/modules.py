@@ -247,4 +247,4 @@ class ModuleTracer:
         """Forget stretches without a living node where a thread has too many."""
         for state in self.threads:
             if state.ranges.full:
-                state.ranges.keep(live(), state.ranges.limit // 2)
+                state.ranges.keep(live())

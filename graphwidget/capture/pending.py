@@ -37,6 +37,7 @@ class Pending:
     distances: array[int] = field(default_factory=lambda: array("q"))
     glance: tuple[int, Any, int] | None = None
     walked: bool = True
+    like: Model | None = None  # the same, for one that is looked at to see whether it still is like that call
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 __all__ = ["Ranges"]
 
-HARD = 4  # times the limit: more stretches than this are never kept
+LIMIT = 20_000  # stretches, 40 bytes each: a training loop gets there soon, and then grows no more
+MOST = 400_000
 FRESH = 5 * 4096  # numbers, five a stretch
 
 
@@ -24,11 +25,15 @@ class Ranges:
     Parameters
     ----------
     limit
-        Number of stretches above which `full` turns true; `keep` then makes room.
+        Number of stretches above which `full` turns true; `keep` then makes room. Where more than half of them hold
+        what lives, the limit rises with that.
+    most
+        More stretches than this are never kept.
     """
 
-    def __init__(self, limit: int = 100_000) -> None:
-        self.limit = limit
+    def __init__(self, limit: int = LIMIT, most: int = MOST) -> None:
+        self.limit, self.most = limit, most
+        self._newest = limit // 2  # are kept in any case
         self.starts = array("q")
         self.ends = array("q")
         self.keys = (array("q"), array("q"), array("q"))
@@ -62,11 +67,11 @@ class Ranges:
         fresh = self.fresh[:]  # its thread may go on appending
         del self.fresh[: len(fresh)]
         # Nobody has made room, in a cell that runs on and on without a call: the oldest places become unknown.
-        over = len(self.starts) > HARD * self.limit
+        over = max(0, len(self.starts) + len(fresh) // 5 - self.most)
         for at, column in enumerate((self.starts, self.ends, *self.keys)):
             column.fromlist(fresh[at::5])
             if over:
-                del column[: self.limit]
+                del column[:over]
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The key of the stretch that holds `seq`, or None."""
@@ -86,13 +91,14 @@ class Ranges:
             return max(self.ends[at] if at >= 0 else 0, 0), following
         return self.starts[at], self.ends[at]
 
-    def keep(self, live: Sequence[int], newest: int) -> None:
-        """Drop the stretches that hold none of the ascending numbers `live`, except the `newest` last ones."""
+    def keep(self, live: Sequence[int]) -> None:
+        """Drop the stretches that hold none of the ascending numbers `live`, except the newest."""
         self.settle()
         starts, ends = self.starts, self.ends
-        border = max(0, len(starts) - newest)
+        border = max(0, len(starts) - self._newest)
         wanted = [i for i in range(border) if (p := bisect_left(live, starts[i])) < len(live) and live[p] < ends[i]]
         wanted.extend(range(border, len(starts)))
         self.starts = array("q", [starts[i] for i in wanted])
         self.ends = array("q", [ends[i] for i in wanted])
         self.keys = tuple(array("q", [key[i] for i in wanted]) for key in self.keys)  # type: ignore[assignment]
+        self.limit = 2 * max(len(wanted), self._newest)

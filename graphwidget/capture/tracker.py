@@ -405,10 +405,10 @@ class Tracker:
         known = [snapshot for snapshot in (self.log.previous, self._last) if snapshot is not None]
         return max(known, key=len, default=None)
 
-    def record(self) -> Record:
-        """What a diagnosis reads."""
+    def record(self, live: Snapshot | None = None) -> Record:
+        """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell nobody keeps it."""
         with self.lock:
-            snapshot = self.snapshot()
+            snapshot = self.snapshot() if live is None else live
             outlived = {
                 snapshot.uid[index]: name
                 for index, kinds in _owner_kinds(snapshot).items()
@@ -427,11 +427,11 @@ class Tracker:
                 names.setdefault(uid, self._names[uid])
         self._names = names
 
-    def findings(self) -> tuple[Finding, ...]:
-        """What is worth telling now."""
+    def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:
+        """What is worth telling now. `live` as in `record`."""
         with self._guarded():
             if self._findings is None and self._diagnose is not None:
-                self._findings = tuple(self._diagnose(self.record()))
+                self._findings = tuple(self._diagnose(self.record(live)))
         return self._findings or ()
 
     def drawing(self) -> Drawing:
@@ -443,7 +443,7 @@ class Tracker:
                 merged(live, self._graphs_that_matter(live)),
                 self.calls,
                 events,
-                self.findings(),
+                self.findings(live),
                 events[-1].id if events else -1,
                 torch.__version__,
                 self.busy,

@@ -33,8 +33,8 @@ log = logging.getLogger("graphwidget")
 
 STATIC = Path(__file__).parent.parent / "static"
 INTERVAL = 0.1  # seconds between two messages while a cell runs
-# Of the time of a running cell at most 1/100 goes into drawing.
-SHARE = 100
+# Of the time of a running cell at most 1/200 goes into drawing.
+SHARE = 200
 MAX_NOTES = 5  # failures of our own that are shown
 
 

@@ -10,6 +10,7 @@ import torch
 from graphwidget.analysis.engine import forecast
 from graphwidget.capture import calls
 from graphwidget.capture import tracker as tracker_module
+from graphwidget.capture.ranges import Ranges
 from graphwidget.capture.tracker import Tracker
 
 START = "net = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(4)])\nx = torch.randn(2, 4)"
@@ -96,10 +97,30 @@ def test_graphs_of_ever_other_shapes_leave_a_bounded_number_of_models(cells, mon
     assert len(cells.tracker.log._models) <= 8
 
 
+def test_calls_looked_at_now_and_then_in_a_long_loop_keep_no_graphs(cells, monkeypatch) -> None:
+    monkeypatch.setattr(calls, "FULL_SHARE", 1.0)  # time is no reason not to look
+    looks = []
+    take = cells.tracker.log._take
+    monkeypatch.setattr(cells.tracker.log, "_take", lambda *args: looks.append(1) or take(*args))
+    cells.tracker.history.limit = 2**26
+    cells.run(START)
+    cells.run(STEPS.format(n=5 * calls.SAMPLE))
+    found = cells.tracker.calls
+    assert len(looks) == calls.DETAILED + 5
+    assert [call.graph is not None for call in found] == [True] * calls.DETAILED + [False] * (
+        len(found) - calls.DETAILED
+    )
+    sampled = found[calls.SAMPLE - 1]
+    assert sampled.same_as is not None
+    assert (sampled.result, sampled.executed_count) == ("ok", found[0].executed_count)
+    assert not sampled.assumes
+
+
 def test_a_hundred_thousand_trivial_passes_leave_nothing(cells) -> None:
     cells.run("x = torch.ones(2, requires_grad=True)")
     state = cells.tracker.provenance.lines.state()
-    state.ranges.limit = 2000
+    state.ranges = Ranges(limit=2000, most=8000)
+    state.fresh = state.ranges.fresh
     cells.run("for i in range(100_000):\n    y = x * 2\n")
     assert len(state.ranges) <= 20_000
     cells.run("z = 1")

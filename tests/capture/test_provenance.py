@@ -290,11 +290,33 @@ def test_a_million_stretches_stay_within_the_limit() -> None:
     for i in range(20_000):
         ranges.add(2 * i, 2 * i + 2, i % 7, 0, i)
         if ranges.full:
-            ranges.keep([3, 5], ranges.limit // 2)
-    assert len(ranges) <= 1000
+            ranges.keep([3, 5])
+    assert len(ranges) <= 1010
     assert ranges.find(3) == (1, 0, 1)
     assert ranges.find(101) is None
     assert ranges.find(39_999) == (19_999 % 7, 0, 19_999)
+
+
+def test_room_is_made_seldom_where_nearly_everything_lives() -> None:
+    ranges = Ranges(limit=1000)
+    made_room = 0
+    for i in range(20_000):
+        ranges.add(2 * i, 2 * i + 2, i, 0, -1)
+        if ranges.full:
+            made_room += 1
+            ranges.keep(range(2 * i + 2))
+    assert len(ranges) == 20_000
+    assert made_room <= 6
+
+
+def test_never_more_than_the_most() -> None:
+    ranges = Ranges(limit=1000, most=4000)
+    for i in range(50_000):
+        ranges.add(2 * i, 2 * i + 2, i, 0, -1)
+    ranges.settle()
+    assert len(ranges) == 4000
+    assert ranges.find(2 * 45_999) is None
+    assert ranges.find(2 * 46_000) == (46_000, 0, -1)
 
 
 def test_neighbours_of_one_line_are_one_stretch() -> None:
