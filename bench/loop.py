@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -98,12 +99,12 @@ def one_loop(notebook: JupyterPage, batch: int, iterations: int, first: int = 0)
 
 
 def measure(iterations: int, width: int) -> dict[str, Any]:
-    path = Path(__file__).resolve().parent / "loop.ipynb"
     cells = ("%load_ext graphwidget", GPT2, SETUP.format(width=width), "%graphwidget", "%graphwidget off", "pass")
     file = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     file.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(file, path)
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "loop.ipynb"
+        nbformat.write(file, path)
         with JupyterServer([path]) as server, Browser(size=(1280, 1400)) as browser:
             notebook = JupyterPage(browser, server, path.name)
             for cell in range(4):
@@ -121,8 +122,6 @@ def measure(iterations: int, width: int) -> dict[str, Any]:
                 found[str(batch)] = turns
             found["problems"] = notebook.log.problems()
             return found
-    finally:
-        path.unlink()
 
 
 def overhead(turns: dict[str, list[float]]) -> float:

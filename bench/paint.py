@@ -13,6 +13,7 @@ import argparse
 import json
 import statistics
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,13 +65,13 @@ def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
 
 def measure(runs: int, sizes: list[int]) -> dict[str, float]:
     """Median milliseconds, of an empty widget and per number of nodes."""
-    path = Path(__file__).resolve().parent / "paint.ipynb"
     notebook_file = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (SETUP, "empty", "%graphwidget", "pass")]
     )
     notebook_file.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(notebook_file, path)
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "paint.ipynb"
+        nbformat.write(notebook_file, path)
         with JupyterServer([path]) as server, Browser(size=(1280, 1400)) as browser:
             notebook = JupyterPage(browser, server, path.name)
             for cell in range(3):
@@ -86,8 +87,6 @@ def measure(runs: int, sizes: list[int]) -> dict[str, float]:
                 found[str(n)] = middle(f"loss = build({n})", "painted")
             assert not notebook.log.problems(), notebook.log.problems()
             return found
-    finally:
-        path.unlink()
 
 
 def main() -> None:
