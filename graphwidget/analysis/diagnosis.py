@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwidget.analysis import leak, nograd, silent, source
+from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, short, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.story import (
@@ -22,9 +24,11 @@ from graphwidget.analysis.story import (
     where,
 )
 from graphwidget.analysis.surgery import anything_stale
-from graphwidget.model import BackwardCall, Finding, Place, Record, SlotState, Snapshot, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
+MOST_FIXES = 3
+_SIMULATED = ("second_backward", "inplace")
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 _REASONS = (
     ("second time", "freed"),
@@ -57,7 +61,16 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     for finding in found:
         key = (finding.kind, finding.severity, finding.call, finding.node_uid, finding.carriers, finding.tensor)
         unique.setdefault(key, finding)
-    return tuple(sorted(unique.values(), key=lambda f: _ORDER[f.severity]))
+    told = [replace(finding, fixes=_offered(record, finding)) for finding in unique.values()]
+    return tuple(sorted(told, key=lambda f: _ORDER[f.severity]))
+
+
+def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
+    """The fixes worth offering: of those that were simulated, the ones that work, if any does; at most three."""
+    fixes = [checked(record, fix) for fix in finding.fixes]
+    if finding.kind in _SIMULATED and any(fix.verified for fix in fixes):
+        fixes = [fix for fix in fixes if fix.verified]
+    return tuple(fixes[:MOST_FIXES])
 
 
 def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:

@@ -9,7 +9,6 @@ the saved weights are then out of date.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
@@ -18,8 +17,6 @@ from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name, where
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
-
-MOST = 3
 
 
 def simulate(graph: Snapshot, call: BackwardCall, roots: tuple[TensorRef, ...] | None = None) -> Forecast:
@@ -76,11 +73,6 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
 def no_gradient(paths: tuple[str, ...], why: str) -> str:
     """`w` gets no gradient from ..."""
     return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
-
-
-def root_of(assignment: str) -> str:
-    """The variable that an assignment begins with: `state` of `state.h = …`."""
-    return re.split(r"\W", assignment, maxsplit=1)[0]
 
 
 def short(text: str, most: int = 60) -> str:
@@ -319,10 +311,6 @@ class Candidates:
             return "", None, ()
         if source.loop_at(self._cell(place_at), place_at[1]) is not None:
             return "", None, ()  # each pass made one, and the next began from it
-        found = source.statements_at(self._cell(place_at), place_at[1])
-        known = {*source.targets(found[-1]), *source.names_read(found[-1])} if found else set()
-        if found and not all(root_of(line) in known for line in lines):
-            return "", None, ()  # what carries it over does not exist there yet: it is made of this later
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{place_at[0]}], line {place_at[1]}."
         return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
 
@@ -425,9 +413,10 @@ def outer_at(place: Place | None) -> tuple[int, int] | None:
 
 
 def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
-    """Verified fixes first, in the order of preference of their kind; at most three."""
+    """Candidates, in the order of preference of their kind."""
     make = Candidates(meeting)
-    return best(_same_root_order(meeting, make) if meeting.same_root else _shared_part_order(meeting, make))
+    order = _same_root_order(meeting, make) if meeting.same_root else _shared_part_order(meeting, make)
+    return tuple(fix for candidate in order if (fix := candidate()) is not None)
 
 
 def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:
@@ -493,10 +482,3 @@ def _stepped_behind(meeting: Meeting) -> bool:
     """Whether a step in between modified a leaf that only the old part reaches."""
     behind = {path for i in meeting.exclusive_leaves for path in meeting.graph.leaves[i].paths}
     return bool(behind & meeting.stepped_leaves)
-
-
-def best(candidates: Iterator[Callable[[], Fix | None]]) -> tuple[Fix, ...]:
-    """At most three: the verified ones in the order given, then, if there is none, the others."""
-    made = [fix for make in candidates if (fix := make()) is not None]
-    verified = [fix for fix in made if fix.verified]
-    return tuple((verified or made)[:MOST])

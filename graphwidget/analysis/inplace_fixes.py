@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from graphwidget.analysis import edits, source
-from graphwidget.analysis.fixes import Candidates, at, best, short, simulate
+from graphwidget.analysis.fixes import Candidates, at, short, simulate
 from graphwidget.analysis.rewriting import rerun
 from graphwidget.analysis.story import Meeting, where
 from graphwidget.analysis.surgery import with_nothing_stale
@@ -29,8 +29,10 @@ def for_inplace(
         Its name.
     """
     if write is not None and (write.optimizer or _is_leaf(graph, tensor)):
-        return best(_after_a_step(record, call, graph, write, meeting))
-    return best(_after_a_write(record, call, graph, write, tensor))
+        order = _after_a_step(record, call, graph, write, meeting)
+    else:
+        order = _after_a_write(record, call, graph, write, tensor)
+    return tuple(fix for candidate in order if (fix := candidate()) is not None)
 
 
 def _is_leaf(graph: Snapshot, path: str) -> bool:
