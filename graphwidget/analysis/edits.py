@@ -22,23 +22,21 @@ def statement_text(cell: str, statement: ast.stmt) -> list[str]:
     return [line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines]
 
 
-def _alone(cell: str, statement: ast.stmt) -> bool:
-    """Whether a statement has its lines for itself: no ``;``, nothing in front of it."""
-    line = cell.splitlines()[statement.lineno - 1]
-    return not line.encode()[: statement.col_offset].strip() and ";" not in line
-
-
 def before(cell: str, line: int, new: Collection[str]) -> Edit:
     """Write lines before the statement at `line`."""
     return (*(f"+ {one}" for one in new), f"  {source.line_text(cell, line)}")
 
 
 def after(cell: str, line: int, new: Collection[str]) -> Edit:
-    """Write lines after the statement at `line`; nothing where a block hangs on it."""
+    """Write lines after the statement at `line`, or after all on that line; nothing where a block hangs on it."""
     found = source.statements_at(cell, line)
-    if not found or not _alone(cell, found[-1]) or hasattr(found[-1], "body"):
+    if not found or hasattr(found[-1], "body"):
         return ()
-    kept = [f"  {one.strip()}" for one in cell.splitlines()[line - 1 : found[-1].end_lineno]]
+    beginning = cell.splitlines()[found[-1].lineno - 1].encode()[: found[-1].col_offset]
+    if beginning.strip():
+        return ()
+    last = source.last_line(cell, found[-1].lineno)
+    kept = [f"  {one.strip()}" for one in cell.splitlines()[line - 1 : last]]
     return (*kept, *(f"+ {one}" for one in new))
 
 
@@ -116,7 +114,8 @@ _OVERWRITING = {
 }
 
 
-def _statement(text: str) -> ast.stmt | None:
+def statement_of(text: str) -> ast.stmt | None:
+    """The one statement that a text is, or None."""
     try:
         body = ast.parse(text.strip()).body
     except (SyntaxError, ValueError):
@@ -126,7 +125,7 @@ def _statement(text: str) -> ast.stmt | None:
 
 def modified(text: str) -> str | None:
     """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``."""
-    statement = _statement(text)
+    statement = statement_of(text)
     if isinstance(statement, ast.AugAssign):
         return _base(statement.target)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
@@ -173,7 +172,7 @@ def _base(node: ast.expr) -> str | None:
 
 def reads_what_it_writes(text: str) -> bool:
     """``state[t] = f(state[t - 1])``: a copy made before would be modified, too, after its part was saved."""
-    statement, base = _statement(text), modified(text)
+    statement, base = statement_of(text), modified(text)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript) or base is None:
         return False
     return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
@@ -181,7 +180,7 @@ def reads_what_it_writes(text: str) -> bool:
 
 def out_of_place(text: str) -> Edit:
     """``h += x`` as ``h = h + x``, ``d.clamp_(0)`` as ``d = d.clamp(0)``, ``inplace=True`` as ``inplace=False``."""
-    statement = _statement(text)
+    statement = statement_of(text)
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
         sign = _SIGNS.get(type(statement.op))
         value = ast.unparse(statement.value)
@@ -210,7 +209,7 @@ def out_of_place(text: str) -> Edit:
 
 def scattered(cell: str, line: int, text: str) -> Edit:
     """``state[t] = v`` in a loop over `t` as ``state = state.select_scatter(v, 0, t)``."""
-    statement = _statement(text)
+    statement = statement_of(text)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript):
         return ()
     target = statement.targets[0]
@@ -230,111 +229,3 @@ def scattered(cell: str, line: int, text: str) -> Edit:
         return ()
     base, value = ast.unparse(target.value), ast.unparse(statement.value)
     return replaced(text, f"{base} = {base}.select_scatter({value}, 0, {ast.unparse(target.slice)})")
-
-
-# ------------------------------------------------------------------ names of carriers
-
-
-def local(path: str) -> str:
-    """A path without the frame it was found in: ``h`` for ``step:h``."""
-    return path.rsplit(":", 1)[-1]
-
-
-def is_code(path: str) -> bool:
-    """Whether a path can be written in a program as it is."""
-    return not re.search(r"__closure__|gi_frame|\.grad\b|^Out\[|^_\d*$|^sys\.", path) and _statement(path) is not None
-
-
-def detached(paths: Collection[str], cells: Collection[str]) -> list[str]:
-    """Statements that cut the graph at these tensors: ``h = h.detach()``."""
-    plain = [local(path) for path in paths if is_code(local(path))]
-    lines: list[str] = []
-    for path in plain:
-        indexed = re.fullmatch(r"(.+?)\[\d+\]", path)
-        if not indexed or "[" in indexed[1]:
-            line = f"{path} = {path}.detach()"
-        else:
-            line = f"{indexed[1]} = {_all_detached(indexed[1], cells)}"
-        if line not in lines:
-            lines.append(line)
-    return lines
-
-
-def _all_detached(container: str, cells: Collection[str]) -> str:
-    """A list, dict or tuple like `container`, with all its tensors detached. What it is, the cells show."""
-    name = re.escape(container.rsplit(".", 1)[-1])
-
-    def shows(how: str) -> bool:
-        return any(re.search(rf"\b{name}{how}", cell) for cell in cells)
-
-    if shows(r"(: [^=\n]+)? = (\{|[\w.]*[dD]ict\()"):
-        return f"{{key: one.detach() for key, one in {container}.items()}}"
-    each = f"one.detach() for one in {container}"
-    return f"[{each}]" if shows(r"(\.append\(|\.extend\(|\[[^]\n]+\] = | = \[)") else f"tuple({each})"
-
-
-# ------------------------------------------------------------------ what a container keeps
-
-_KEEPING = ("append", "appendleft", "add", "insert")
-
-
-def kept_detached(cell: str, holder: str, deep: bool) -> tuple[int, Edit] | None:
-    """The line that puts a tensor into `holder`, and the edit that makes it put it in detached.
-
-    Parameters
-    ----------
-    deep
-        What is put in is not the tensor itself but something that holds it: ``(loss, out)``.
-    """
-    tree = source.parse(cell)
-    last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
-            whole, value = node.func.value, node.args[-1] if node.args else None
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            whole, value = node.targets[0].value, node.value
-        elif isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)):
-            whole, value, deep = node.target, node.value, True
-        else:
-            continue
-        while isinstance(whole, ast.Subscript):
-            whole = whole.value
-        name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
-        if name == last and value is not None and value.lineno == value.end_lineno:
-            return value.lineno, _detached_in(source.raw_line(cell, value.lineno), value, deep)
-    return None
-
-
-def _detached_in(line: str, value: ast.expr, deep: bool) -> Edit:
-    """The line with `value`, or the names it is made of, detached."""
-    parts = [value]
-    if deep and isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-        return ()  # it holds tensors: of what kind it is, the line does not say
-    if deep and isinstance(value, ast.Call):
-        parts = [*value.args, *(k.value for k in value.keywords)]
-    elif isinstance(value, (ast.Tuple, ast.List)):
-        parts = list(value.elts)
-    elif isinstance(value, ast.Dict):
-        parts = list(value.values)
-    raw = line.encode()
-    for part in sorted(parts, key=lambda p: -p.col_offset):
-        if isinstance(part, ast.Constant) or part.end_col_offset is None:
-            continue
-        text = raw[part.col_offset : part.end_col_offset]
-        if isinstance(part, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-            new = text + b".detach()"
-        else:
-            new = b"(" + text + b").detach()"
-        raw = raw[: part.col_offset] + new + raw[part.end_col_offset :]
-    return replaced(line, raw.decode())
-
-
-def added_detached(line: str) -> Edit:
-    """``total += loss`` as ``total += loss.detach()``."""
-    statement = _statement(line)
-    if not isinstance(statement, ast.AugAssign):
-        return ()
-    text = ast.unparse(statement.value)
-    simple = isinstance(statement.value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    left = line.strip().encode()[: statement.value.col_offset].decode()
-    return replaced(line, left + (f"{text}.detach()" if simple else f"({text}).detach()"))

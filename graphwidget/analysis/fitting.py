@@ -42,7 +42,7 @@ def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
     after = apply(cells, at, edit)
     if after is None or any(source.parse(text) is None for text in after.texts.values()):
         return False
-    if _loses_a_name(cells, after.texts):
+    if _loses_a_name(cells, after.texts) or _hides_a_name(after):
         return False
     foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no text that we have
     return all(
@@ -127,6 +127,23 @@ def _loses_a_name(before: dict[int, str], after: dict[int, str]) -> bool:
     """Whether a name that nothing binds any more is still read."""
     lost = _names(before, ast.Store) - _names(after, ast.Store)
     return bool(lost & _names(after, ast.Load))
+
+
+def _hides_a_name(after: Applied) -> bool:
+    """Whether a new line binds, in a function, a name that the function took from around it, after it was read."""
+    for cell, line in after.written:
+        around = [s for s in source.statements_at(after.texts[cell], line) if isinstance(s, _Function)]
+        if not around:
+            continue
+        inside, bound = around[-1], dict[str, int]()
+        for name, at in _bindings(inside):
+            bound[name] = min(at, bound.get(name, at))
+        bound = {name: at for name, at in bound.items() if (cell, at) in after.written}
+        own = {argument.arg for argument in _arguments(inside)}
+        reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
+            return True
+    return False
 
 
 def _names_read(texts: dict[int, str], cell: int, line: int) -> set[str]:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from graphwidget.analysis import edits, engine, source
+from graphwidget.analysis import detaching, edits, engine, source
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name, where
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
@@ -224,7 +224,7 @@ class Candidates:
         )
 
     def clear(self) -> Fix:
-        buffer = edits.local(self.meeting.buffer or self.meeting.carrier)
+        buffer = detaching.local(self.meeting.buffer or self.meeting.carrier)
         works, price = self.works_if_fresh(), "What it holds is used once."
         plan = rerun(self.meeting) if not self.meeting.in_loop else None
         if plan is not None and plan.at is not None:
@@ -270,14 +270,26 @@ class Candidates:
         paths = self._names()
         place = self._after_call(self.later, paths)
         if place is not None:
-            anew = source.forgotten(self._cell(place), place[1])
-            paths = tuple(path for path in paths if edits.local(path) not in anew)
-        lines = edits.detached(paths, [run.source for run in self.meeting.record.runs.values()])
+            paths = self._that_last(paths, source.forgotten(self._cell(place), place[1]))
+        lines = self._detached(paths)
         if lines and place is not None:
             where_to = f"In[{place[0]}], line {place[1]}"
             edit = edits.after(self._cell(place), place[1], lines)
             return f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}.", place, edit
         return self._cut_before_maker()
+
+    def _that_last(self, paths: tuple[str, ...], anew: set[str]) -> tuple[str, ...]:
+        """The names that the next pass does not assign anew; if there is none, others of the same tensors."""
+        graph, border = self.meeting.graph, self.meeting.boundary
+        others = tuple(o.path for o in graph.owners if o.node in border and o.kind != "out")
+        put = tuple(path for cell in self._cells for path in detaching.taken_in(cell, paths))
+        kept = ([path for path in given if detaching.root_of(path) not in anew] for given in (paths, others, put))
+        return tuple(next(filter(None, kept), ()))
+
+    def _detached(self, paths: tuple[str, ...]) -> list[str]:
+        """The statements that cut the graph at these tensors."""
+        elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
+        return detaching.detached(paths, self._cells, elements)
 
     def _cut_before_maker(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
         made = self.meeting.carrier_place
@@ -297,15 +309,15 @@ class Candidates:
         for place in self.meeting.uses_by(call):
             old = new = self.meeting.text_of(place)
             cut = []
-            for path in map(edits.local, self._names()):
-                edit = edits.with_name(new, path, f"{path}.detach()") if edits.is_code(path) else ()
+            for path in map(detaching.local, self._names()):
+                edit = edits.with_name(new, path, f"{path}.detach()") if detaching.is_code(path) else ()
                 if edit:
                     new = edit[-1].removeprefix("+ ")
                     cut.append(f"`{path}.detach()`")
             if cut:
                 return f"Use {' and '.join(cut)} in {short(old)} ({where(place)}).", at(place), edits.replaced(old, new)
         made = self.meeting.carrier_place
-        lines = edits.detached(self._names(), [run.source for run in self.meeting.record.runs.values()])
+        lines = self._detached(self._names())
         place_at = outer_at(made)
         if not lines or made is None or place_at is None or call is self.earlier:
             return "", None, ()
@@ -341,9 +353,13 @@ class Candidates:
             for i in self.meeting.reached
             if i in self.meeting.graph.leaves and i not in self.meeting.exclusive_leaves
         }
-        through = f"through `{edits.local(self._names()[0])}`" if self._names() else "through the old part"
+        through = f"through `{detaching.local(self._names()[0])}`" if self._names() else "through the old part"
         when = "from earlier iterations" if self._carried else through
         return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
+
+    @property
+    def _cells(self) -> list[str]:
+        return [run.source for run in self.meeting.record.runs.values()]
 
     def _cell(self, place: tuple[int, int] | None) -> str:
         return self.meeting.text_of_cell(place[0]) if place is not None else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwidget.analysis import edits, source
+from graphwidget.analysis import detaching, edits, source
 from graphwidget.analysis.fixes import at, names, outer_at, short
 from graphwidget.analysis.story import root_name, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Place, Record
@@ -34,22 +34,21 @@ def for_pile(
     end = Fix(
         "del_variable", f"Let go of it when done: `del {name}`.", True, None, "It costs nothing.", (f"+ del {name}",)
     )
-    return (keep, end) if edits.is_code(name) else (keep,)
+    return (keep, end) if detaching.is_code(name) else (keep,)
 
 
 def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:
-    """Detach at the line that puts tensors into a container."""
-    deepest = max((owner.path[len(name) :] for owner in owners), key=len)
+    """Detach at the lines that put tensors into a container."""
+    inside = {owner.path[len(name) :] for owner in owners}
     for run in _cells(record):
-        deep = deepest.count("[") + deepest.count(".") > 1
-        found = edits.kept_detached(run.source, name, deep)
-        if found is None:
+        found = detaching.kept_detached(run.source, name, inside)
+        if not found or run.cell is None:
             continue
-        line, edit = found
-        if edit and run.cell is not None:
-            here = f"In[{run.cell}], line {line}"
-            text = f"Keep numbers, not graphs: write {short(edit[1][2:])} ({here})."
-            return Fix("detach", text, True, (run.cell, line), _NONE, edit)
+        first = found[0][0]
+        new = " and ".join(short(edit[1][2:]) for _, edit in found[:2])
+        more = f" and {len(found) - 2} more lines" if len(found) > 2 else ""
+        text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
+        return Fix("detach", text, True, (run.cell, first), _NONE, tuple(step for _, edit in found for step in edit))
     return None
 
 
@@ -62,7 +61,7 @@ def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
             continue
         statement, target = statements[-1]
         text = source.line_text(run.source, statement.lineno)
-        edit = edits.added_detached(text)
+        edit = detaching.added_detached(text)
         here = f"In[{run.cell}], line {statement.lineno}"
         if edit:
             return Fix(
@@ -91,7 +90,7 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     if text and leaves:
         call_text = f"torch.autograd.grad({text}, [{', '.join(leaves)}], create_graph=True)"
         instead = edits.replaced(line, f"grads = {call_text}")
-    drop = [f"{grad} = None" for grad in grads if edits.is_code(grad.removesuffix(".grad"))]
+    drop = [f"{grad} = None" for grad in grads if detaching.is_code(grad.removesuffix(".grad"))]
     after = edits.after(cell, call.place.line, drop) if call.place.line is not None and drop else ()
     place = at(call.place)
     return (

@@ -55,6 +55,13 @@ def statements_at(source: str, line: int) -> list[Statement]:
     return found
 
 
+def last_line(source: str, line: int) -> int:
+    """The line at which the last of the statements ends that begin at `line`."""
+    tree = parse(source)
+    simple = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")) if tree else ()
+    return max((s.end_lineno or line for s in simple if s.lineno == line), default=line)
+
+
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
     """The innermost loop statement that has the line in its body."""
     loops = [s for s in statements_at(source, line)[:-1] if isinstance(s, (ast.For, ast.While))]
@@ -162,6 +169,25 @@ def function_called(source: str, name: str) -> ast.FunctionDef | None:
     tree = parse(source)
     found = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.FunctionDef) and s.name == name]
     return found[-1] if found else None
+
+
+def fixed_fields(source: str) -> tuple[set[str], set[str]]:
+    """Fields of named tuples, and of frozen dataclasses, that a cell defines: nothing can be assigned to them."""
+    tuples, frozen = set[str](), set[str]()
+    tree = parse(source)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ClassDef):
+            fields = {ast.unparse(s.target) for s in node.body if isinstance(s, ast.AnnAssign)}
+            if any(ast.unparse(base).endswith("NamedTuple") for base in node.bases):
+                tuples |= fields
+            elif any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list):
+                frozen |= fields
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("namedtuple") and len(node.args) > 1:
+            given = node.args[1]
+            texts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+            for one in (part.value for part in texts if isinstance(part, ast.Constant)):
+                tuples.update(str(one).replace(",", " ").split())
+    return tuples, frozen
 
 
 def names_in(node: ast.AST) -> set[str]:
