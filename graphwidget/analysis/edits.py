@@ -44,14 +44,12 @@ def replaced(old: str, new: str) -> Edit:
     return (f"- {old.strip()}", f"+ {new.strip()}") if old.strip() != new.strip() else ()
 
 
-def with_keyword(line: str, keyword: str) -> Edit:
-    """Add ``retain_graph=True``, or the like, to the backward or grad call of a line."""
+def with_keyword(line: str, keyword: str, root: str = "") -> Edit:
+    """Add ``retain_graph=True``, or the like, to the backward or grad call of a line: the one on `root`, of several."""
     name = keyword.split("=", 1)[0]
-    for call in _calls(line):
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "grad")) and not (
-            isinstance(call.func, ast.Name) and call.func.id == "grad"
-        ):
-            continue
+    calls = [call for call in _calls(line) if ast.unparse(call.func).rsplit(".", 1)[-1] in ("backward", "grad")]
+    calls.sort(key=lambda call: not ast.unparse(call).startswith(f"{root}.backward("))
+    for call in calls:
         given = next((k for k in call.keywords if k.arg == name), None)
         raw = line.encode()
         if given is not None and given.value.end_col_offset is not None:

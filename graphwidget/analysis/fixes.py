@@ -81,6 +81,9 @@ def short(text: str, most: int = 60) -> str:
     return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
 
 
+_SUM_COSTS_NOTHING = "Same gradients, one pass, nothing retained."
+
+
 class Candidates:
     """Fixes for one meeting. Each method makes one candidate, simulated; None where it makes no sense."""
 
@@ -188,16 +191,21 @@ class Candidates:
     def sum_of_losses(self) -> Fix | None:
         if not self.earlier.api == self.later.api == "backward":
             return None
-        works = self.works_if_fresh() and not self.meeting.built_after
         whole, edit, line = self._summed()
+        works = self.works_if_fresh() and (bool(edit) or not self.meeting.built_after)
         return Fix(
             "single_backward_sum",
             f"Run backward once: `{whole}.backward()`.",
             works,
             line,
-            "Same gradients, one pass, nothing retained.",
+            "One pass, and one step for all." if self.meeting.steps_between else _SUM_COSTS_NOTHING,
             edit,
         )
+
+    def sum_in_loop(self) -> Fix | None:
+        """The same where it can be told from the loop that it only runs what was made before."""
+        fix = self.sum_of_losses() if self.meeting.in_loop else None
+        return fix if fix is not None and fix.edit else None
 
     def rerun_cell(self) -> Fix:
         made = self.meeting.graph.place_of(self.meeting.root_indices[0]) if self.meeting.root_indices else None
@@ -211,13 +219,15 @@ class Candidates:
             "One more forward pass.",
         )
 
-    def remove_duplicate(self) -> Fix:
+    def remove_duplicate(self) -> Fix | None:
+        if not self.meeting.same_call:
+            return None
         line, call = self._statement(self.later.place), self._call(self.later)
         what = f"{short(line)} ({call})" if line else call  # a button's call has no line
         return Fix(
             "remove_duplicate_call",
             f"Remove {what}: {self._call(self.earlier)} has run this backward.",
-            self.meeting.same_root,
+            True,
             at(self.later.place),
             "Nothing is lost: `.grad` has been filled by the first call.",
             (f"- {line}",) if line and "\n" not in line else (),
@@ -253,9 +263,11 @@ class Candidates:
         return loop is not None and loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     def _names(self) -> tuple[str, ...]:
+        """What to cut between two passes: what hangs on the old part already, or the carriers themselves."""
+        return self.meeting.names_before or self._at_border()
+
+    def _at_border(self) -> tuple[str, ...]:
         """The carriers; where nobody names one, what the line that made it assigns."""
-        if self.meeting.names_before:
-            return self.meeting.names_before
         if self.meeting.names:
             return self.meeting.names
         made = self.meeting.carrier_place
@@ -277,6 +289,14 @@ class Candidates:
             edit = edits.after(self._cell(place), place[1], lines)
             return f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}.", place, edit
         return self._cut_before_maker()
+
+    def _as_written(self, paths: tuple[str, ...], place: Place) -> Iterator[str]:
+        """Paths as a line may write them; in a method, what `gan.fake` is may be called `self.fake`."""
+        method = source.method_at(self.meeting.text_of_cell(place.cell), place.line or 0)
+        for path in filter(detaching.is_code, map(detaching.local, paths)):
+            yield path
+            if method is not None and "." in path:
+                yield "self." + path.split(".", 1)[1]
 
     def _that_last(self, paths: tuple[str, ...], anew: set[str]) -> tuple[str, ...]:
         """The names that the next pass does not assign anew; if there is none, others of the same tensors."""
@@ -309,16 +329,16 @@ class Candidates:
         for place in self.meeting.uses_by(call):
             old = new = self.meeting.text_of(place)
             cut = []
-            for path in map(detaching.local, self._names()):
-                edit = edits.with_name(new, path, f"{path}.detach()") if detaching.is_code(path) else ()
+            for path in self._as_written(self._at_border(), place):
+                edit = edits.with_name(new, path, f"{path}.detach()")
                 if edit:
                     new = edit[-1].removeprefix("+ ")
                     cut.append(f"`{path}.detach()`")
             if cut:
                 return f"Use {' and '.join(cut)} in {short(old)} ({where(place)}).", at(place), edits.replaced(old, new)
         made = self.meeting.carrier_place
-        lines = self._detached(self._names())
-        place_at = outer_at(made)
+        lines = self._detached(self._at_border())
+        place_at = outer_at(made) if self.meeting.names else at(made)
         if not lines or made is None or place_at is None or call is self.earlier:
             return "", None, ()
         if source.loop_at(self._cell(place_at), place_at[1]) is not None:
@@ -375,48 +395,53 @@ class Candidates:
         if found and not hasattr(found[-1], "body") and found[-1].lineno != found[-1].end_lineno:
             edit = edits.with_keyword(ast.unparse(found[-1]), keyword)
             return (*(f"- {line}" for line in edits.statement_text(cell, found[-1])), *edit[1:]) if edit else ()
-        return edits.with_keyword(self._statement(place), keyword)
+        return edits.with_keyword(self._statement(place), keyword, root_name(self.earlier))
 
     def _call(self, call: BackwardCall) -> str:
         return where(call.place) or f"call {call.n + 1}"
 
     def _summed(self) -> tuple[str, edits.Edit, tuple[int, int] | None]:
-        first, second = root_name(self.earlier), root_name(self.later)
-        same = (self.earlier.place.cell, self.earlier.place.line) == (self.later.place.cell, self.later.place.line)
-        if same:
-            return self._summed_in_loop(self._statement(self.earlier.place), first)
-        whole = f"({first} + {second})"
+        if self.meeting.one_comprehension or self.meeting.in_loop:
+            return self._summed_in_loop(self._statement(self.earlier.place), root_name(self.earlier))
         one, two = self._plain_call(self.earlier), self._plain_call(self.later)
         if one is None or two is None:
-            return whole, (), at(self.earlier.place)
-        whole = f"({one[0]} + {two[0]})"
-        old = [f"- {line}" for line in (*one[1], *two[1])]
-        return whole, (*old, f"+ {whole}.backward()"), at(self.earlier.place)
+            return f"({root_name(self.earlier)} + {root_name(self.later)})", (), at(self.earlier.place)
+        whole = f"({source.backward_root(ast.unparse(one))} + {source.backward_root(ast.unparse(two))})"
+        return whole, self._joined(one, two, f"{whole}.backward()"), at(self.earlier.place)
 
-    def _plain_call(self, call: BackwardCall) -> tuple[str, list[str]] | None:
-        """Root and lines of a statement that is a call of backward without anything else."""
-        cell = self.meeting.text_of_cell(call.place.cell)
-        found = source.statements_at(cell, call.place.line) if call.place.line is not None else []
-        root = source.backward_root(ast.unparse(found[-1])) if found else None
-        return (root, edits.statement_text(cell, found[-1])) if root else None
+    def _joined(self, one: ast.stmt, two: ast.stmt, new: str) -> edits.Edit:
+        """`new` in place of two statements, which may stand on one line."""
+        cells = [self.meeting.text_of_cell(call.place.cell) for call in (self.earlier, self.later)]
+        if cells[0] == cells[1] and one.lineno == two.lineno:
+            rest = [s for s in source.beginning_at(cells[0], one.lineno) if s is not two]
+            texts = (new if s is one else ast.unparse(s) for s in rest)
+            return edits.replaced(source.line_text(cells[0], one.lineno), "; ".join(texts))
+        lines = [line for cell, s in zip(cells, (one, two)) for line in edits.statement_text(cell, s)]
+        return (*(f"- {line}" for line in lines), f"+ {new}")
+
+    def _plain_call(self, call: BackwardCall) -> ast.stmt | None:
+        """The statement that is a call of backward without anything else."""
+        cell, line = self.meeting.text_of_cell(call.place.cell), call.place.line
+        found = source.statements_at(cell, line)[-1:] if line is not None else []
+        here = source.beginning_at(cell, found[0].lineno) if found else []
+        roots = {source.backward_root(ast.unparse(s)): s for s in reversed(here)}
+        roots.pop(None, None)
+        return roots.get(root_name(call), next(iter(roots.values()), None) if len(here) == 1 else None)
 
     def _summed_in_loop(self, line: str, first: str) -> tuple[str, edits.Edit, tuple[int, int] | None]:
         """``for l in losses: l.backward()`` or the comprehension, as ``sum(losses).backward()``."""
         place = self.later.place
         cell = self.meeting.text_of_cell(place.cell)
+        if self.meeting.one_comprehension:
+            whole = f"sum({first.split('[', 1)[0]})" if "[" in first else "total"
+            return whole, edits.replaced(line, f"{whole}.backward()") if "[" in first else (), at(place)
         loop = source.loop_at(cell, place.line) if place.line is not None else None
-        if self.meeting.one_comprehension and "[" in first:
-            whole = f"sum({first.split('[', 1)[0]})"
-            return whole, edits.replaced(line, f"{whole}.backward()"), at(place)
-        if isinstance(loop, ast.For) and place.cell is not None:
-            name = line.removesuffix(".backward()")
-            over = name != line and name in {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-            each = "" if isinstance(loop.target, ast.Name) else f"{name} for {ast.unparse(loop.target).strip('()')} in "
-            whole = f"sum({each}{ast.unparse(loop.iter)})" if over else "total"
-            old = [f"- {text}" for text in edits.statement_text(cell, loop)]
-            alone = over and len(loop.body) == 1
-            return whole, (*old, f"+ {whole}.backward()") if alone else (), (place.cell, loop.lineno)
-        return "total", (), at(place)
+        summed = source.summed(loop, place.line or 0) if isinstance(loop, ast.For) else None
+        if loop is None or summed is None or place.cell is None:
+            return "total", (), at(place)
+        whole, new = summed
+        old = edits.statement_text(cell, loop)
+        return whole, (*(f"- {one}" for one in old), *(f"+ {one}" for one in new)), (place.cell, loop.lineno)
 
 
 def outer_at(place: Place | None) -> tuple[int, int] | None:
@@ -473,11 +498,13 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.recompute
     elif meeting.repeated and (stepped or meeting.brings_leaves):
         yield make.recompute
+        yield make.sum_in_loop
         if not stepped:
             yield make.retain
         yield make.detach
     else:
         if not stepped:
+            yield make.sum_in_loop
             yield make.retain
         yield make.recompute
         yield make.detach
@@ -488,6 +515,7 @@ def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callabl
     if meeting.steps_between:
         yield make.detach
         yield make.recompute
+        yield make.sum_in_loop
         return
     yield make.sum_of_losses
     yield make.retain

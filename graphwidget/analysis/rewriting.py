@@ -10,6 +10,9 @@ from graphwidget.analysis import edits, source
 from graphwidget.analysis.story import Meeting
 from graphwidget.model import CellRun, Place
 
+_AT_START = "Compute {what} at the start of `{function}`: each call of it then builds its own graph."
+_IN_ITS_LOOP = "Move {what} into the loop of `{function}`: then each item has its own graph."
+
 
 @dataclass(frozen=True)
 class Rerun:
@@ -29,6 +32,7 @@ class _Spot:
     line: int
     loop: ast.For | ast.While | None
     outer: bool  # in the cell that ran, not in a function that it called
+    function: str = ""  # of which this is the start
 
 
 def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
@@ -39,9 +43,10 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     everything
         All that the later call reaches, not only what leads to freed saved tensors.
     """
-    special = _in_init(meeting) or _behind_a_test(meeting)
-    if special is not None:
-        return special
+    for special in (_in_init, _in_closure, _in_generator, _behind_a_test):
+        plan = special(meeting)
+        if plan is not None:
+            return plan
     spot = _spot(meeting)
     made = _statements(meeting, spot, everything) if spot is not None else []
     if not made or spot is None:
@@ -52,6 +57,8 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     edit = (*(f"+ {line}" for line in lines), f"  {first}") if first else ()
     if spot.loop is not None:
         sentence = f"Move {quoted} into the loop, so that each iteration builds its own graph."
+    elif spot.function:
+        sentence = _AT_START.format(what=quoted, function=spot.function)
     else:
         sentence = f"Run {quoted} again before In[{spot.cell}], line {spot.line}: it builds a fresh graph."
     return Rerun(sentence, (spot.cell, spot.line), edit)
@@ -115,8 +122,22 @@ def _spot(meeting: Meeting) -> _Spot | None:
         text = meeting.text_of_cell(place.cell)
         if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
             inner = _first_in_loop(place.cell, text, place.line, False)
-            return inner or _Spot(place.cell, text, _start(text, place.line), None, False)
+            return inner or _first_in_function(place.cell, text, place.line)
     return _Spot(run.cell, run.source, _start(run.source, outer), None, True)
+
+
+def _first_in_function(cell: int, text: str, line: int) -> _Spot:
+    found = source.function_at(text, line)
+    if found is None:
+        return _Spot(cell, text, _start(text, line), None, False)
+    return _Spot(cell, text, _first_step(found[1]), None, False, found[1].name)
+
+
+def _first_step(function: ast.FunctionDef) -> int:
+    """The line of the first statement of a function that is not its documentation."""
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return function.body[1 if documented and len(function.body) > 1 else 0].lineno
 
 
 def _start(text: str, line: int) -> int:
@@ -257,19 +278,56 @@ def _in_init(meeting: Meeting) -> Rerun | None:
         return None
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
-    lines = {p.line for p in _places(meeting, False) if p is not None and p.cell == made.cell}
-    body = [s for s in function[1].body if any(s.lineno <= (n or 0) <= (s.end_lineno or 0) for n in lines)]
+    body = _made_in(meeting, function[1], made.cell)
     if forward is None or not body or made.cell is None:
         return None
-    documented = isinstance(forward.body[0], ast.Expr) and isinstance(forward.body[0].value, ast.Constant)
-    first = forward.body[1 if documented and len(forward.body) > 1 else 0]
-    new = [line for statement in body for line in edits.statement_text(text, statement)]
-    what = _quoted([(CellRun(0, made.cell, text), statement) for statement in body])
-    return Rerun(
-        f"Compute {what} at the start of `{forward.name}`: each call of it then builds its own graph.",
-        (made.cell, first.lineno),
-        edits.before(text, first.lineno, new),
-    )
+    return _put_in(made.cell, text, body, _first_step(forward), _AT_START, forward.name)
+
+
+def _put_in(cell: int, text: str, body: list[ast.stmt], line: int, sentence: str, function: str) -> Rerun:
+    """Statements of a cell once more, in front of a line of it."""
+    new = [one for statement in body for one in edits.statement_text(text, statement)]
+    what = _quoted([(CellRun(0, cell, text), statement) for statement in body])
+    return Rerun(sentence.format(what=what, function=function), (cell, line), edits.before(text, line, new))
+
+
+def _made_in(meeting: Meeting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
+    """The statements of a function's body that made what has to be fresh."""
+    lines = {p.line or 0 for p in _places(meeting, False) if p is not None and p.cell == cell}
+    return [s for s in function.body if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
+
+
+def _in_closure(meeting: Meeting) -> Rerun | None:
+    """A function is used that closes over what the function around it has made: compute it in the inner one."""
+    maker = _maker(meeting)
+    used = next(iter(meeting.uses_by(meeting.later)), None)
+    if maker is None or used is None or used.line is None or used.cell != maker[0].cell or used.cell is None:
+        return None
+    made, text, around = maker
+    inner = [s for s in source.statements_at(text, used.line) if isinstance(s, ast.FunctionDef)]
+    outer = [s for s in around if isinstance(s, ast.FunctionDef)]
+    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1]:
+        return None
+    body = [s for s in _made_in(meeting, outer[-1], made.cell) if s not in inner]
+    return _put_in(used.cell, text, body, _first_step(inner[-1]), _AT_START, inner[-1].name) if body else None
+
+
+def _in_generator(meeting: Meeting) -> Rerun | None:
+    """A generator makes once what all its items use: make it in its loop."""
+    maker = _maker(meeting)
+    function = source.function_at(maker[1], maker[0].line or 0) if maker is not None else None
+    if maker is None or function is None or maker[0].cell is None:
+        return None
+    loops = [s for s in function[1].body if isinstance(s, (ast.For, ast.While)) and _yields(s)]
+    made = _made_in(meeting, function[1], maker[0].cell)
+    body = [s for s in made if loops and s.lineno < loops[0].lineno]
+    if not body:
+        return None
+    return _put_in(maker[0].cell, maker[1], body, loops[0].body[0].lineno, _IN_ITS_LOOP, function[1].name)
+
+
+def _yields(statement: ast.stmt) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(statement))
 
 
 def _behind_a_test(meeting: Meeting) -> Rerun | None:

@@ -57,9 +57,7 @@ def statements_at(source: str, line: int) -> list[Statement]:
 
 def last_line(source: str, line: int) -> int:
     """The line at which the last of the statements ends that begin at `line`."""
-    tree = parse(source)
-    simple = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")) if tree else ()
-    return max((s.end_lineno or line for s in simple if s.lineno == line), default=line)
+    return max((s.end_lineno or line for s in beginning_at(source, line)), default=line)
 
 
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
@@ -109,6 +107,12 @@ def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.Functi
         elif isinstance(statement, ast.FunctionDef):
             found, around = (around, statement), None
     return found
+
+
+def method_at(source: str, line: int) -> ast.FunctionDef | None:
+    """The innermost function around a line, if its first argument is `self`."""
+    found = function_at(source, line)
+    return found[1] if found is not None and [a.arg for a in found[1].args.args][:1] == ["self"] else None
 
 
 def targets(statement: ast.stmt) -> Iterator[str]:
@@ -162,6 +166,43 @@ def backward_root(line: str) -> str | None:
     if isinstance(root, (ast.List, ast.Tuple)):
         root = root.elts[0] if len(root.elts) == 1 else None
     return ast.unparse(root) if root is not None else None
+
+
+def summed(loop: ast.For, line: int) -> tuple[str, list[str]] | None:
+    """A loop that runs backward on what it goes over as one sum, and the statements that then replace the loop.
+
+    None where its passes differ in more than that: ``for l in losses: l.backward(); seen.append(l)``.
+    """
+    call = next(
+        (s for s in loop.body if s.lineno <= line <= (s.end_lineno or line) and backward_root(ast.unparse(s))), None
+    )
+    root = backward_root(ast.unparse(call)) if call is not None else None
+    rest = [s for s in loop.body if s is not call]
+    over = names_in(loop.target)
+    if call is None or root is None or loop.orelse or any(hasattr(s, "body") for s in rest):
+        return None
+    used = names_in(ast.parse(root))
+    if not over & used or any(names_in(s) & over or changed(s) & used for s in rest):
+        return None
+    target = ast.unparse(loop.target)
+    named = target[1:-1] if isinstance(loop.target, ast.Tuple) and target.startswith("(") else target
+    each = "" if root == target else f"{root} for {named} in "
+    whole = f"sum({each}{ast.unparse(loop.iter)})"
+    return whole, [f"{whole}.backward()" if s is call else ast.unparse(s) for s in loop.body]
+
+
+def backward_calls(source: str, line: int) -> int:
+    """How many calls of `backward` or `grad` the statements make that begin at a line."""
+    return sum(
+        name.rsplit(".", 1)[-1] in ("backward", "grad") for s in beginning_at(source, line) for name in calls_in(s)
+    )
+
+
+def beginning_at(source: str, line: int) -> list[ast.stmt]:
+    """The simple statements that begin at a line: several, where ``;`` is between them."""
+    tree = parse(source)
+    simple = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")) if tree else ()
+    return sorted((s for s in simple if s.lineno == line), key=lambda s: s.col_offset)
 
 
 def function_called(source: str, name: str) -> ast.FunctionDef | None:

@@ -131,6 +131,15 @@ class Meeting:
         return frozenset(path for write in self.steps_between for path in write.paths)
 
     @property
+    def same_call(self) -> bool:
+        """Whether the later call would do what the earlier one has done: `backward` of the same tensor."""
+        a, b = self.earlier, self.later
+        roots = [
+            [graph.uid[r.node] for r in c.roots if r.node >= 0] for c, graph in ((a, a.graph), (b, self.graph)) if graph
+        ]
+        return a.api == b.api == "backward" and a.inputs is b.inputs is None and roots[0] == roots[-1]
+
+    @property
     def same_cell_again(self) -> bool:
         """The same cell was run a second time, and holds both calls."""
         a, b = self.earlier.place, self.later.place
@@ -151,7 +160,15 @@ class Meeting:
             and a.line is not None
             and (a.cell, a.line) == (b.cell, b.line)
             and not self.one_comprehension
+            and not self._side_by_side
         )
+
+    @property
+    def _side_by_side(self) -> bool:
+        """Two calls written on one line: ``a.backward(); b.backward()``."""
+        a, b = self.earlier.place, self.later.place
+        calls = source.backward_calls(self.text_of_cell(b.cell), b.line) if b.line is not None else 0
+        return a.iteration == b.iteration and calls > 1
 
     @property
     def loops_in_function(self) -> bool:
