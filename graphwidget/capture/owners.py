@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import torch
@@ -114,9 +114,9 @@ def find(
     hidden
         Names of the namespace to leave out.
     budget_s
-        Time after which the search stops and says what it has not looked at.
+        Time of this thread after which the search stops and says what it has not looked at.
     """
-    walk = _Walk(perf_counter() + budget_s, namespace.get("__name__"))
+    walk = _Walk(budget_s, namespace.get("__name__"))
     with internals.quiet(), _no_collection():
         for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
@@ -185,8 +185,9 @@ class _Box:
 class _Walk:
     """The search itself: a heap of boxes, each looked at for one chunk at a time."""
 
-    def __init__(self, deadline: float, module_name: object) -> None:
-        self.deadline, self.module_name = deadline, module_name
+    def __init__(self, budget_s: float, module_name: object) -> None:
+        self.deadline, self.module_name = perf_counter() + budget_s, module_name
+        self.own_deadline = thread_time() + budget_s  # a machine that is busy with others makes no search blind
         self.queue: list[_Box] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
         self.plans: dict[type, Plan] = {}
@@ -235,7 +236,7 @@ class _Walk:
     def run(self) -> None:
         queue = self.queue
         while queue:
-            if perf_counter() > self.deadline:
+            if perf_counter() > self.deadline and thread_time() > self.own_deadline:
                 self.unfinished()
                 return
             box = heappop(queue)
