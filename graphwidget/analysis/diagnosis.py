@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.analysis import leak, nograd, silent, source
+from graphwidget.analysis import leak, nograd, silent
 from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, short, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
@@ -18,6 +18,7 @@ from graphwidget.analysis.story import (
     call_at,
     failed_meeting,
     iteration,
+    lasting_name,
     own_path,
     path_to,
     root_name,
@@ -239,9 +240,7 @@ def _culprit(record: Record, graph: Snapshot, slot: int, n: int) -> tuple[str | 
     write = writes[-1] if writes else None
     owners = storage.owners if storage is not None else ()
     if owners:
-        # A loop's variable stands for another tensor soon; another name lasts.
-        passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
-        return next((path for path in owners if path not in passing), owners[0]), write
+        return lasting_name(record, owners), write
     if write is not None and storage is not None:
         position = write.storages.index(storage.key)
         if position < len(write.paths):

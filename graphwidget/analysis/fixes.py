@@ -14,7 +14,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, source
 from graphwidget.analysis.rewriting import Rerun, rerun
-from graphwidget.analysis.story import Meeting, root_name, where
+from graphwidget.analysis.story import Meeting, root_name, spoken, where
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
 
@@ -264,25 +264,14 @@ class Candidates:
 
     def _names(self) -> tuple[str, ...]:
         """What to cut between two passes: what hangs on the old part already, or the carriers themselves."""
-        return self.meeting.names_before or self._at_border()
-
-    def _at_border(self) -> tuple[str, ...]:
-        """The carriers; where nobody names one, what the line that made it assigns."""
-        if self.meeting.names:
-            return self.meeting.names
-        made = self.meeting.carrier_place
-        if not self.meeting.carrier_is_assigned:
-            return ()
-        cell = self.meeting.text_of_cell(made.cell) if made is not None else ""
-        found = source.statements_at(cell, made.line) if made is not None and made.line else []
-        return tuple(source.targets(found[-1])) if found else ()
+        return self.meeting.names_before or self.meeting.border_names
 
     def _cut_between(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
         """After a call, cut what the next pass starts from."""
         paths = self._names()
         place = self._after_call(self.later, paths)
         if place is not None:
-            paths = self._that_last(paths, source.forgotten(self._cell(place), place[1]))
+            paths = self.meeting.lasting(paths, source.forgotten(self._cell(place), place[1]))
         lines = self._detached(paths)
         if lines and place is not None:
             where_to = f"In[{place[0]}], line {place[1]}"
@@ -297,14 +286,6 @@ class Candidates:
             yield path
             if method is not None and "." in path:
                 yield "self." + path.split(".", 1)[1]
-
-    def _that_last(self, paths: tuple[str, ...], anew: set[str]) -> tuple[str, ...]:
-        """The names that the next pass does not assign anew; if there is none, others of the same tensors."""
-        graph, border = self.meeting.graph, self.meeting.boundary
-        others = tuple(o.path for o in graph.owners if o.node in border and o.kind != "out")
-        put = tuple(path for cell in self._cells for path in detaching.taken_in(cell, paths))
-        kept = ([path for path in given if detaching.root_of(path) not in anew] for given in (paths, others, put))
-        return tuple(next(filter(None, kept), ()))
 
     def _detached(self, paths: tuple[str, ...]) -> list[str]:
         """The statements that cut the graph at these tensors."""
@@ -329,7 +310,7 @@ class Candidates:
         for place in self.meeting.uses_by(call):
             old = new = self.meeting.text_of(place)
             cut = []
-            for path in self._as_written(self._at_border(), place):
+            for path in self._as_written(self.meeting.border_names, place):
                 edit = edits.with_name(new, path, f"{path}.detach()")
                 if edit:
                     new = edit[-1].removeprefix("+ ")
@@ -337,7 +318,7 @@ class Candidates:
             if cut:
                 return f"Use {' and '.join(cut)} in {short(old)} ({where(place)}).", at(place), edits.replaced(old, new)
         made = self.meeting.carrier_place
-        lines = self._detached(self._at_border())
+        lines = self._detached(self.meeting.border_names)
         place_at = outer_at(made) if self.meeting.names else at(made)
         if not lines or made is None or place_at is None or call is self.earlier:
             return "", None, ()
@@ -373,7 +354,7 @@ class Candidates:
             for i in self.meeting.reached
             if i in self.meeting.graph.leaves and i not in self.meeting.exclusive_leaves
         }
-        through = f"through `{detaching.local(self._names()[0])}`" if self._names() else "through the old part"
+        through = f"through `{spoken(self._names()[0])}`" if self._names() else "through the old part"
         when = "from earlier iterations" if self._carried else through
         return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
 

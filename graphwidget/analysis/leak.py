@@ -92,10 +92,15 @@ def _kept_by_variables(record: Record) -> Iterator[Finding]:
         count, calls = periods.most(inside)
         if count >= ENOUGH:
             told |= inside
-            yield _pile(record, name, groups[name], inside, count, calls[-1])
+            others = reachable(graph, (o.node for other, owners in groups.items() if other != name for o in owners))
+            alone = periods.most(inside & others)[0] < ENOUGH
+            yield _pile(record, name, groups[name], inside, count, calls[-1], alone)
 
 
-def _pile(record: Record, name: str, owners: list[Owner], inside: set[int], passes: int, call: BackwardCall) -> Finding:
+def _pile(
+    record: Record, name: str, owners: list[Owner], inside: set[int], passes: int, call: BackwardCall, alone: bool
+) -> Finding:
+    """Graphs that `name` keeps; `alone`: without it they would go."""
     graph = record.snapshot
     nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in inside)
     kept = bytes_held(graph, inside)
@@ -115,7 +120,7 @@ def _pile(record: Record, name: str, owners: list[Owner], inside: set[int], pass
         carriers=(name,),
         bytes=kept,
         uids=tuple(graph.uid[owner.node] for owner in owners[:50]),
-        fixes=leak_fixes.for_pile(record, name, owners, call, place),
+        fixes=leak_fixes.for_pile(record, name, owners, call, place, alone),
     )
 
 

@@ -17,9 +17,9 @@ def _cells(record: Record) -> list[CellRun]:
 
 
 def for_pile(
-    record: Record, name: str, owners: list[Owner], call: BackwardCall, place: Place | None
+    record: Record, name: str, owners: list[Owner], call: BackwardCall, place: Place | None, alone: bool
 ) -> tuple[Fix, ...]:
-    """Fixes for graphs that `name` keeps."""
+    """Fixes for graphs that `name` keeps; `alone`: nothing else does."""
     container = len(owners) > 1 or "[" in owners[0].path
     keep = _keep_numbers(record, name, owners) if container else _cut_each_time(record, name, call)
     if keep is None:
@@ -34,7 +34,7 @@ def for_pile(
     end = Fix(
         "del_variable", f"Let go of it when done: `del {name}`.", True, None, "It costs nothing.", (f"+ del {name}",)
     )
-    return (keep, end) if detaching.is_code(name) else (keep,)
+    return (keep, end) if alone and detaching.is_code(name) else (keep,)
 
 
 def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:

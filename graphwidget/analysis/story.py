@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.analysis import source
+from graphwidget.analysis import detaching, source
 from graphwidget.analysis.surgery import reachable
 from graphwidget.model import BackwardCall, CellRun, Kind, Place, Record, Snapshot, TensorRef, Write
 
@@ -113,7 +113,7 @@ class Meeting:
 
     def leaf_name(self, index: int) -> str:
         leaf = self.graph.leaves.get(index)
-        return leaf.paths[0] if leaf and leaf.paths else "a leaf without a name"
+        return lasting_name(self.record, leaf.paths) if leaf and leaf.paths else "a leaf without a name"
 
     @cached_property
     def writes_between(self) -> tuple[Write, ...]:
@@ -273,11 +273,36 @@ class Meeting:
         then = [o.path for o in before.owners if before.uid[o.node] in uids and o.kind != "out"] if before else []
         return tuple(sorted(then, key=lambda path: (len(path), path)))
 
+    @cached_property
+    def border_names(self) -> tuple[str, ...]:
+        """The carriers' names; where nobody names one, what the line that made it assigns."""
+        made = self.carrier_place
+        if self.names or not self.carrier_is_assigned or made is None or not made.line:
+            return self.names
+        found = source.statements_at(self.text_of_cell(made.cell), made.line)
+        return tuple(source.targets(found[-1])) if found else ()
+
+    def lasting(self, paths: tuple[str, ...], anew: set[str]) -> tuple[str, ...]:
+        """The paths whose variables are not assigned `anew`; if there is none, others of the same tensors."""
+        uids = {self.graph.uid[i] for i in self.boundary}
+        known = [graph for graph in (self.graph, self.earlier.graph) if graph is not None]
+        others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
+        put = tuple(path for run in self.record.runs.values() for path in detaching.taken_in(run.source, paths))
+        kept = ([path for path in given if detaching.root_of(path) not in anew] for given in (paths, others, put))
+        return tuple(next(filter(None, kept), ()))
+
+    @property
+    def _assigned_anew(self) -> set[str]:
+        """What each pass of the loop around the later call assigns anew."""
+        place = self.later.place
+        return source.forgotten(self.text_of_cell(place.cell), place.line) if self.in_loop and place.line else set()
+
     @property
     def carrier(self) -> str:
-        """The first carrier's path, or the node's name."""
-        if self.names:
-            return self.names[0]
+        """What to call the carrier: the first of its names that lasts, or the node's name."""
+        named = self.lasting(self.border_names, self._assigned_anew) or self.names_before or self.border_names
+        if named:
+            return spoken(named[0])
         return self.graph.name_of(self.boundary[0]) if self.boundary else "the shared part"
 
     @cached_property
@@ -343,6 +368,18 @@ class Meeting:
             return ""
         run = self.run_of(place)
         return place.source.strip() or (source.line_text(run.source, place.line) if run else "")
+
+
+def spoken(path: str) -> str:
+    """A path as a sentence can say it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
+    hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
+    return hidden[1] + hidden[2] if hidden else detaching.local(path)
+
+
+def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
+    """Of several names the one to say: no variable of a loop, and a name rather than a number."""
+    passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
+    return spoken(min(paths, key=lambda path: (detaching.root_of(path) in passing, path.endswith("]"))))
 
 
 def source_line(place: Place) -> tuple[object, int | None]:
