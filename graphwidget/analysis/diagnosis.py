@@ -195,11 +195,13 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     graph = call.graph
     node = call.failed_node or ""
     saved = f"{node} had saved it" if node else "it was saved"
-    slot = _failing_slot(graph, call) if graph is not None else None
-    tensor, write = _culprit(record, graph, slot, call.n) if graph is not None and slot is not None else (None, None)
+    index = graph.index_of.get(call.failed_uid) if graph is not None and call.failed_uid is not None else None
+    tensor, writes = _culprit(record, graph, index, call.n) if graph is not None and index is not None else (None, ())
     shown = f"`{tensor}`" if tensor else "a tensor"
-    if write is not None:
-        story = f"{short(write.by)} ({_when(write.place)}) modified {shown} after {saved}."
+    if writes:
+        story = f"{short(writes[-1].by)} ({_when(writes[-1].place)}) modified {shown} after {saved}."
+        if where(writes[0].place) != where(writes[-1].place):
+            story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     else:
         first = shown[0].upper() + shown[1:]
         story = f"{first} was modified in place after {saved}. By which line is unknown."
@@ -216,36 +218,43 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
         _made_at(graph, call) if graph is not None else call.failed_place,
         call.carriers,
         tensor=tensor,
-        modified_at=write.place if write else None,
+        modified_at=writes[-1].place if writes else None,
         path=_path(graph, call) if graph is not None else (),
         uids=_uids(graph, call) if graph is not None else (),
-        fixes=for_inplace(record, call, graph, write, meeting, tensor or "x") if graph is not None else (),
+        fixes=for_inplace(record, call, graph, writes, meeting, tensor) if graph is not None else (),
     )
 
 
-def _failing_slot(graph: Snapshot, call: BackwardCall) -> int | None:
-    """The first stale slot of the failing node."""
-    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
-    if index is None:
-        return None
-    stale = [slot for slot in graph.slots_of(index) if graph.slot_state[slot] == SlotState.STALE]
-    return stale[0] if stale else None
+def _culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
+    """The user's name of the stale tensor that a node had saved, and the lines that modified it since, in order."""
+    slots = [slot for slot in graph.slots_of(index) if graph.slot_state[slot] == SlotState.STALE]
+    facts = graph.facts.get(index)
+    found: tuple[str | None, tuple[Write, ...]] = (None, ())
+    for at in (*(graph.slot_storage[slot] for slot in slots[:1]), *(facts.operands if facts and not slots else ())):
+        if at < 0:
+            continue
+        storage = graph.storages[at]
+        writes = [w for w in record.writes if storage.key in w.storages and w.after_calls <= n]
+        since = tuple(write for write in writes if _since(write.place, graph.place_of(index))) or tuple(writes[-1:])
+        name = lasting_name(record, storage.owners) if storage.owners else None
+        if since and not name:
+            position = since[-1].storages.index(storage.key)
+            name = since[-1].paths[position] if position < len(since[-1].paths) else None
+        found = (name, since)
+        if since:
+            break
+    return found
 
 
-def _culprit(record: Record, graph: Snapshot, slot: int, n: int) -> tuple[str | None, Write | None]:
-    """The user's name of the tensor in a slot, and the last line that modified it."""
-    at = graph.slot_storage[slot]
-    storage = graph.storages[at] if at >= 0 else None
-    writes = [w for w in record.writes if storage is not None and storage.key in w.storages and w.after_calls <= n]
-    write = writes[-1] if writes else None
-    owners = storage.owners if storage is not None else ()
-    if owners:
-        return lasting_name(record, owners), write
-    if write is not None and storage is not None:
-        position = write.storages.index(storage.key)
-        if position < len(write.paths):
-            return write.paths[position], write
-    return None, write
+def _since(write: Place, made: Place | None) -> bool:
+    """Whether a write was later than a node was made, as far as their lines tell."""
+    if made is None or write.run is None or made.run is None:
+        return True
+    if write.run != made.run or write.iteration != made.iteration:
+        return (write.run, write.iteration or 0) > (made.run, made.iteration or 0)
+    if write.outer_line != made.outer_line:
+        return (write.outer_line or 0) > (made.outer_line or 0)
+    return write.cell != made.cell or (write.line or 0) >= (made.line or 0)
 
 
 def _retained_meeting(record: Record, call: BackwardCall) -> Meeting | None:
@@ -270,16 +279,21 @@ def stale_now(record: Record) -> Iterator[Finding]:
         forecast = simulate(graph, call)
         if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
             continue
-        node = forecast.fails_at
-        slot = forecast.fails_slot.slot if forecast.fails_slot else None
-        tensor, write = _culprit(record, graph, slot, call.n) if slot is not None else (None, None)
-        yield _would_be_stale(record, graph, path, node.index, tensor, write, call)
+        index = forecast.fails_at.index
+        yield _would_be_stale(record, graph, path, index, *_culprit(record, graph, index, call.n), call)
 
 
 def _would_be_stale(
-    record: Record, graph: Snapshot, root: str, index: int, tensor: str | None, write: Write | None, call: BackwardCall
+    record: Record,
+    graph: Snapshot,
+    root: str,
+    index: int,
+    tensor: str | None,
+    writes: tuple[Write, ...],
+    call: BackwardCall,
 ) -> Finding:
     shown = f"`{tensor}`" if tensor else "a saved tensor"
+    write = writes[-1] if writes else None
     by = f"{short(write.by)} ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
     # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
     severity = "warning" if write is not None and not write.optimizer else "info"
@@ -296,7 +310,7 @@ def _would_be_stale(
         tensor=tensor,
         modified_at=write.place if write else None,
         uids=(graph.uid[index],),
-        fixes=for_inplace(record, call, graph, write, None, tensor or "x"),
+        fixes=for_inplace(record, call, graph, writes, None, tensor),
     )
 
 

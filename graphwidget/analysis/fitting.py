@@ -19,10 +19,10 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def checked(record: Record, fix: Fix) -> Fix:
-    """The fix as it is, or without its edit and not verified: where a line is to blame, the lines must be told."""
-    if fix.at is None or fix.id == "rerun_forward_cell":
+    """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
+    if fix.id == "rerun_forward_cell" or (fix.edit and fix.at is None):
         return fix
-    if fix.edit and fits(_cells(record), fix.at, fix.edit):
+    if fix.edit and fix.at is not None and fits(_cells(record), fix.at, fix.edit):
         return fix
     return replace(fix, verified=False, edit=())
 

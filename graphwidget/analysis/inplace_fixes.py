@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 
 from graphwidget.analysis import edits, source
 from graphwidget.analysis.fixes import Candidates, at, short, simulate
 from graphwidget.analysis.rewriting import rerun
 from graphwidget.analysis.story import Meeting, where
-from graphwidget.analysis.surgery import with_nothing_stale
-from graphwidget.model import BackwardCall, Fix, Record, Snapshot, Write
+from graphwidget.analysis.surgery import reachable, with_nothing_stale
+from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
 
 
 def for_inplace(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, meeting: Meeting | None, tensor: str
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    writes: tuple[Write, ...],
+    meeting: Meeting | None,
+    tensor: str | None,
 ) -> tuple[Fix, ...]:
-    """Fixes for a call that met a saved tensor modified in place.
+    """Candidates for a call that met a saved tensor modified in place.
 
     Parameters
     ----------
-    write
-        The line that modified it, None: unknown.
+    writes
+        The lines that modified it, in order; none: unknown.
     meeting
         With an earlier call over the same nodes, kept by retain_graph.
     tensor
-        Its name.
+        Its name, None: unknown.
     """
-    if write is not None and (write.optimizer or _is_leaf(graph, tensor)):
-        order = _after_a_step(record, call, graph, write, meeting)
+    if writes and (writes[-1].optimizer or _is_leaf(graph, tensor)):
+        order = _after_a_step(record, call, graph, writes, meeting)
     else:
-        order = _after_a_write(record, call, graph, write, tensor)
+        order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     return tuple(fix for candidate in order if (fix := candidate()) is not None)
 
 
-def _is_leaf(graph: Snapshot, path: str) -> bool:
+def _is_leaf(graph: Snapshot, path: str | None) -> bool:
     return any(path in leaf.paths for leaf in graph.leaves.values())
 
 
@@ -45,31 +51,22 @@ def _text(record: Record, cell: int | None) -> str:
 
 
 def _after_a_step(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None
+    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], meeting: Meeting | None
 ) -> Iterator[Callable[[], Fix | None]]:
+    write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
-    if meeting is not None and not meeting.same_root and meeting.built_after:
-        yield Candidates(meeting).detach
+    other = meeting if meeting is not None and not meeting.same_root else None
+    if other is not None and other.built_after:
+        yield Candidates(other).detach
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
-    place, line = write.place, call.place.source.strip()
-    if _comes_round(write, call):
-        return  # the step belongs to an earlier pass: there is no later place for it
-    plain = (place.cell, place.line) == (place.outer_cell, place.outer_line) and bool(line)
-    moved = _whole(_text(record, place.cell), place.line) if plain and place.line is not None else []
-    yield lambda: Fix(
-        "zero_grad_or_step_order",
-        f"Run every backward before {short(write.by)} ({where(place)}) changes the weights: "
-        f"move it behind {where(call.place) or 'this call'}.",
-        fresh,
-        (place.cell, _first_line(_text(record, place.cell), place.line))
-        if moved and place.cell is not None
-        else at(place),
-        "It costs nothing.",
-        (*(f"- {one}" for one in moved), f"  {line}", *(f"+ {one}" for one in moved)) if moved else (),
-    )
-    if meeting is not None and not meeting.same_root and not meeting.built_after:
-        yield Candidates(meeting).detach
+    if not _comes_round(write, call):  # a step of an earlier pass has no later place
+        alone = len({where(one.place) for one in writes}) == 1
+        yield lambda: _step_later(record, call, graph, write, fresh and alone)
+    if other is not None and not other.built_after:
+        yield Candidates(other).detach
+    if other is not None:
+        yield Candidates(other).recompute
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -78,20 +75,62 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
 
-def _unit(cell: str, line: int | None) -> list[source.Statement]:
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, works: bool) -> Fix:
+    place = write.place
+    cell = _text(record, place.cell)
+    step = _step(cell, place.line)
+    spot = at(place)
+    edit: edits.Edit = ()
+    if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call)
+    by = short(ast.unparse(step)) if step is not None and not hasattr(step, "body") else short(write.by)
+    return Fix(
+        "zero_grad_or_step_order",
+        f"Run every backward before {by} ({where(place)}) changes the weights: "
+        f"move it behind {where(call.place) or 'this call'}.",
+        works,
+        spot,
+        "The step then takes the gradients of both." if _mixes(graph, call, write) else "It costs nothing.",
+        edit,
+    )
+
+
+def _mixes(graph: Snapshot, call: BackwardCall, write: Write) -> bool:
+    """Whether the write goes by gradients, and the call, too, adds to them."""
+    if not write.optimizer and ".grad" not in write.by:
+        return False
+    inside = reachable(graph, (root.node for root in call.roots))
+    return any(set(graph.leaves[i].paths) & set(write.paths) for i in inside if i in graph.leaves)
+
+
+def _step(cell: str, line: int | None) -> source.Statement | None:
     """The statement to move: the outermost one around a write that makes no sense without it (`with`, `for`)."""
     around = source.statements_at(cell, line) if line is not None else []
-    return [s for s in around if source.is_small(s)][:1] or around[-1:]
+    whole = [s for s in around if source.is_small(s)][:1] or around[-1:]
+    if not whole or hasattr(whole[0], "body"):
+        return whole[0] if whole else None
+    side_by_side = source.beginning_at(cell, whole[0].lineno)
+    return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
 
 
-def _whole(cell: str, line: int | None) -> list[str]:
-    unit = _unit(cell, line)
-    return edits.statement_text(cell, unit[0]) if unit else []
-
-
-def _first_line(cell: str, line: int | None) -> int:
-    unit = _unit(cell, line)
-    return unit[0].lineno if unit else line or 0
+def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall) -> edits.Edit:
+    """The step behind the call; a `zero_grad` of the same optimizer in between would undo what it is moved for."""
+    line = call.place.source.strip()
+    side_by_side = source.beginning_at(cell, step.lineno)
+    text = edits.statement_text(cell, step)
+    out: list[str] = [f"- {one}" for one in text]
+    if len(side_by_side) > 1:
+        text = [ast.unparse(step)]
+        rest = "; ".join(ast.unparse(s) for s in side_by_side if s is not step)
+        out = [f"- {source.line_text(cell, step.lineno)}", f"+ {rest}"]
+    reset = f"{ast.unparse(step).removesuffix('.step()')}.zero_grad("
+    there = _text(record, call.place.cell)
+    first = (step.end_lineno or step.lineno) if there == cell else 0
+    resets = [s for s in source.between(there, first, call.place.line or 0) if ast.unparse(s).startswith(reset)]
+    if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
+        return ()
+    out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
+    return (*out, f"  {line}", *(f"+ {one}" for one in text))
 
 
 def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
@@ -102,38 +141,66 @@ def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
 
 
 def _after_a_write(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str | None
 ) -> Iterator[Callable[[], Fix | None]]:
     fresh = simulate(with_nothing_stale(graph), call).ok is True
-    place = write.place if write is not None else None
-    by = f"{short(write.by)} ({where(place)})" if write else "the in-place operation"
-    cell = _text(record, place.cell) if place is not None else ""
-    line = place.line if place is not None else None
-    edit, spot = _rewritten(record, cell, line, write.by) if write is not None else ((), None)
+    if write is None:
+        sentence = f"Modify a copy of {f'`{tensor}`' if tensor else 'it'}, or write to a new tensor."
+        yield lambda: Fix("clone_before_inplace", sentence, False, None, _COPY)
+        return
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    by, name = f"{short(write.by)} ({where(write.place)})", edits.modified(write.by) or tensor
+    view = _view(cell, line, name, tensor)
+    if view is not None:
+        yield lambda: _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), fresh)
+        return
+    edit, spot = _rewritten(record, cell, line, write.by)
     new = edit[1][2:].strip() if edit else ""
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
-    name = (edits.modified(write.by) if write is not None else None) or tensor
+    saved_there = _saves_what_it_writes(call, graph, write)
+    if edit or saved_there:
+        yield lambda: Fix("out_of_place", sentence, fresh, spot or at(write.place), _COPY, edit)
+    if not saved_there and name is not None:
+        yield lambda: _copied(write, cell, line, name, short(write.by), fresh)
 
-    def rewritten() -> Fix:
-        return Fix("out_of_place", sentence, fresh, spot or at(place), _COPY, edit)
 
-    def copied() -> Fix:
-        return Fix(
-            "clone_before_inplace",
-            f"Modify a copy: `{name} = {name}.clone()` before {by}.",
-            fresh,
-            at(place),
-            _COPY,
-            edits.before(cell, line, [f"{name} = {name}.clone()"]) if line is not None else (),
-        )
+def _copied(write: Write, cell: str, line: int, name: str, before: str, works: bool) -> Fix:
+    return Fix(
+        "clone_before_inplace",
+        f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
+        works,
+        (write.place.cell, line) if write.place.cell is not None else None,
+        _COPY,
+        edits.before(cell, line, [f"{name} = {name}.clone()"]),
+    )
 
-    reads_itself = write is not None and edits.reads_what_it_writes(write.by)
-    if edit or reads_itself or write is None:
-        yield rewritten
-    if not reads_itself:
-        yield copied
+
+def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
+    """The statement that made of `tensor` the view, or the other name, through which a line modifies it."""
+    if name is None or tensor is None or name == tensor or not name.isidentifier():
+        return None
+    around = set(source.statements_at(cell, line))
+    made = source.bindings(cell, name, line)
+    view = made[-1] if made else None
+    if view is None or tensor not in {ast.unparse(node) for node in ast.walk(source.given(view))}:
+        return None
+    return view if view in around or not hasattr(view, "body") else None
+
+
+def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> bool:
+    """Whether a node of the very line that writes had saved what it writes: a copy made before would be saved, too.
+
+    ``state[t] = f(state[t - 1])``
+    """
+    inside = reachable(graph, (root.node for root in call.roots))
+    stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
+    keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
+    nodes = {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
+    places = [graph.place_of(i) for i in nodes]
+    here = any(p is not None and (p.cell, p.line) == (write.place.cell, write.place.line) for p in places)
+    return here or edits.reads_what_it_writes(write.by)
 
 
 def _rewritten(

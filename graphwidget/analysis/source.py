@@ -138,6 +138,23 @@ def assignments(source: str, name: str) -> list[ast.stmt]:
     return sorted(found, key=lambda s: s.lineno)
 
 
+def bindings(source: str, name: str, line: int) -> list[ast.stmt]:
+    """The statements before a line, or around it, that give `name` a value: assignments and heads of `for`."""
+    tree = parse(source)
+    found = [
+        s
+        for s in (ast.walk(tree) if tree else ())
+        if isinstance(s, ast.stmt) and s.lineno < line
+        if name in (names_in(s.target) if isinstance(s, ast.For) else targets(s))
+    ]
+    return sorted(found, key=lambda s: s.lineno)
+
+
+def given(statement: ast.stmt) -> ast.AST:
+    """What an assignment assigns, or a `for` goes over; else the statement."""
+    return getattr(statement, "value", None) or getattr(statement, "iter", None) or statement
+
+
 def assigned_as(source: str, last: str) -> list[tuple[ast.stmt, str]]:
     """Statements that assign a name or attribute called `last`, each with its target, in the order of the text."""
     tree = parse(source)

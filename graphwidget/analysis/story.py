@@ -15,7 +15,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, source
 from graphwidget.analysis.surgery import reachable
-from graphwidget.model import BackwardCall, CellRun, Kind, Place, Record, Snapshot, TensorRef, Write
+from graphwidget.model import BackwardCall, CellRun, Kind, Place, Record, SlotState, Snapshot, TensorRef, Write
 
 
 def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None:
@@ -91,13 +91,17 @@ class Meeting:
 
     @cached_property
     def needed(self) -> frozenset[int]:
-        """Reached nodes that have freed slots, or lead to one that has: those that a fresh graph must replace."""
+        """Reached nodes with freed or stale slots, or that lead to such: those that a fresh graph must replace."""
         graph, old = self.graph, self.old
+
+        def gone(slot: int) -> bool:
+            return graph.slot_freed_by[slot] >= 0 or graph.slot_state[slot] == SlotState.STALE
+
         users: dict[int, list[int]] = {}
         for index in self.reached:
             for to in graph.next(index):
                 users.setdefault(to, []).append(index)
-        wanted = [i for i in self.reached & old if any(graph.slot_freed_by[s] >= 0 for s in graph.slots_of(i))]
+        wanted = [i for i in self.reached & old if any(gone(s) for s in graph.slots_of(i))]
         wanted += [i for i in self.boundary if not wanted]
         found = set(wanted)
         while wanted:
