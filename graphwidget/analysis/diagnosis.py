@@ -60,10 +60,18 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     found.extend(stale_now(record))
     unique: dict[tuple[object, ...], Finding] = {}
     for finding in found:
-        key = (finding.kind, finding.severity, finding.call, finding.node_uid, finding.carriers, finding.tensor)
+        key = (finding.kind, finding.severity, *_spot(record, finding), finding.carriers, finding.tensor)
         unique.setdefault(key, finding)
     told = [replace(finding, fixes=_offered(record, finding)) for finding in unique.values()]
     return tuple(sorted(told, key=lambda f: _ORDER[f.severity]))
+
+
+def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
+    """What tells findings of one kind apart: the line that failed, and the line that made what it failed on."""
+    call = call_at(record.calls, finding.call)
+    if call is None or not where(call.place):
+        return (finding.call, finding.node_uid)
+    return (where(call.place), call.place.run, where(finding.made_at), finding.node)
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

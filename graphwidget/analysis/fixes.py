@@ -208,13 +208,16 @@ class Candidates:
         return fix if fix is not None and fix.edit else None
 
     def rerun_cell(self) -> Fix:
-        made = self.meeting.graph.place_of(self.meeting.root_indices[0]) if self.meeting.root_indices else None
+        meeting = self.meeting
+        made = meeting.graph.place_of(meeting.root_indices[0]) if meeting.root_indices else None
+        made = made if meeting.same_root else meeting.carrier_place
         cell = f"In[{made.outer_cell or made.cell}]" if made is not None and made.cell is not None else "its cell"
         again = made is not None and made.cell_id is not None and made.cell_id == self.later.place.cell_id
+        what = meeting.root_name if meeting.same_root else meeting.carrier
         return Fix(
             "rerun_forward_cell",
-            f"Run {cell} again before this one: it computes `{self.meeting.root_name}` anew.",
-            self.works_if_fresh() and not again,
+            f"Run {cell} again before this one: it computes `{what}` anew.",
+            self.works_if_fresh() and not again and (meeting.same_root or meeting.one_cell_builds_the_rest),
             outer_at(made),
             "One more forward pass.",
         )
@@ -355,7 +358,8 @@ class Candidates:
             if i in self.meeting.graph.leaves and i not in self.meeting.exclusive_leaves
         }
         through = f"through `{spoken(self._names()[0])}`" if self._names() else "through the old part"
-        when = "from earlier iterations" if self._carried else through
+        earlier = "from earlier iterations" if self.meeting.in_loop else "from earlier runs"
+        when = earlier if self._carried else through
         return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
 
     @property
@@ -479,11 +483,13 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.recompute
     elif meeting.repeated and (stepped or meeting.brings_leaves):
         yield make.recompute
-        yield make.sum_in_loop
         if not stepped:
+            yield make.sum_in_loop
             yield make.retain
         yield make.detach
     else:
+        if meeting.same_cell_again:
+            yield make.rerun_cell
         if not stepped:
             yield make.sum_in_loop
             yield make.retain

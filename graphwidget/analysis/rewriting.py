@@ -43,7 +43,7 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     everything
         All that the later call reaches, not only what leads to freed saved tensors.
     """
-    for special in (_in_init, _in_closure, _in_generator, _behind_a_test):
+    for special in (_in_init, _in_closure, _in_generator, _behind_a_test, _behind_a_decorator):
         plan = special(meeting)
         if plan is not None:
             return plan
@@ -119,6 +119,8 @@ def _spot(meeting: Meeting) -> _Spot | None:
         found = _first_in_loop(run.cell, run.source, outer, True)
         if found is not None:
             return found
+        if source.loop_at(run.source, outer) is not None:
+            return None  # its body stands on the line of its head
         text = meeting.text_of_cell(place.cell)
         if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
             inner = _first_in_loop(place.cell, text, place.line, False)
@@ -346,6 +348,22 @@ def _behind_a_test(meeting: Meeting) -> Rerun | None:
         (made.cell, tests[-1].lineno),
         edits.replaced(line, "if True:") if line.startswith("if ") and line.endswith(":") else (),
     )
+
+
+def _behind_a_decorator(meeting: Meeting) -> Rerun | None:
+    """``@lru_cache`` on the function, or ``@cached_property`` on the method, that made the carrier: run only once."""
+    maker = _maker(meeting)
+    functions = [s for s in maker[2] if isinstance(s, ast.FunctionDef)] if maker is not None else []
+    kept = [d for d in functions[-1].decorator_list if "cache" in ast.unparse(d)] if functions else []
+    if maker is None or maker[0].cell is None or not kept or kept[0].lineno != kept[0].end_lineno:
+        return None
+    cell, text = maker[0].cell, maker[1]
+    line, head = source.line_text(text, kept[0].lineno), source.line_text(text, functions[-1].lineno)
+    between = [source.line_text(text, n) for n in range(kept[0].lineno + 1, functions[-1].lineno)]
+    new = ["@property"] if "cached_property" in line else []
+    what = f"write `@property` instead of `{line}`" if new else f"drop `{line}`"
+    edit = (f"- {line}", *(f"- {one}" for one in (*between, head)), *(f"+ {one}" for one in (*new, *between, head)))
+    return Rerun(f"Compute it in each pass: {what} (In[{cell}], line {kept[0].lineno}).", (cell, kept[0].lineno), edit)
 
 
 def _asks_whether_there(test: ast.expr) -> bool:

@@ -235,11 +235,20 @@ class Meeting:
         Another node of that line is no successor: the line uses something that it made only once (a cache).
         """
         made, graph = self.carrier_place, self.graph
-        if made is None or not self.made_on_the_way:
+        if made is None:
             return False
         names = {graph.name_of(index) for index in self.boundary}
-        again = (graph.place_of(index) for index in self.new if graph.name_of(index) in names)
-        return any(p is not None and source_line(p) == source_line(made) for p in again)
+        places = [graph.place_of(index) for index in self.new if graph.name_of(index) in names]
+        again = [p for p in places if p is not None and source_line(p) == source_line(made)]
+        ran_again = any(p.run != made.run and p.cell_id is not None and p.cell_id == made.cell_id for p in again)
+        return ran_again or (self.made_on_the_way and bool(again))
+
+    @property
+    def one_cell_builds_the_rest(self) -> bool:
+        """One run of a cell made all that has to be fresh, but for what the later call's own run made."""
+        places = [self.graph.place_of(i) for i in self.needed if self.graph.seq[i] >= 0]
+        runs = {p.run if p is not None else None for p in places} - {self.later.place.run}
+        return self.carrier_place is not None and runs == {self.carrier_place.run}
 
     @cached_property
     def carrier_is_assigned(self) -> bool:
@@ -377,7 +386,7 @@ class Meeting:
 def spoken(path: str) -> str:
     """A path as a sentence can say it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
     hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
-    return hidden[1] + hidden[2] if hidden else detaching.local(path)
+    return hidden[1] + hidden[2] if hidden else detaching.local(path).split(" -> ", 1)[0]
 
 
 def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
