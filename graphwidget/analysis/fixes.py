@@ -491,8 +491,8 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         if meeting.same_cell_again:
             yield make.rerun_cell
         if not stepped:
-            yield make.sum_in_loop
             yield make.retain
+            yield make.sum_in_loop
         yield make.recompute
         yield make.detach
 
