@@ -406,7 +406,7 @@ class Tracker:
         return max(known, key=len, default=None)
 
     def record(self, live: Snapshot | None = None) -> Record:
-        """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell nobody keeps it."""
+        """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell none is kept."""
         with self.lock:
             snapshot = self.snapshot() if live is None else live
             outlived = {
