@@ -114,9 +114,9 @@ test("inputs of one operation stand in their order from left to right", () => {
   expect(out.x[3]).toBeCloseTo(out.x[1], 3);
 });
 
-test("branches are drawn about equally short, whatever their order", () => {
+test("branches are drawn shorter than in their order", () => {
   const next = random(1);
-  const lengths = Array.from({ length: 8 }, () => {
+  const lengths = Array.from({ length: 24 }, () => {
     const b = new Builder();
     let x = b.fn("Conv", []);
     for (let stage = 0; stage < 4; stage++) {
@@ -135,7 +135,8 @@ test("branches are drawn about equally short, whatever their order", () => {
         length += Math.hypot(route[k + 2] - route[k], route[k + 3] - route[k + 1]);
     return length;
   });
-  expect(Math.max(...lengths) / Math.min(...lengths)).toBeLessThan(1.2);
+  // Each begun only in the order of its inputs they have 6,040 px on average.
+  expect(lengths.reduce((sum, length) => sum + length) / lengths.length).toBeLessThan(5700);
 });
 
 test("a trunk with two losses stands between them", () => {
