@@ -10,7 +10,7 @@ import { drawMarks } from "./draw.ts";
 import { drive } from "./drive.ts";
 import { Minimap } from "./minimap.ts";
 import type { Graph } from "./picture/model.ts";
-import type { Item } from "./picture/scene.ts";
+import type { Item, Role } from "./picture/scene.ts";
 import { runSlices, type Slices } from "./picture/slices.ts";
 import { isFocusable, Space } from "./space.ts";
 import { type Camera, gestures, Viewport } from "./viewport.ts";
@@ -127,11 +127,12 @@ export class Canvas {
     this.viewport.go(this.#camera(this.space));
   }
 
-  /** Where the camera goes for a scene: where the user has it; else the first look, everything or the end with the losses. */
+  /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
-    const root = () => scene.items.find((item) => item.role === "root");
-    return viewport.taken || !scene.items.length ? viewport : viewport.first(content, root());
+    const first = (role: Role) => scene.items.find((item) => item.role === role);
+    const { taken } = viewport;
+    return taken || !scene.items.length ? viewport : viewport.first(content, first("octagon") ?? first("root"));
   }
 
   /** At which scale a scene is on screen from top to bottom. */

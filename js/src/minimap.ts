@@ -5,6 +5,8 @@ import type { Box, Viewport } from "./viewport.ts";
 
 /** So many cards show the shape of a picture; of more, only every so many-th is on the map. */
 const MOST = 4000;
+/** Where no more than this share of the picture is beyond a side, the map would hide more than it shows. */
+const NEARLY = 0.25;
 
 export class Minimap {
   readonly #cards = s("path.g-node");
@@ -35,7 +37,8 @@ export class Minimap {
   paint(): void {
     const { x, y, w, h } = this.#viewport.seen();
     const all = this.#content;
-    const whole = x <= all.x + 1 && y <= all.y + 1 && x + w >= all.x + all.w - 1 && y + h >= all.y + all.h - 1;
+    const [dx, dy] = [all.w * NEARLY, all.h * NEARLY];
+    const whole = x <= all.x + dx && y <= all.y + dy && x + w >= all.x + all.w - dx && y + h >= all.y + all.h - dy;
     attr(this.el, "hidden", whole);
     attrs(this.#seen, { x, y, width: w, height: h });
   }

@@ -283,6 +283,19 @@ describe("names", () => {
     expect(titles(one)[13]).toBe("iteration 13");
   });
 
+  test("a repeat of passes is called by their numbers, also where one unit is several passes", () => {
+    const every = loop(90, (b, x, iteration) => {
+      const y = ops(b, x, { line: "c:3", iteration });
+      return b.fn("Neg", [y], { line: "c:4", iteration });
+    });
+    expect(titles(every)).toContain("iteration 1 … 89");
+    const third = loop(90, (b, x, iteration) => {
+      const y = ops(b, x, { line: "c:3", iteration });
+      return b.fn(iteration % 3 ? "Neg" : "Exp", [y], { line: "c:4", iteration });
+    });
+    expect(titles(third).some((title) => /^iteration \d … \d\d$/.test(title))).toBe(true);
+  });
+
   test("without any provenance a group is called by its operations", () => {
     expect(titles(toGraph(bare(600))).some((title) => /^\d+ nodes: \w+…\w+$/.test(title))).toBe(true);
   });

@@ -154,7 +154,7 @@ test("lanes keep their sides whatever crossings that costs", () => {
     [2, 1],
     [3, 0],
   ];
-  const lane = Int32Array.from([0, 1, 0, 1]);
+  const lane = Float32Array.from([0, 1, 0, 1]);
   const out = layout(small(4, pairs, { lane }));
   expect(out.x[0]).toBeLessThan(out.x[1]);
   expect(out.x[2]).toBeLessThan(out.x[3]);

@@ -43,6 +43,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
     moduleRange(line, group, outer?.prefix ?? -1) ||
     shared("sameOuterLine")?.outerSource.trim() ||
     (iteration === null ? "" : memberOf(line, group, outer?.prefix ?? -1) || `iteration ${iteration}`) ||
+    iterationRange(line, group) ||
     placeText(cell && { cell: cell.outerCell ?? cell.cell, line: null }) ||
     partsText(line, group, outer?.prefix ?? -1);
   return title
@@ -165,6 +166,13 @@ function memberOf(line: Line, group: Group, outer: number): string {
     found ||= member;
   }
   return MEMBER.test(found) ? found : "";
+}
+
+/** `iteration 3 … 9` for a repeat of passes; "" if it is not one. */
+function iterationRange({ graph, order }: Line, { kind, a, b, times }: Group): string {
+  const [first, last] = [graph.iteration[order[a]], graph.iteration[order[b - 1]]];
+  const passes = last - first + 1;
+  return kind === "repeat" && first >= 0 && passes > 1 && passes % times === 0 ? `iteration ${first} … ${last}` : "";
 }
 
 /** `In[2]:3-7`, where the nodes come from one cell. */

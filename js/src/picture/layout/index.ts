@@ -6,6 +6,7 @@
  * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
  */
 
+import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
 import { crossingsBelow } from "./crossings.ts";
@@ -32,10 +33,11 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   yield;
   const layered = yield* makeLayers(graph, rank);
   yield;
-  const bonds: Bonds = {
-    lane: input.lane ? perItem(layered.box, input.lane, -1, Int32Array) : null,
-    previous: input.previous ? perItem(layered.box, input.previous.x, Number.NaN, Float64Array) : null,
-  };
+  const { box } = layered;
+  // Dummies are free.
+  const perItem = (of: Float32Array | undefined) =>
+    of ? doubles(box.length).map((_, i) => of[box[i]] ?? Number.NaN) : null;
+  const bonds: Bonds = { lane: perItem(input.lane), previous: perItem(input.previous?.x) };
   yield;
   const itemX = yield* arrange(layered, bonds, input);
   yield;
@@ -72,17 +74,6 @@ function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInpu
     best = x;
   }
   return best!;
-}
-
-function perItem<T extends Int32Array | Float64Array>(
-  box: Int32Array,
-  value: ArrayLike<number>,
-  none: number,
-  type: { new (length: number): T },
-): T {
-  const result = new type(box.length);
-  for (let i = 0; i < box.length; i++) result[i] = box[i] >= 0 ? value[box[i]] : none;
-  return result;
 }
 
 /** Per box again; moved to the origin unless anchored at earlier places. */

@@ -8,11 +8,10 @@ import type { Slices } from "../slices.ts";
 import { crossingsBelow, type Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
-/** What binds the order of two items of one row, per item. */
+/** What binds the order of two items of one row, per item; NaN: free. */
 export interface Bonds {
-  /** -1: free. */
-  lane: Int32Array | null;
-  /** Earlier x, NaN: free. */
+  lane: Float64Array | null;
+  /** Earlier x. */
   previous: Float64Array | null;
 }
 
@@ -24,14 +23,12 @@ const BOND_COST = 0.25;
 export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order> {
   const order = yield* walkOrder(layered, turn);
   let work = 0;
-  if (bonds.lane || bonds.previous) {
-    for (let r = 0; r < layered.rows; r++) {
-      keepBonds(layered, order, bonds, r);
-      work += BOND_COST * (layered.start[r + 1] - layered.start[r]);
-      if (work < SLICE) continue;
-      work = 0;
-      yield;
-    }
+  for (let r = 0; r < layered.rows; r++) {
+    keepBonds(layered, order, bonds, r);
+    work += BOND_COST * (layered.start[r + 1] - layered.start[r]);
+    if (work < SLICE) continue;
+    work = 0;
+    yield;
   }
   let first = 0;
   for (let r = 1; r <= layered.rows; r++) {
@@ -140,7 +137,7 @@ function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
     const r = downwards ? first + step : last - step;
     if (crossings[(downwards ? r - 1 : r) - first] === 0 || start[r + 1] - start[r] < 2) continue;
     sortByBarycentre(layered, order, r, downwards);
-    if (bonds.lane || bonds.previous) keepBonds(layered, order, bonds, r);
+    keepBonds(layered, order, bonds, r);
     recount(tangle, r - 1);
     recount(tangle, r);
     tangle.work += start[r + 1] - start[r];
@@ -200,31 +197,22 @@ function sortMoved(count: number): void {
     }
 }
 
-/** Puts the items bound by lane, and those with an earlier place, into their order, on the positions that they hold. */
-function keepBonds(layered: Layered, order: Order, bonds: Bonds, r: number): void {
-  const { previous, lane } = bonds;
-  if (previous) sortOnPlaces(layered, order, r, previous, Number.isFinite);
-  if (lane) sortOnPlaces(layered, order, r, lane, (value) => value >= 0);
-}
-
-function sortOnPlaces(
-  layered: Layered,
-  order: Order,
-  r: number,
-  key: Int32Array | Float64Array,
-  bound: (value: number) => boolean,
-): void {
-  const places: number[] = [];
-  const items: number[] = [];
-  for (let i = layered.start[r]; i < layered.start[r + 1]; i++) {
-    const v = order.item[i];
-    if (!bound(key[v])) continue;
-    places.push(i);
-    items.push(v);
+/** Puts the items with an earlier place, and then those bound by lane, into their order, on the positions that they hold. */
+function keepBonds(layered: Layered, order: Order, { previous, lane }: Bonds, r: number): void {
+  for (const key of [previous, lane]) {
+    if (!key) continue;
+    const places: number[] = [];
+    const items: number[] = [];
+    for (let i = layered.start[r]; i < layered.start[r + 1]; i++) {
+      const v = order.item[i];
+      if (Number.isNaN(key[v])) continue;
+      places.push(i);
+      items.push(v);
+    }
+    items.sort((a, b) => key[a] - key[b]);
+    for (let i = 0; i < places.length; i++) order.item[places[i]] = items[i];
+    renumber(layered, order, r);
   }
-  items.sort((a, b) => key[a] - key[b]);
-  for (let i = 0; i < places.length; i++) order.item[places[i]] = items[i];
-  renumber(layered, order, r);
 }
 
 /** Swaps neighbours in a row where that removes crossings, up to a few rounds. */
@@ -263,8 +251,9 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
 
 function boundPair(bonds: Bonds, v: number, w: number): boolean {
   const { lane, previous } = bonds;
-  if (lane && lane[v] >= 0 && lane[w] >= 0 && lane[v] !== lane[w]) return true;
-  return previous !== null && !Number.isNaN(previous[v]) && !Number.isNaN(previous[w]);
+  // NaN is no difference.
+  if (lane && lane[v] - lane[w]) return true;
+  return previous !== null && !Number.isNaN(previous[v] - previous[w]);
 }
 
 /** How many crossings fewer there are with w left of v. */

@@ -9,8 +9,8 @@ export interface LayoutInput {
   height: Float32Array;
   /** 2 * m numbers: `from` stands lower on the page (towards the loss), `to` higher (towards the inputs). */
   edges: Int32Array;
-  /** -1 or absent: free. Boxes of a smaller lane stand left of those of a larger lane in the same row. */
-  lane?: Int32Array;
+  /** NaN or absent: free. Boxes of a smaller lane stand left of those of a larger lane in the same row. */
+  lane?: Float32Array;
   /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where they fit, their place. */
   previous?: { x: Float32Array; y: Float32Array };
   /** Smallest gap between two rows and between two neighbours in a row. */

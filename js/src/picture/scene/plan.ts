@@ -181,13 +181,13 @@ export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput>
  * Older generations left, newer ones right; otherwise in the order of the roots. A box of one root is in its lane;
  * what a gone root reached too stays in that one's; the rest is free.
  */
-function lanes({ context, flags, width }: Plan): Int32Array {
-  const lane = ints(width.length).fill(-1);
+function lanes({ context, flags, width }: Plan): Float32Array {
+  const lane = new Float32Array(width.length).fill(Number.NaN);
   if (flags.length > MAX_LANES) return lane;
   const order = [...context.roots].sort((a, b) => Number(b.gone) - Number(a.gone) || a.root.order - b.root.order);
   const laneOf = (mask: number) => {
     const first = order.findIndex(({ bit }) => mask & bit);
-    return mask & (mask - 1) && !order[first]!.gone ? -1 : first;
+    return first < 0 || (mask & (mask - 1) && !order[first]!.gone) ? Number.NaN : first;
   };
   context.reach.forEach((mask, b) => {
     lane[b] = laneOf(mask);
