@@ -6,12 +6,13 @@
 import { doubles } from "./arrays.ts";
 import { boxOfUid } from "./fold/index.ts";
 import type { LayoutOutput } from "./layout/index.ts";
+import { rowOf } from "./layout/types.ts";
 import { LEAF_H } from "./marks.ts";
 import type { Measure } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./scene/areas.ts";
 import { leavesAbove } from "./scene/cards.ts";
-import { type Context, type Level, levelOf, rowOf } from "./scene/context.ts";
+import { type Context, type Level, levelOf } from "./scene/context.ts";
 import { cardItems, leafBadges } from "./scene/items.ts";
 import { lowerEdges, type Plan } from "./scene/plan.ts";
 import { RAIL_WIDTH, railItems } from "./scene/rail.ts";

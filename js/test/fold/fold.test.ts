@@ -327,6 +327,20 @@ test("groups that do the same are open together, wherever they stand", () => {
   expect(shown.map((box) => box.count)).toEqual([7, 7, 7, 7, 7, 7]);
 });
 
+test("a repeat is unrolled where its units follow one another, and stays folded where many stand side by side", () => {
+  const passes = (parallel: boolean) => {
+    const b = new Builder();
+    const trunk = b.fn("Exp", [b.leaf("w")], { line: "c:1" });
+    let x = trunk;
+    for (let i = 0; i < 8; i++)
+      for (const [k, op] of ["Mul", "Tanh", "Add", "Neg", "Sin", "Cos"].entries())
+        x = b.fn(op, [parallel && k === 0 ? trunk : x], { mod: `heads.${i}`, line: "c:2", call: i });
+    return fold(toGraph(b.graph)).boxes.map(({ kind, times }) => (kind === "node" ? 0 : times));
+  };
+  expect(passes(false)).toEqual([0, 1, 1, 1, 1, 1, 1, 1, 1]);
+  expect(passes(true)).toEqual([0, 8]);
+});
+
 describe("what the user opens and closes", () => {
   const graph = toGraph(recorded("gpt2"));
 

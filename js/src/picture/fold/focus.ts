@@ -10,7 +10,7 @@ const AROUND = 2;
 
 /** 1 for every node in focus. An unknown uid gives an empty picture, never an error. */
 export function focusMask(graph: Graph, { kind, from }: Focus): Uint8Array {
-  const targets = { start: graph.edgeStart, item: graph.edgeTo };
+  const targets = targetsOf(graph);
   switch (kind) {
     case "around":
       return spread(graph, from, [targets, usersOf(graph)], AROUND);
@@ -59,6 +59,9 @@ function spread(
   }
   return mask;
 }
+
+/** What a node is made of, in compressed rows. */
+export const targetsOf = ({ edgeStart: start, edgeTo: item }: Graph): Rows => ({ start, item });
 
 /** Who uses a node, in compressed rows. */
 export function usersOf(graph: Graph): Rows {

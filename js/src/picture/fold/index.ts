@@ -5,7 +5,7 @@
  */
 import { bytes, ints } from "../arrays.ts";
 import type { Graph } from "../model.ts";
-import { eachSlice, runSlices, type Slices } from "../slices.ts";
+import { runSlices, type Slices } from "../slices.ts";
 import { type Badges, findBadges } from "./badges.ts";
 import { boxEdges, Counter } from "./boxes.ts";
 import { focusMask, usersOf } from "./focus.ts";
@@ -46,12 +46,12 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
-  const line = yield* makeLine(graph, order, drawn, !small);
+  const line = yield* makeLine(graph, order, !small);
   yield;
   const root = new Group("group", 0, order.length, 0, "g", null);
   if (!small && !state.expandAll) {
     yield* splitLarge(line, root);
-    openDefault(line, root, wantedPositions(graph, order, state), maxBoxes);
+    openDefault(line, root, wantedPositions(line, state), maxBoxes);
   }
   yield;
   if (root.state === "closed") root.state = "open";
@@ -90,48 +90,21 @@ function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array 
   return drawn;
 }
 
-function* makeLine(graph: Graph, order: Int32Array, drawn: Uint8Array, reduce: boolean): Slices<Line> {
-  const onlyTarget = ints(order.length).fill(-1);
-  const onlyUser = ints(order.length).fill(-1);
-  if (reduce) {
-    const position = ints(graph.n).fill(-1);
-    for (let i = 0; i < order.length; i++) position[order[i]] = i;
-    const users = usersOf(graph);
-    yield;
-    const look = (i: number) => {
-      const v = order[i];
-      onlyTarget[i] = onlyOne(graph.edgeTo, graph.edgeStart[v], graph.edgeStart[v + 1], drawn, position);
-      onlyUser[i] = onlyOne(users.item, users.start[v], users.start[v + 1], drawn, position);
-    };
-    yield* eachSlice(order.length, look, 8 * SLICE);
-  }
+function* makeLine(graph: Graph, order: Int32Array, reduce: boolean): Slices<Line> {
+  const position = ints(graph.n).fill(-1);
+  for (let i = 0; i < order.length; i++) position[order[i]] = i;
+  yield;
+  const users = usersOf(graph);
   yield;
   const levels = makeLevels(graph);
   yield;
-  return { graph, order, levels, hash: makeHashes(graph, order), onlyTarget, onlyUser, reduce };
-}
-
-function onlyOne(items: Int32Array, from: number, to: number, drawn: Uint8Array, position: Int32Array): number {
-  let only = -1;
-  for (let k = from; k < to; k++) {
-    if (!drawn[items[k]]) continue;
-    if (only >= 0) return -1;
-    only = position[items[k]];
-  }
-  return only;
+  return { graph, order, position, users, levels, hash: makeHashes(graph, order), reduce };
 }
 
 /** Positions on the line of the uids that must be seen; a badge stands for nothing. */
-function wantedPositions(graph: Graph, order: Int32Array, state: FoldState): number[] {
-  if (!state.visible?.length) return [];
-  const position = ints(graph.n).fill(-1);
-  for (let i = 0; i < order.length; i++) position[order[i]] = i;
-  const wanted = new Set<number>();
-  for (const uid of state.visible) {
-    const at = position[graph.indexOf(uid)];
-    if (at >= 0) wanted.add(at);
-  }
-  return [...wanted];
+function wantedPositions({ graph, position }: Line, { visible = [] }: FoldState): number[] {
+  const wanted = visible.map((uid) => position[graph.indexOf(uid)]);
+  return [...new Set(wanted)].filter((at) => at >= 0);
 }
 
 function makeBox(line: Line, counter: Counter, group: Group, root: Group): Box {

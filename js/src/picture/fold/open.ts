@@ -7,7 +7,7 @@
  */
 
 import type { Slices } from "../slices.ts";
-import { childrenOf, childrenSlices, Group, type Line } from "./tree.ts";
+import { childrenOf, childrenSlices, feeds, Group, type Line } from "./tree.ts";
 import type { FoldState } from "./types.ts";
 
 export const MAX_BOXES = 60;
@@ -16,8 +16,9 @@ const ONE_SCREEN = 24;
 /** Longest list of children that is shown as it is; a longer one is cut into stretches. */
 const MAX_CHILDREN = 32;
 const STRETCHES = 16;
-/** A longer repeat stays folded unless something in it matters. */
+/** A longer repeat stays folded unless something in it matters; and one whose units stand side by side. */
 const MAX_UNROLLED = 16;
+const MAX_BESIDE = 4;
 const SLICE = 1024;
 
 export function openDefault(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
@@ -35,9 +36,10 @@ function widen(line: Line, root: Group, maxBoxes: number): void {
     const inner: Group[] = [];
     for (const group of ring) {
       if (group.state === "closed" || group.b - group.a === 1) continue;
-      const unrolled = group.kind !== "repeat" || childrenOf(line, group).length <= MAX_UNROLLED;
-      if (unrolled) group.state = "open";
-      if (unrolled && countShown(line, root) > maxBoxes) group.state = "reveal";
+      if (!isLong(line, group)) {
+        group.state = "open";
+        if (countShown(line, root) > maxBoxes) group.state = "reveal";
+      }
       inner.push(...shownChildren(line, group));
     }
     ring = inner;
@@ -149,7 +151,7 @@ function openAlike(line: Line, root: Group, maxBoxes: number): void {
     const families = new Map<number, { depth: number; groups: Group[] }>();
     for (const { group, depth } of closed) {
       const alike = line.hash(group.a, group.b);
-      if (refused.has(alike) || group.chunk || (group.kind === "repeat" && group.times > MAX_UNROLLED)) continue;
+      if (refused.has(alike) || group.chunk || isLong(line, group)) continue;
       const family = families.get(alike);
       if (!family) families.set(alike, { depth, groups: [group] });
       else {
@@ -174,8 +176,15 @@ function openAlike(line: Line, root: Group, maxBoxes: number): void {
   }
 }
 
+/** Whether it is a repeat that would be too high if it were unrolled; or too wide, where no unit builds on the one before. */
+function isLong(line: Line, group: Group): boolean {
+  // That it is a repeat is found with its children.
+  const units = childrenOf(line, group);
+  if (group.kind !== "repeat") return false;
+  return units.length > MAX_UNROLLED || (units.length > MAX_BESIDE && !feeds(line, units[0], units[1]));
+}
+
 function openedSize(line: Line, group: Group): number {
-  if (group.b - group.a > MAX_BOXES && group.level === line.levels.single && !group.children) return MAX_BOXES;
   const state = group.state;
   group.state = "open";
   const size = shownChildren(line, group).length;

@@ -4,8 +4,10 @@
  * of single nodes collapsed.
  */
 import { doubles } from "../arrays.ts";
+import { type Rows, rowOf } from "../layout/types.ts";
 import type { Graph, Place } from "../model.ts";
 import { runSlices, type Slices } from "../slices.ts";
+import { targetsOf } from "./focus.ts";
 import type { Levels } from "./levels.ts";
 import { findRepeats } from "./repeats.ts";
 
@@ -65,9 +67,9 @@ export interface Line {
   order: Int32Array;
   levels: Levels;
   hash: (a: number, b: number) => number;
-  /** The one target (user) of a node by position, -1: none or several. */
-  onlyTarget: Int32Array;
-  onlyUser: Int32Array;
+  /** Of a node on the line, -1: it is drawn as a badge, or left out. */
+  position: Int32Array;
+  users: Rows;
   /** Off for small graphs: nothing but the levels of provenance. */
   reduce: boolean;
 }
@@ -203,5 +205,20 @@ function* foldChains(line: Line, group: Group, children: Group[]): Slices<Group[
 
 function linked(line: Line, before: Group, after: Group): boolean {
   if (before.kind !== "node" || after.kind !== "node") return false;
-  return line.onlyTarget[after.a] === before.a && line.onlyUser[before.a] === after.a;
+  const { graph, order, users } = line;
+  return (
+    onlyOne(line, targetsOf(graph), order[after.a]) === before.a && onlyOne(line, users, order[before.a]) === after.a
+  );
+}
+
+/** Position of the one node of a list that is on the line, -1: none or several. */
+function onlyOne({ position }: Line, rows: Rows, list: number): number {
+  const [only, other] = rowOf(rows, list).filter((v) => position[v] >= 0);
+  return other === undefined ? (position[only] ?? -1) : -1;
+}
+
+/** Whether something in a group is made of something in an earlier one. */
+export function feeds({ graph, order, position }: Line, from: Group, to: Group): boolean {
+  const isFrom = (v: number) => position[v] >= from.a && position[v] < from.b;
+  return order.subarray(to.a, to.b).some((v) => rowOf(targetsOf(graph), v).some(isFrom));
 }

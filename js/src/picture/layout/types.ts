@@ -42,6 +42,8 @@ export interface Rows {
   item: Int32Array;
 }
 
+export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(start[list], start[list + 1]);
+
 /** Puts `item[e]` on list `list[e]`, keeping the order of e. Entries with a negative list are left out. */
 export function collect(lists: number, list: Int32Array, item: Int32Array): Rows {
   const start = ints(lists + 1);

@@ -1,8 +1,9 @@
 /** What every part of the scene needs to know, worked out once: who reaches what, who is gone, which names are shown. */
 
 import { bytes, ints } from "../arrays.ts";
+import { targetsOf } from "../fold/focus.ts";
 import { boxOfUid, type Folded } from "../fold/index.ts";
-import { collect, type Rows, topological } from "../layout/types.ts";
+import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
 import { type Call, type Graph, type Owner, placeOf, type Root } from "../model.ts";
@@ -161,8 +162,6 @@ export function sides(edges: Int32Array): [Int32Array, Int32Array] {
   return [from, to];
 }
 
-export const rowOf = ({ start, item }: Rows, i: number) => item.subarray(start[i], start[i + 1]);
-
 /** Visits every edge of an acyclic graph, those into an item before those out of it. */
 export function* descend(rows: Rows, visit: (from: number, to: number) => void): Slices<void> {
   const order = yield* topological(rows);
@@ -186,7 +185,7 @@ function rootViews(graph: Graph): RootView[] {
 function* reachOfNodes(graph: Graph, roots: readonly RootView[]): Slices<Uint32Array> {
   const reach = new Uint32Array(graph.n);
   for (const { root, bit } of roots) reach[root.node]! |= bit;
-  yield* descend({ start: graph.edgeStart, item: graph.edgeTo }, (from, to) => (reach[to]! |= reach[from]!));
+  yield* descend(targetsOf(graph), (from, to) => (reach[to]! |= reach[from]!));
   return reach;
 }
 

@@ -3,12 +3,13 @@
 import { doubles, ints } from "../arrays.ts";
 import { type Box, type Folded, seedSlices } from "../fold/index.ts";
 import type { LayoutInput, LayoutOutput } from "../layout/index.ts";
+import { rowOf } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type Border, findBorder, type OpenMembers, openMembers } from "./areas.ts";
 import { cardOf, leafRoom } from "./cards.ts";
-import { type Context, contextSlices, descend, type RootView, rowOf } from "./context.ts";
+import { type Context, contextSlices, descend, type RootView } from "./context.ts";
 import { railFits } from "./rail.ts";
 import { type Flag, makeFlags, PILL_H } from "./roots.ts";
 import { type TagText, tagTexts } from "./tags.ts";

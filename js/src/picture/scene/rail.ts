@@ -1,13 +1,14 @@
 /** The code rail: each source line at the left of the rows that it made. */
 
 import { doubles } from "../arrays.ts";
+import { rowOf } from "../layout/types.ts";
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import type { CodeLine, Root } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
-import { type Context, isIn, rootOfCall, rootsOf, rowOf } from "./context.ts";
+import { type Context, isIn, rootOfCall, rootsOf } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
 const X = 12;

@@ -1,9 +1,9 @@
 /** The last touch to a fresh layout: what stands alone in its rows moves over the middle of what stands around it. */
 
 import { ints } from "../arrays.ts";
-import { collect, type LayoutOutput, type Rows } from "../layout/types.ts";
+import { collect, type LayoutOutput, type Rows, rowOf } from "../layout/types.ts";
 import type { Slices } from "../slices.ts";
-import { rowOf, sides } from "./context.ts";
+import { sides } from "./context.ts";
 
 /**
  * Centres runs of rows with a single box: a shared trunk over its branches, a flag under them. Changes `placed`.

@@ -2,11 +2,11 @@
 
 import { doubles, ints } from "../arrays.ts";
 import type { LayoutOutput } from "../layout/index.ts";
-import { collect, type Rows } from "../layout/types.ts";
+import { collect, type Rows, rowOf } from "../layout/types.ts";
 import { arrowhead, path, wire } from "../marks.ts";
 import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type Context, isDimmed, type RootView, rootsOf, rowOf, sides } from "./context.ts";
+import { type Context, isDimmed, type RootView, rootsOf, sides } from "./context.ts";
 import { LazyItem } from "./lazy.ts";
 import type { Plan } from "./plan.ts";
 import { type Free, middleOf, type Rect } from "./rects.ts";
