@@ -47,9 +47,11 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
 }
 
-/** Pictures of fewer items are begun so many times, each time with other inputs turned round; the best one is kept. */
-const SMALL = 1000;
+/** A picture with more px of wire an item is begun again, so many times, each time with other inputs turned round. */
+const TANGLED = 50;
 const BEGINNINGS = 16;
+/** Items to be placed all together: the larger a picture, the fewer beginnings. */
+const MOST_ITEMS = 6000;
 /** Px of wire that a crossing is worth; by how much a picture has to be better than the one with inputs in their order. */
 const CROSSING = 500;
 const BETTER = 1.05;
@@ -58,22 +60,22 @@ const BETTER = 1.05;
 function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInput): Slices<Float64Array> {
   const { rows, items, down } = layered;
   let best: Float64Array | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  const beginnings = bonds.previous || items >= SMALL ? 1 : BEGINNINGS;
-  for (let turn = 0; turn < beginnings && least > 0; turn++) {
+  let least = 0;
+  for (let turn = 0; ; ) {
     const order = yield* orderRows(layered, bonds, turn);
     const x = yield* placeItems(layered, order, width, nodesep, bonds.previous);
-    if (beginnings === 1) return x;
+    if (bonds.previous || 2 * items > MOST_ITEMS) return x;
     let cost = 0;
     for (let r = 1; r < rows; r++) cost += CROSSING * crossingsBelow(layered, order, r - 1);
     for (let v = 0; v < items; v++)
       for (let k = down.start[v]; k < down.start[v + 1]; k++) cost += Math.abs(x[down.item[k]] - x[v]);
     if (turn) cost *= BETTER;
-    if (turn && cost >= least) continue;
-    least = cost;
-    best = x;
+    if (!turn || cost < least) {
+      least = cost;
+      best = x;
+    }
+    if (++turn === BEGINNINGS || least < TANGLED * items || (turn + 1) * items > MOST_ITEMS) return best!;
   }
-  return best!;
 }
 
 /** Per box again; moved to the origin unless anchored at earlier places. */
