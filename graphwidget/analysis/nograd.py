@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from graphwidget.analysis import edits, source
+from graphwidget.analysis import edits, regaining, source
 from graphwidget.analysis.fixes import short
 from graphwidget.analysis.story import root_name, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
@@ -27,6 +27,8 @@ _CUTTING = {
     "sample": "differentiable_op",
     "tensor": "differentiable_op",
 }
+
+_WITHOUT = ("detach", "detach_", "item")  # after which, left out, the same values are there with their graph
 
 _WHY = {
     "detach": "`detach` cuts it",
@@ -81,7 +83,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
                 return found
             wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
             break
-    return _switched_off(runs, name) or _frozen(runs, name)
+    return _switched_off(runs, name, seen) or _frozen(runs, name, seen)
 
 
 def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | None:
@@ -92,7 +94,7 @@ def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | 
     return next((cause for s in (*returns, *made) if (cause := _cut_by(record, run, s))), None)
 
 
-def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
+def _switched_off(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
     """`torch.set_grad_enabled(False)` as a statement of its own, and nothing that switches it on again."""
     for run in reversed(runs):
         tree = source.parse(run.source)
@@ -103,7 +105,10 @@ def _switched_off(runs: list[CellRun], name: str) -> Cause | None:
             if "False" not in text:
                 return None
             place = _place(run, statement.lineno)
-            fix = Fix("remove_no_grad", f"Remove `{text}` ({where(place)}), or use it in a `with`.", True, _at(place))
+            sentence = f"Remove `{text}` ({where(place)}), or use it in a `with`."
+            line = source.line_text(run.source, statement.lineno)
+            edit = edits.replaced(line, line.replace("False", "True"))
+            fix = Fix("remove_no_grad", sentence, regaining.trains(runs, made_of), _at(place), edit=edit)
             return Cause(
                 f"`{text}` ({where(place)}) is still in force: `{name}` was computed without a graph.", fix, place
             )
@@ -119,8 +124,8 @@ def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
         if isinstance(outer, ast.FunctionDef):
             names = [ast.unparse(decorator) for decorator in outer.decorator_list]
         for name in names:
-            if any(gradless in name for gradless in _GRADLESS):
-                return _gradless(run, outer, statement, name)
+            if any(gradless in name for gradless in _GRADLESS) and "True" not in name:
+                return _gradless(record, run, outer, statement, name)
     gradient = _gradient_without_graph(record, run, statement)
     if gradient is not None:
         return gradient
@@ -130,7 +135,10 @@ def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
             place = _place(run, statement.lineno)
             why = _WHY.get(last, f"`{last}` has no derivative")
             text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {why}."
-            fix = Fix(_CUTTING[last], f"Compute the loss without `{last}` ({where(place)}).", False, _at(place))
+            edit = regaining.without_call(run.source, statement, last) if last in _WITHOUT else ()
+            works = bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+            sentence = f"Compute the loss without `{last}` ({where(place)})."
+            fix = Fix(_CUTTING[last], sentence, works, _at(place), edit=edit)
             return Cause(text, fix, place)
     return None
 
@@ -163,18 +171,25 @@ def _value(statement: ast.stmt) -> ast.AST:
     return getattr(statement, "value", None) or statement
 
 
-def _gradless(run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:
-    place = _place(run, statement.lineno)
+def _gradless(record: Record, run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:
+    place, what = _place(run, statement.lineno), short(ast.unparse(statement))
+    line = outer.lineno
+    edit: edits.Edit = ()
+    if isinstance(outer, ast.With):
+        edit = regaining.out_of_with(run.source, outer, statement)
+    elif isinstance(outer, ast.FunctionDef):
+        line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
     fix = Fix(
         "remove_no_grad",
-        f"Take `{ast.unparse(statement)}` out of `{name}` (In[{run.cell}], line {outer.lineno}).",
-        True,
-        (run.cell, outer.lineno) if run.cell is not None else None,
+        f"Take {what} out of `{name}` (In[{run.cell}], line {line}).",
+        regaining.trains(record.runs.values(), source.names_in(statement)),
+        (run.cell, line) if run.cell is not None else None,
+        edit=edit,
     )
-    return Cause(f"`{ast.unparse(statement)}` ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+    return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _frozen(runs: list[CellRun], name: str) -> Cause:
+def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause:
     """No line cut it: nothing that it was made from requires grad."""
     for run in reversed(runs):
         tree = source.parse(run.source)
@@ -182,7 +197,12 @@ def _frozen(runs: list[CellRun], name: str) -> Cause:
             text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Assign)) else ""
             if text.endswith(("requires_grad_(False)", "requires_grad = False")):
                 place = _place(run, getattr(node, "lineno", 1))
-                fix = Fix("unfreeze", f"Let what should train require grad: change `{text}`.", False, _at(place))
+                line = source.line_text(run.source, place.line)
+                around = source.statements_at(run.source, place.line or 0)
+                works = bool(around) and bool(source.names_in(around[0]) & made_of)
+                sentence = f"Let what should train require grad: change `{text}`."
+                edit = edits.replaced(line, line.replace("False", "True"))
+                fix = Fix("unfreeze", sentence, works, _at(place), edit=edit)
                 return Cause(
                     f"`{text}` ({where(place)}): nothing that `{name}` was made from requires grad.", fix, place
                 )

@@ -20,7 +20,7 @@ CASES = {
     "item": ("loss = torch.as_tensor(net(x).item())\n", "no_grad_or_item", (1, 1)),
     "argmax": ("loss = net(x).argmax(1).float().mean()\n", "differentiable_op", (1, 1)),
     "with": ("with torch.no_grad():\n    y = net(x)\nloss = y.sum()\n", "remove_no_grad", (1, 1)),
-    "decorator": ("@torch.inference_mode()\ndef f(x):\n    return net(x)\nloss = f(x)\n", "remove_no_grad", (1, 2)),
+    "decorator": ("@torch.inference_mode()\ndef f(x):\n    return net(x)\nloss = f(x)\n", "remove_no_grad", (1, 1)),
     "switch": ("torch.set_grad_enabled(False)\nloss = net(x)\n", "remove_no_grad", (1, 1)),
     "frozen": ("for p in net.parameters():\n    p.requires_grad = False\nloss = net(x)\n", "unfreeze", (1, 2)),
 }
@@ -37,6 +37,53 @@ def test_the_line_that_cut_the_graph_is_named(case):
 
 def test_a_grad_mode_that_was_switched_on_again_is_not_blamed():
     text = "torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)\nloss = net(x)\n"
+    assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["unfreeze"]
+
+
+EDITS = {
+    "detach": ("y = net(x).detach().relu()\nloss = y.sum()\n", ["- y = net(x).detach().relu()", "+ y = net(x).relu()"]),
+    "item": ("loss = net(x).mean().item()\n", ["- loss = net(x).mean().item()", "+ loss = net(x).mean()"]),
+    "with": (
+        "with torch.no_grad():\n    x = f()\n    y = net(x)\n\n    z = y\nloss = y.sum()\n",
+        [
+            *("- with torch.no_grad():", "-     x = f()", "-     y = net(x)", "- ", "-     z = y"),
+            *("+ with torch.no_grad():", "+     x = f()", "+ y = net(x)", "+ ", "+ z = y"),
+        ],
+    ),
+    "with alone": (
+        "with torch.no_grad():\n    loss = net(x)\n",
+        ["- with torch.no_grad():", "-     loss = net(x)", "+ loss = net(x)"],
+    ),
+    "one line": ("with torch.no_grad(): loss = net(x)\n", ["- with torch.no_grad(): loss = net(x)", "+ loss = net(x)"]),
+    "two": ("with torch.no_grad(), open(p) as f:\n    loss = net(x)\n", []),
+    "decorator": (
+        "@torch.no_grad()\n@timed\ndef f(x):\n    return net(x)\nloss = f(x)\n",
+        ["- @torch.no_grad()", "- @timed", "- def f(x):", "+ @timed", "+ def f(x):"],
+    ),
+    "switch": (
+        "torch.set_grad_enabled(False)\nloss = net(x)\n",
+        ["- torch.set_grad_enabled(False)", "+ torch.set_grad_enabled(True)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_an_edit_gives_the_graph_back(case):
+    text, edit = EDITS[case]
+    (fix,) = explained(text, "loss.backward()\n").fixes
+    assert fix.edit == tuple(edit) and not fix.verified
+    (known,) = explained("net = nn.Linear(2, 1)\n", text, "loss.backward()\n").fixes
+    assert known.verified
+
+
+def test_where_something_is_frozen_nothing_is_sure():
+    frozen = "net = nn.Linear(2, 1)\nnet.requires_grad_(False)\n"
+    (fix,) = explained(frozen, "loss = net(x).detach()\n", "loss.backward()\n").fixes
+    assert fix.edit and not fix.verified
+
+
+def test_a_grad_mode_that_is_on_is_not_blamed():
+    text = "with torch.set_grad_enabled(True):\n    loss = net(x)\n"
     assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["unfreeze"]
 
 
