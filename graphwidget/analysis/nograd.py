@@ -14,6 +14,7 @@ _GRADLESS = ("no_grad", "inference_mode", "set_grad_enabled")
 _CUTTING = {
     "detach": "detach",
     "detach_": "detach",
+    "data": "detach",
     "item": "no_grad_or_item",
     "numpy": "differentiable_op",
     "tolist": "differentiable_op",
@@ -28,11 +29,12 @@ _CUTTING = {
     "tensor": "differentiable_op",
 }
 
-_WITHOUT = ("detach", "detach_", "item")  # after which, left out, the same values are there with their graph
+_WITHOUT = ("detach", "detach_", "data", "item")  # after which, left out, the same values are there with their graph
 
 _WHY = {
     "detach": "`detach` cuts it",
     "detach_": "`detach_` cuts it",
+    "data": "`.data` cuts it",
     "item": "`item` makes a Python number",
     "tolist": "`tolist` makes Python numbers",
     "numpy": "`numpy` makes an array",
@@ -73,9 +75,9 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         seen.add(one)
         for run in reversed(runs):
             assigned = source.assignments(run.source, one)
-            defined = source.function_called(run.source, one)
-            if defined is not None and (found := _cut_in(record, run, defined)):
-                return found
+            for defined in source.functions_of(run.source, one):
+                if found := _cut_in(record, run, defined):
+                    return found
             if not assigned:
                 continue
             found = _cut_by(record, run, assigned[-1])
@@ -83,7 +85,12 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
                 return found
             wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
             break
-    return _switched_off(runs, name, seen) or _frozen(runs, name, seen)
+    return (
+        _switched_off(runs, name, seen)
+        or _frozen(runs, name, seen)
+        or _compared(runs, seen)
+        or _unknown(runs, name, seen)
+    )
 
 
 def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | None:
@@ -129,15 +136,16 @@ def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
     gradient = _gradient_without_graph(record, run, statement)
     if gradient is not None:
         return gradient
-    for called in source.calls_in(statement):
-        last = called.rsplit(".", 1)[-1]
+    attributes = (n.attr for n in ast.walk(_value(statement)) if isinstance(n, ast.Attribute) and n.attr == "data")
+    for last in (*(called.rsplit(".", 1)[-1] for called in source.calls_in(statement)), *attributes):
         if last in _CUTTING:
             place = _place(run, statement.lineno)
             why = _WHY.get(last, f"`{last}` has no derivative")
             text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {why}."
-            edit = regaining.without_call(run.source, statement, last) if last in _WITHOUT else ()
+            edit = regaining.without(run.source, statement, last) if last in _WITHOUT else ()
             works = bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
-            sentence = f"Compute the loss without `{last}` ({where(place)})."
+            shown = ".data" if last == "data" else last
+            sentence = f"Compute the loss without `{shown}` ({where(place)})."
             fix = Fix(_CUTTING[last], sentence, works, _at(place), edit=edit)
             return Cause(text, fix, place)
     return None
@@ -173,23 +181,30 @@ def _value(statement: ast.stmt) -> ast.AST:
 
 def _gradless(record: Record, run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:
     place, what = _place(run, statement.lineno), short(ast.unparse(statement))
+    update = regaining.updated_in_place(run.source, statement)
+    if update:
+        sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
+        works = regaining.trains(record.runs.values(), source.names_in(statement))
+        fix = Fix("remove_no_grad", sentence, works, _at(place), edit=update)
+        return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
+    first, names = regaining.feeding(outer, statement)
     line = outer.lineno
     edit: edits.Edit = ()
     if isinstance(outer, ast.With):
-        edit = regaining.out_of_with(run.source, outer, statement)
+        edit = regaining.out_of_with(run.source, outer, first)
     elif isinstance(outer, ast.FunctionDef):
         line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
     fix = Fix(
         "remove_no_grad",
         f"Take {what} out of `{name}` (In[{run.cell}], line {line}).",
-        regaining.trains(record.runs.values(), source.names_in(statement)),
+        regaining.trains(record.runs.values(), names),
         (run.cell, line) if run.cell is not None else None,
         edit=edit,
     )
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause:
+def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
     """No line cut it: nothing that it was made from requires grad."""
     for run in reversed(runs):
         tree = source.parse(run.source)
@@ -206,6 +221,30 @@ def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause:
                 return Cause(
                     f"`{text}` ({where(place)}): nothing that `{name}` was made from requires grad.", fix, place
                 )
+    return None
+
+
+def _compared(runs: list[CellRun], made_of: set[str]) -> Cause | None:
+    """A comparison among what it was made from: ``(pred > 0).float()``."""
+    for run in reversed(runs):
+        for name in sorted(made_of):
+            for statement in source.assignments(run.source, name)[-1:]:
+                value = _value(statement)
+                tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
+                found = (n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests)
+                if any(isinstance(n.ops[0], (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for n in found):
+                    place = _place(run, statement.lineno)
+                    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: it compares."
+                    sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
+                    return Cause(text, Fix("differentiable_op", sentence, False, _at(place)), place)
+    return None
+
+
+def _unknown(runs: list[CellRun], name: str, made_of: set[str]) -> Cause:
+    """No line is to blame: nothing requires grad, unless something that does is in sight."""
+    if regaining.trains(runs, made_of):
+        fix = Fix("unfreeze", f"Look for what `{name}` is made from: some of it must require grad.", False)
+        return Cause(f"`{name}` was made without a graph. Which line cut it is unknown.", fix, None)
     fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
     return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
 

@@ -13,34 +13,59 @@ _TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.(?!function
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
-def without_call(cell: str, statement: ast.stmt, called: str) -> edits.Edit:
-    """A statement without ``.detach()`` or the like."""
+def without(cell: str, statement: ast.stmt, cut: str) -> edits.Edit:
+    """A statement without ``.detach()``, ``.data`` or the like."""
     line = source.raw_line(cell, statement.lineno)
     raw = line.encode()
     if statement.lineno != statement.end_lineno or "tensor(" in line:
         return ()
-    for node in sorted(
-        (n for n in ast.walk(statement) if isinstance(n, ast.Call)), key=lambda n: -(n.end_col_offset or 0)
-    ):
-        if isinstance(node.func, ast.Attribute) and node.func.attr == called and not node.args:
-            raw = raw[: node.func.value.end_col_offset] + raw[node.end_col_offset :]
+    cuts: list[tuple[ast.expr, ast.expr]] = [
+        (n.func, n) for n in ast.walk(statement) if isinstance(n, ast.Call) and not n.args
+    ]
+    cuts += [(n, n) for n in ast.walk(statement) if isinstance(n, ast.Attribute) and cut == "data"]
+    for function, whole in sorted(cuts, key=lambda pair: -(pair[1].end_col_offset or 0)):
+        if isinstance(function, ast.Attribute) and function.attr == cut:
+            raw = raw[: function.value.end_col_offset] + raw[whole.end_col_offset :]
     return edits.replaced(line, raw.decode())
 
 
-def out_of_with(cell: str, around: ast.With, statement: ast.stmt) -> edits.Edit:
-    """A statement, and what follows it in its `with`, behind the `with`."""
-    if len(around.items) > 1:
+def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
+    """The first statement of a block on which a statement of it builds, and the names that it all is made of."""
+    first, needed = statement, source.names_in(statement)
+    for one in reversed(getattr(around, "body", [])):
+        holds = one.lineno <= statement.lineno <= (one.end_lineno or 0)
+        if holds or (one.lineno < statement.lineno and needed & source.changed(one)):
+            first = one
+            needed |= source.names_in(one)
+    return first, needed
+
+
+def out_of_with(cell: str, around: ast.With, first: ast.stmt) -> edits.Edit:
+    """A statement of a `with`, and what follows it there, behind the `with`."""
+    if len(around.items) > 1 or first not in around.body:
         return ()
     old = edits.statement_text(cell, around)
-    first = next((s for s in around.body if s.lineno <= statement.lineno <= (s.end_lineno or 0)), None)
-    if first is None:
-        return ()
     if first.lineno == around.lineno:
         new = [ast.unparse(s) for s in around.body]
     else:
         depth, kept = around.body[0].col_offset - around.col_offset, first.lineno - around.lineno
         new = [*(old[:kept] if first is not around.body[0] else ()), *(line[depth:] for line in old[kept:])]
     return (*(f"- {line}" for line in old), *(f"+ {line}" for line in new))
+
+
+def updated_in_place(cell: str, statement: ast.stmt) -> edits.Edit:
+    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph."""
+    if not isinstance(statement, ast.Assign) or statement.lineno != statement.end_lineno:
+        return ()
+    target, value = ast.unparse(statement.targets[0]), statement.value
+    if (
+        not isinstance(value, ast.BinOp)
+        or ast.unparse(value.left) != target
+        or f"{target}.grad" not in ast.unparse(value)
+    ):
+        return ()
+    sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
+    return edits.replaced(source.line_text(cell, statement.lineno), f"{target} {sign}= {ast.unparse(value.right)}")
 
 
 def without_decorator(cell: str, function: ast.FunctionDef, decorator: str) -> tuple[int, edits.Edit] | None:
@@ -61,7 +86,8 @@ def trains(runs: Iterable[CellRun], names: set[str]) -> bool:
     classes = [s for tree in trees for s in ast.walk(tree) if isinstance(s, ast.ClassDef)]
     modules = {s.name for s in classes if any(ast.unparse(base).endswith("Module") for base in s.bases)}
     for name in names:
-        given = [ast.unparse(source.given(s)) for text in texts for s in source.assignments(text, name)]
+        made = (source.given(s) for text in texts for s in source.assignments(text, name))
+        given = [ast.unparse(value) for value in made if name not in source.names_in(value)]
         if given and (_TRAINS.search(given[-1]) or given[-1].split("(", 1)[0] in modules):
             return True
     return False

@@ -229,6 +229,15 @@ def function_called(source: str, name: str) -> ast.FunctionDef | None:
     return found[-1] if found else None
 
 
+def functions_of(source: str, name: str) -> list[ast.FunctionDef]:
+    """The function of a cell that is called `name`, or what an object of the class `name` does when it is called."""
+    function = function_called(source, name)
+    tree = parse(source)
+    classes = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.ClassDef) and s.name == name]
+    inside = [s for found in classes for s in found.body if isinstance(s, ast.FunctionDef)]
+    return [*([function] if function else []), *(s for s in inside if s.name in ("forward", "__call__"))]
+
+
 def fixed_fields(source: str) -> tuple[set[str], set[str]]:
     """Fields of named tuples, and of frozen dataclasses, that a cell defines: nothing can be assigned to them."""
     tuples, frozen = set[str](), set[str]()

@@ -131,7 +131,11 @@ class BackwardCall:
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out. `id` is from the list in the README; `verified`: a simulation of it succeeded."""
+    """A way out. `id` is from the list in the README.
+
+    `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
+    the program.
+    """
 
     id: str
     text: str

@@ -47,8 +47,20 @@ EDITS = {
         "with torch.no_grad():\n    x = f()\n    y = net(x)\n\n    z = y\nloss = y.sum()\n",
         [
             *("- with torch.no_grad():", "-     x = f()", "-     y = net(x)", "- ", "-     z = y"),
-            *("+ with torch.no_grad():", "+     x = f()", "+ y = net(x)", "+ ", "+ z = y"),
+            *("+ x = f()", "+ y = net(x)", "+ ", "+ z = y"),
         ],
+    ),
+    "with more": (
+        "with torch.no_grad():\n    k = 1\n    y = net(x)\n    loss = y.sum()\n",
+        [
+            *("- with torch.no_grad():", "-     k = 1", "-     y = net(x)", "-     loss = y.sum()"),
+            *("+ with torch.no_grad():", "+     k = 1", "+ y = net(x)", "+ loss = y.sum()"),
+        ],
+    ),
+    "data": ("loss = net(x).data.mean()\n", ["- loss = net(x).data.mean()", "+ loss = net(x).mean()"]),
+    "update": (
+        "with torch.no_grad():\n    net = net - 0.1 * net.grad\nloss = net.sum()\n",
+        ["- net = net - 0.1 * net.grad", "+ net -= 0.1 * net.grad"],
     ),
     "with alone": (
         "with torch.no_grad():\n    loss = net(x)\n",
@@ -72,8 +84,28 @@ def test_an_edit_gives_the_graph_back(case):
     text, edit = EDITS[case]
     (fix,) = explained(text, "loss.backward()\n").fixes
     assert fix.edit == tuple(edit) and not fix.verified
-    (known,) = explained("net = nn.Linear(2, 1)\n", text, "loss.backward()\n").fixes
+    (known,) = explained(
+        "net = nn.Linear(2, 1)\n",
+        text,
+        "loss.backward()\n",
+    ).fixes
     assert known.verified
+
+
+def test_a_class_is_asked_what_its_objects_do_when_called():
+    net = "class Net(nn.Module):\n    @torch.no_grad()\n    def forward(self, x):\n        return self.l(x)\nnet = Net()\n"
+    (fix,) = explained(net, "loss = net(x).mean()\n", "loss.backward()\n").fixes
+    assert (fix.id, fix.at) == ("remove_no_grad", (1, 2))
+
+
+def test_a_comparison_is_blamed_last():
+    finding = explained("net = nn.Linear(2, 1)\nloss = (net(x) > 0).float().mean()\n", "loss.backward()\n")
+    assert finding.fixes[0].id == "differentiable_op" and "compares" in finding.text
+
+
+def test_no_claim_is_made_where_something_requires_grad():
+    finding = explained("net = nn.Linear(2, 1)\nloss = odd(net(x))\n", "loss.backward()\n")
+    assert "unknown" in finding.text and "Nothing" not in finding.text
 
 
 def test_where_something_is_frozen_nothing_is_sure():
