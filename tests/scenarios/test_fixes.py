@@ -13,7 +13,7 @@ import editor
 import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
-KINDS = ("second_backward", "inplace", "leak")
+KINDS = {"second_backward": "second_backward", "inplace": "inplace", "leak": "leak", "element0": "no_grad"}
 
 
 def truths():
@@ -72,7 +72,7 @@ def run_and_count(sid, path):
 
 
 def fixes_of(sid, document):
-    kind = TRUTHS[sid]["kind"]
+    kind = KINDS[TRUTHS[sid]["kind"]]
     found = [f for f in document["findings"] if f["kind"] == kind and f["severity"] in ("error", "warning")]
     return [fix for finding in found[:1] for fix in finding["fixes"] if fix["verified"]]
 
@@ -110,5 +110,5 @@ def test_every_fix_applied_by_a_machine_works(answers, sid):
     document, why_not = answers[sid].result()
     assert document is not None, why_not
     results = list(outcomes(sid, document))
-    assert results
+    assert results or TRUTHS[sid]["kind"] == "element0"  # without a graph there is nothing to simulate on
     assert not [result for result in results if result[1]]
