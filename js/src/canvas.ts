@@ -130,14 +130,9 @@ export class Canvas {
   /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
+    if (viewport.taken || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
-    const { taken } = viewport;
-    return taken || !scene.items.length ? viewport : viewport.first(content, first("octagon") ?? first("root"));
-  }
-
-  /** At which scale a scene is on screen from top to bottom. */
-  scaleFor({ content }: Space): number {
-    return this.viewport.height / content.h;
+    return viewport.first(content, first("octagon") ?? first("root"));
   }
 
   fit(): void {

@@ -37,8 +37,9 @@ export class Minimap {
   paint(): void {
     const { x, y, w, h } = this.#viewport.seen();
     const all = this.#content;
-    const [dx, dy] = [all.w * NEARLY, all.h * NEARLY];
-    const whole = x <= all.x + dx && y <= all.y + dy && x + w >= all.x + all.w - dx && y + h >= all.y + all.h - dy;
+    const isIn = (at: number, room: number, start: number, size: number) =>
+      at <= start + size * NEARLY && at + room >= start + size * (1 - NEARLY);
+    const whole = isIn(x, w, all.x, all.w) && isIn(y, h, all.y, all.h);
     attr(this.el, "hidden", whole);
     attrs(this.#seen, { x, y, width: w, height: h });
   }

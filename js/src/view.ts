@@ -22,6 +22,7 @@ import { boxOfUid, type Folded, type FoldState, search as searchNodes } from "./
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { rootsOf } from "./picture/scene/context.ts";
+import { RAIL_WIDTH } from "./picture/scene/rail.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { applyDelta, decodeSlices } from "./picture/wire.ts";
@@ -36,7 +37,7 @@ import { timelinePart } from "./timeline.ts";
 
 const NARROW = 760;
 const COMPACT = 560;
-/** Where all of a picture fits only below this scale, its cards become dense. */
+/** A first look that would need a smaller scale shows less. */
 const ROOMY = 0.8;
 const SLOT_MS = 60;
 const MOST_MS = 900;
@@ -65,6 +66,8 @@ export class View {
   #level: Level = 3;
   /** One-line cards, because cards of two lines would not fit. */
   #dense = false;
+  /** No code beside the drawing, because there is no room for it. */
+  #bare = false;
   /** Positions in `NEEDS`: what the next frame is to do; what is to be drawn after what is being drawn. */
   #need = -1;
   #next = 0;
@@ -226,11 +229,7 @@ export class View {
         () => this.#set({ drawing: graph.n }),
       );
     let drawing = await run();
-    if (drawing && this.#wantsDense(drawing)) {
-      this.#dense = true;
-      this.#pipeline.forget();
-      drawing = await run();
-    }
+    while (drawing && this.#wantsLess(drawing)) drawing = await run();
     if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
     this.#state.drawing = null;
     const small = this.#level < 3 && drawing.folded.boxes.length <= MOST_CARDS;
@@ -251,10 +250,19 @@ export class View {
     return again !== null && this.#show(again);
   }
 
-  #wantsDense({ folded, space }: Drawing): boolean {
+  /** Makes cards dense where they are too high for the first look; leaves out the code where it alone makes it too wide. */
+  #wantsLess({ folded, space, plan }: Drawing): boolean {
     const { viewport } = this.#canvas;
-    const fits = folded.boxes.length > MOST_CARDS || this.#canvas.scaleFor(space) >= ROOMY;
-    return !this.#dense && !viewport.taken && !fits;
+    const { w, h } = space.content;
+    if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
+    if (!this.#dense && h * ROOMY > viewport.height) {
+      this.#pipeline.forget();
+      return (this.#dense = true);
+    }
+    const room = viewport.width / ROOMY;
+    const wide = plan.context.rail && w > room && w - RAIL_WIDTH <= room;
+    this.#bare ||= wide;
+    return wide;
   }
 
   async #show(drawing: Drawing, delays?: Map<number, number> | null): Promise<boolean> {
@@ -321,7 +329,7 @@ export class View {
       level: big ? 3 : this.#level,
       compact: this.#dense || this.#root.dataset.width === "compact",
       buttons: !past,
-      rail: this.#canvas.viewport.width >= 420 ? undefined : false,
+      rail: this.#bare || this.#canvas.viewport.width < 420 ? false : undefined,
       forecast: preview?.forecasts?.[preview.mode] ?? null,
       hits: hits.length ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
@@ -526,7 +534,7 @@ export class View {
   /** The next picture is laid out without regard to this one. */
   #afresh(): void {
     this.#pipeline.forget();
-    this.#dense = false;
+    this.#dense = this.#bare = false;
     this.#canvas.viewport.taken = false;
   }
 

@@ -288,12 +288,12 @@ describe("names", () => {
       const y = ops(b, x, { line: "c:3", iteration });
       return b.fn("Neg", [y], { line: "c:4", iteration });
     });
-    expect(titles(every)).toContain("iteration 1 … 89");
+    expect(titles(every)).toContain("iteration 1–89");
     const third = loop(90, (b, x, iteration) => {
       const y = ops(b, x, { line: "c:3", iteration });
       return b.fn(iteration % 3 ? "Neg" : "Exp", [y], { line: "c:4", iteration });
     });
-    expect(titles(third).some((title) => /^iteration \d … \d\d$/.test(title))).toBe(true);
+    expect(titles(third).some((title) => /^iteration \d–\d\d$/.test(title))).toBe(true);
   });
 
   test("without any provenance a group is called by its operations", () => {

@@ -136,13 +136,15 @@ function className(line: Line, group: Group, prefix: number): string {
   return "";
 }
 
-/** `h.0 … h.9` for a stretch of modules beside one another; "" if it is not one. */
+/** `h.0 … 9` for a stretch of modules beside one another; "" if it is not one. */
 function moduleRange(line: Line, group: Group, outer: number): string {
   const [first, last] = [group.a, group.b - 1].map((at) => {
     const [list = "", member = ""] = pathsBelow(line, line.order[at], outer);
     return MEMBER.test(member) && !MEMBER.test(list) ? member : list;
   });
-  return first && last && first !== last ? `${first} … ${last}` : "";
+  // In one list the second is told by its number.
+  const list = first.slice(0, first.lastIndexOf(".") + 1);
+  return first && last && first !== last ? `${first} … ${last.replace(list, "")}` : "";
 }
 
 const MEMBER = /\.\d+$/;
@@ -168,11 +170,11 @@ function memberOf(line: Line, group: Group, outer: number): string {
   return MEMBER.test(found) ? found : "";
 }
 
-/** `iteration 3 … 9` for a repeat of passes; "" if it is not one. */
+/** `iteration 3–9` for a repeat of passes; "" if it is not one. */
 function iterationRange({ graph, order }: Line, { kind, a, b, times }: Group): string {
   const [first, last] = [graph.iteration[order[a]], graph.iteration[order[b - 1]]];
   const passes = last - first + 1;
-  return kind === "repeat" && first >= 0 && passes > 1 && passes % times === 0 ? `iteration ${first} … ${last}` : "";
+  return kind === "repeat" && first >= 0 && passes > 1 && passes % times === 0 ? `iteration ${first}–${last}` : "";
 }
 
 /** `In[2]:3-7`, where the nodes come from one cell. */

@@ -82,17 +82,17 @@ function pushStretch(line: Line, group: Group, rest: Group[], shown: Group[]): v
   }
   const whole = group.state === "reveal" || (group.kind === "repeat" && !group.chunk);
   const size = whole ? rest.length : Math.max(2, Math.ceil(childrenOf(line, group).length / STRETCHES));
-  for (let i = 0; i < rest.length; i += size) shown.push(stretch(line, group, rest.slice(i, i + size)));
+  for (let i = 0; i < rest.length; i += size) shown.push(stretch(group, rest.slice(i, i + size)));
 }
 
-function stretch(line: Line, group: Group, rest: Group[]): Group {
+function stretch(group: Group, rest: Group[]): Group {
   if (rest.length === 1) return rest[0];
   const { a } = rest[0];
   const { b } = rest[rest.length - 1];
   const repeat = group.kind === "repeat";
   // A stretch within a stretch begins with the same group: one more dot tells them apart.
   const key = `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`;
-  const chunk = new Group(repeat ? "repeat" : "group", a, b, group.level, key, group, line.hash(a, b));
+  const chunk = new Group(repeat ? "repeat" : "group", a, b, group.level, key, group);
   if (repeat) chunk.times = rest.length;
   chunk.children = rest;
   chunk.chunk = true;
@@ -142,36 +142,41 @@ function indexAt(groups: readonly Group[], position: number): number {
 
 const countShown = (line: Line, root: Group) => frontier(line, root).boxes;
 
+/** Closed groups that look alike: the depth of the outermost one, and how many boxes more there are with all open. */
+interface Family {
+  alike: number;
+  groups: Group[];
+  depth: number;
+  cost: number;
+}
+
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number): void {
   const refused = new Set<number>();
-  const opened = new Map<number, Group[]>();
+  const opened = new Map<number, Family>();
   for (;;) {
     const { closed, boxes } = frontier(line, root);
-    const families = new Map<number, { depth: number; groups: Group[] }>();
+    const families = new Map<number, Family>();
     for (const { group, depth } of closed) {
       const alike = line.hash(group.a, group.b);
       if (refused.has(alike) || group.chunk || isLong(line, group)) continue;
-      const family = families.get(alike);
-      if (!family) families.set(alike, { depth, groups: [group] });
-      else {
-        family.depth = Math.min(family.depth, depth);
-        family.groups.push(group);
-      }
+      const family = families.get(alike) ?? { alike, groups: [], depth, cost: 0 };
+      families.set(alike, family);
+      family.groups.push(group);
+      family.depth = Math.min(family.depth, depth);
+      family.cost += openedSize(line, group) - 1;
     }
-    let best: { alike: number; depth: number; cost: number; groups: Group[] } | null = null;
-    for (const [alike, { depth, groups }] of families) {
-      let cost = 0;
-      for (const group of groups) cost += openedSize(line, group) - 1;
+    let best: Family | null = null;
+    for (const family of families.values()) {
+      const { alike, depth, cost } = family;
       if (boxes + cost > maxBoxes) {
         refused.add(alike);
         // One that was found earlier, further out, is no exception.
-        for (const group of opened.get(alike) ?? []) group.state = "closed";
-      } else if (!best || depth < best.depth || (depth === best.depth && cost < best.cost))
-        best = { alike, depth, cost, groups };
+        for (const group of opened.get(alike)?.groups ?? []) group.state = "closed";
+      } else if (!best || depth < best.depth || (depth === best.depth && cost < best.cost)) best = family;
     }
     if (!best) return;
-    opened.set(best.alike, best.groups);
+    opened.set(best.alike, best);
     for (const group of best.groups) group.state = "open";
   }
 }

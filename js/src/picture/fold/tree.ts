@@ -22,7 +22,7 @@ export class Group {
   level: number;
   key: string;
   parent: Group | null;
-  /** Equal for groups that look alike. */
+  /** Equal for siblings that look alike. */
   alike: number;
   times = 1;
   /** Counted from 1 for a unit of several pieces in a repeat, else 0. */
@@ -91,7 +91,7 @@ export function* childrenSlices(line: Line, group: Group): Slices<Group[]> {
   if (group.children) return group.children;
   let children = yield* split(line, group);
   if (line.reduce) {
-    children = yield* foldRepeats(line, group, children);
+    children = yield* foldRepeats(group, children);
     if (children.length > LONG_LIST && children[0].level === line.levels.single)
       children = yield* foldChains(line, group, children);
   }
@@ -151,7 +151,7 @@ function* split(line: Line, group: Group): Slices<Group[]> {
   return children;
 }
 
-function* foldRepeats(line: Line, group: Group, children: Group[]): Slices<Group[]> {
+function* foldRepeats(group: Group, children: Group[]): Slices<Group[]> {
   const alike = doubles(children.length);
   for (let i = 0; i < alike.length; i++) alike[i] = children[i].alike;
   const repeats = yield* findRepeats(alike);
@@ -162,11 +162,11 @@ function* foldRepeats(line: Line, group: Group, children: Group[]): Slices<Group
     while (at < first) folded.push(children[at++]);
     const end = first + period * times;
     const [a, b] = [children[first].a, children[end - 1].b];
-    const repeat = new Group("repeat", a, b, group.level, `${children[first].key}*`, group, line.hash(a, b));
+    const repeat = new Group("repeat", a, b, group.level, `${children[first].key}*`, group);
     repeat.times = times;
     repeat.children = [];
     for (; at < end; at += period) {
-      const unit = period === 1 ? children[at] : together(line, repeat, children.slice(at, at + period), "group", "+");
+      const unit = period === 1 ? children[at] : together(repeat, children.slice(at, at + period), "group", "+");
       unit.parent = repeat;
       repeat.children.push(unit);
       if (period > 1) unit.unit = repeat.children.length;
@@ -179,10 +179,10 @@ function* foldRepeats(line: Line, group: Group, children: Group[]): Slices<Group
 }
 
 /** A group made of neighbouring siblings. */
-function together(line: Line, parent: Group, pieces: Group[], kind: Kind, mark: string): Group {
+function together(parent: Group, pieces: Group[], kind: Kind, mark: string): Group {
   const { a } = pieces[0];
   const { b } = pieces[pieces.length - 1];
-  const group = new Group(kind, a, b, parent.level, `${pieces[0].key}${mark}`, parent, line.hash(a, b));
+  const group = new Group(kind, a, b, parent.level, `${pieces[0].key}${mark}`, parent);
   group.children = pieces;
   for (const piece of pieces) piece.parent = group;
   return group;
@@ -196,7 +196,7 @@ function* foldChains(line: Line, group: Group, children: Group[]): Slices<Group[
     if (i % SLICE === 0) yield;
     if (i < children.length && linked(line, children[i - 1], children[i])) continue;
     if (i - from >= CHAIN && i - from < children.length)
-      folded.push(together(line, group, children.slice(from, i), "chain", "~"));
+      folded.push(together(group, children.slice(from, i), "chain", "~"));
     else for (; from < i; from++) folded.push(children[from]);
     from = i;
   }

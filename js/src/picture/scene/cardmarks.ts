@@ -11,7 +11,7 @@ import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 /** Fewer letters of a note say nothing. */
 const LEAST_NOTE = 5;
 /** Modules are told apart by the ends of their paths: `…h.11`. */
-const PATH = /^[\w.]+ ▸$/;
+const PATH = /^[\w.]+( … [\w.]+)? ▸$/;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
 export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
