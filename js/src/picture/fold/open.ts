@@ -105,21 +105,15 @@ function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes:
   for (const position of positions) {
     if (boxes >= maxBoxes) return;
     const path: Group[] = [];
-    for (let group = root; ; ) {
-      if (group.b - group.a === 1) break;
-      path.push(group);
-      group = childAt(line, group, position);
-    }
-    const before = path.map((group) => ({ group, state: group.state, wanted: group.wanted }));
-    for (let i = 0; i < path.length; i++) {
-      const child = i + 1 < path.length ? path[i + 1] : childAt(line, path[i], position);
-      path[i].wanted = new Set(path[i].wanted ?? []).add(child);
-      if (path[i].state === "closed") path[i].state = "reveal";
+    for (let group = root; group.b - group.a > 1; group = childAt(line, group, position)) path.push(group);
+    const before = path.map(({ state, wanted }) => ({ state, wanted }));
+    for (const group of path) {
+      group.wanted = new Set(group.wanted ?? []).add(childAt(line, group, position));
+      if (group.state === "closed") group.state = "reveal";
     }
     const after = countShown(line, root);
-    if (after > maxBoxes) {
-      for (const { group, state, wanted } of before) Object.assign(group, { state, wanted });
-    } else boxes = after;
+    if (after <= maxBoxes) boxes = after;
+    else path.forEach((group, i) => void Object.assign(group, before[i]));
   }
 }
 

@@ -11,7 +11,7 @@ import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 /** Fewer letters of a note say nothing. */
 const LEAST_NOTE = 5;
 /** Modules are told apart by the ends of their paths: `…h.11`. */
-const PATH = /^[\w.]+( … [\w.]+)? ▸$/;
+const PATH = /^[\w. …]+ ▸$/;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
 export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
@@ -97,7 +97,7 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
     x,
     y: card.oneLine ? card.h / 2 : 13,
     right,
-    title: shorten(card.title, left, op, measure, PATH.test(card.title) ? 1 : 0).replace(/^….*?\./, "…"),
+    title: shorten(card.title, left, op, measure, PATH.test(card.title) ? 1 : 0).replace(/^…\w*\.(?=\D)/, "…"),
     suffix: near && name + measure(card.suffix, "op suffix") <= left ? card.suffix : "",
     note,
     end,
