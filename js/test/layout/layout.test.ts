@@ -160,6 +160,17 @@ test("lanes keep their sides whatever crossings that costs", () => {
   expect(out.x[2]).toBeLessThan(out.x[3]);
 });
 
+test("what stands there already keeps its side when lanes change", () => {
+  const pairs: [number, number][] = [
+    [2, 1],
+    [3, 0],
+  ];
+  const input = small(4, pairs, { lane: Float32Array.from([0, 1, 0, 1]) });
+  const { x, y } = layout(input);
+  const again = layout({ ...input, lane: Float32Array.from([1, 0, 1, 0]), previous: { x, y } });
+  expect([...again.x]).toEqual([...x]);
+});
+
 test("a graph with a cycle, a loop and a double edge still gets a drawing", () => {
   const input = small(4, [
     [0, 1],

@@ -4,6 +4,7 @@ import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
 import { importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
+import * as SLOT from "../../src/picture/slot.ts";
 import { decode } from "../../src/picture/wire.ts";
 import { Builder, toGraph } from "../graphs/index.ts";
 import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
@@ -354,6 +355,21 @@ it("from far away a box is a bar: filled when held, hollow when freed", () => {
   expect(classes(byKey(sceneOfFixture("two_losses", { level: 0 }), "n30"))).toEqual(["held"]);
   expect(classes(byKey(sceneOfFixture("second_backward", { level: 0 }), "n1"))).toEqual(["freed"]);
   expect(classes(byKey(sceneOfFixture("stale", { level: 0 }), "n30"))).toEqual(["stale"]);
+});
+
+it("a card is as wide when its saved tensors are freed as while they were held", () => {
+  for (const name of FIXTURES) {
+    for (const compact of [false, true]) {
+      const widths = [SLOT.held, SLOT.freed].map((state) => {
+        const graph = graphOf(name);
+        graph.slotState.fill(state);
+        graph.slotFreedBy.fill(state === SLOT.freed ? 0 : -1);
+        const cards = sceneOf(graph, { compact }).items.filter(({ role }) => role === "node");
+        return cards.map(({ key, w }) => [key, w]);
+      });
+      expect(widths[1]).toEqual(widths[0]);
+    }
+  }
 });
 
 describe("when a picture follows another", () => {

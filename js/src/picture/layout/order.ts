@@ -197,9 +197,9 @@ function sortMoved(count: number): void {
     }
 }
 
-/** Puts the items with an earlier place, and then those bound by lane, into their order, on the positions that they hold. */
+/** Puts the items bound by lane, and then those with an earlier place, into their order, on the positions that they hold. */
 function keepBonds(layered: Layered, order: Order, { previous, lane }: Bonds, r: number): void {
-  for (const key of [previous, lane]) {
+  for (const key of [lane, previous]) {
     if (!key) continue;
     const places: number[] = [];
     const items: number[] = [];

@@ -80,7 +80,7 @@ function makeCard(context: Context, b: number): Card {
   const [, title, suffix] = single ? (/^(.+)(Backward.*)$/s.exec(name) ?? ["", name, ""]) : ["", `${box.title} ▸`, ""];
   const slots = single ? slotTexts(context, box) : [];
   const { counts, freedBy } = slotSummary(graph, box.nodes);
-  const note = single ? nodeNote(context, node, slots) : groupNote(box);
+  const note = single ? nodeNote(context, node) : groupNote(box);
   const looks = slotSummary(graph, box.nodes, context.looks).counts.flatMap((n, i): [SlotLook, number][] =>
     n && i !== SLOT.unsaved ? [[SLOT_LOOKS[i]!, n]] : [],
   );
@@ -119,7 +119,7 @@ function slotTexts(context: Context, box: Box): SlotText[] {
         slot,
         look: SLOT_LOOKS[context.looks[slot]!]!,
         name: shortSlotName(graph.names[graph.slotName[slot]!] ?? ""),
-        bytes: !freed && graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
+        bytes: graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
         freedBy: freed ? graph.slotFreedBy[slot]! : -1,
       });
     }
@@ -132,18 +132,9 @@ function shortSlotName(name: string): string {
   return short.length > 11 ? `${short.slice(0, 9)}…` : short;
 }
 
-/** Right end of line 1: the source line where there is no rail, else the module, else the bytes. */
-function nodeNote({ graph, rail, options }: Context, node: number, slots: readonly SlotText[]): string {
-  const note = (!rail && placeText(graph.places[graph.place[node]!])) || graph.modules[graph.module[node]!]?.path;
-  if (note || options.compact) return note || "";
-  let held = 0;
-  let total = 0;
-  for (const { slot } of slots) {
-    total += graph.slotBytes[slot]!;
-    if (graph.slotState[slot] !== SLOT.freed) held += graph.slotBytes[slot]!;
-  }
-  return held === total ? "" : `${shortBytes(held)} of ${shortBytes(total)}`;
-}
+/** Right end of line 1: the source line where there is no rail, else the module. */
+const nodeNote = ({ graph, rail }: Context, node: number) =>
+  (!rail && placeText(graph.places[graph.place[node]!])) || graph.modules[graph.module[node]!]?.path || "";
 
 function groupNote(box: Box): string {
   return box.subtitle || (box.title.includes("node") ? "" : count(box.count, "node"));
@@ -153,7 +144,10 @@ function cardWidth({ measure, folded, options }: Context, card: Card): number {
   const note = card.note ? 10 + measure(card.note, "note") : 0;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const first = measure(card.title, "op") + measure(card.suffix, "op suffix") + note + bowl;
-  const row = rowWidth({ measure, level: 3 }, slotRows(card, true)[0]!) + freedWidth(measure, card);
+  // As wide as it is with everything held and with everything freed: a call must not make it grow.
+  const held = { ...card, slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook })), freedBy: 0 };
+  const row =
+    rowWidth({ measure, level: 3 }, slotRows(held, true)[0]!) + (card.looks.length && freedWidth(measure, held));
   const need = textInset(card) + 8 + (card.oneLine ? first + row : Math.max(first, row));
   const normal = folded.boxes.length > ROOMY ? MIN_WIDTH : options.compact ? COMPACT_WIDTH : WIDTH;
   return Math.ceil(Math.min(MAX_WIDTH, Math.max(normal, need)));
@@ -180,7 +174,9 @@ export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: bo
   const words = (look: SlotLook, n: number) => (near ? `${n} ${look === "will" ? "would be freed" : look}` : String(n));
   const bytes = box.bytes ? shortBytes(box.bytes) : "";
   const rows = [
-    ...(near && !oneLine ? [each(({ name, bytes }) => join(" ", name, bytes)), each(({ name }) => name)] : []),
+    ...(near && !oneLine
+      ? [each(({ look, name, bytes }) => join(" ", name, look !== "freed" && bytes)), each(({ name }) => name)]
+      : []),
     each(() => ""),
     all((look, n) => join(" ", words(look, n), look === "held" && bytes)),
     all(words),
