@@ -283,6 +283,12 @@ describe("rows", () => {
     const y = (a: number, b: number, c: number) => Float32Array.from([a, b, c]);
     expect([...placeRows(3, rank, height, 20, y(15, 200, 260)).centre]).toEqual([15, 200, 260]);
     expect([...placeRows(3, rank, height, 20, y(Number.NaN, 25, 85)).centre]).toEqual([-35, 25, 85]);
-    expect([...placeRows(3, rank, height, 20, y(15, Number.NaN, 75)).centre]).toEqual([15, 75, 135]);
+    expect([...placeRows(3, rank, height, 20, y(15, Number.NaN, 75)).centre]).toEqual([15, 75, 115 + 20 / 3]);
+  });
+
+  test("give up two thirds of a gap before they move", () => {
+    const y = Float32Array.from([15, 65, 105]);
+    const { centre } = placeRows(3, rank, Float32Array.from([30, 56, 30]), 20, y);
+    expect([...centre]).toEqual([15, 65, 108 + 20 / 3]);
   });
 });

@@ -51,7 +51,7 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
 const TANGLED = 50;
 const BEGINNINGS = 16;
 /** Items to be placed all together: the larger a picture, the fewer beginnings. */
-const MOST_ITEMS = 4000;
+const MOST_ITEMS = 2000;
 /** Px of wire that a crossing is worth; by how much a picture has to be better than the one with inputs in their order. */
 const CROSSING = 500;
 const BETTER = 1.05;

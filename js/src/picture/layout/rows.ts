@@ -1,6 +1,9 @@
 /** y of every row. With earlier places, rows stay where they were as long as there is room between them. */
 import { doubles } from "../arrays.ts";
 
+/** So much of the gap between two rows is enough for them to stay where they were. */
+const ENOUGH = 1 / 3;
+
 export interface RowPlaces {
   /** Centre and half height of each row. */
   centre: Float64Array;
@@ -25,8 +28,8 @@ export function placeRows(
   if (first === rows) first = 0;
   centre[first] = !Number.isNaN(anchor[first]) ? anchor[first] : half[0];
   for (let r = first + 1; r < rows; r++) {
-    const least = centre[r - 1] + half[r - 1] + ranksep + half[r];
-    centre[r] = Number.isNaN(anchor[r]) ? least : Math.max(anchor[r], least);
+    const touching = centre[r - 1] + half[r - 1] + half[r];
+    centre[r] = Number.isNaN(anchor[r]) ? touching + ranksep : Math.max(anchor[r], touching + ENOUGH * ranksep);
   }
   for (let r = first - 1; r >= 0; r--) centre[r] = centre[r + 1] - half[r + 1] - ranksep - half[r];
   return { centre, half };
