@@ -68,7 +68,7 @@ function* walkOrder(layered: Layered, turn: number): Slices<Order> {
       const count = up.start[v + 1] - first;
       const hash = Math.imul(turn * (v + 1), 0x9e3779b1) >>> 8;
       for (let i = count - 1; i >= 0; i--) {
-        const u = up.item[first + ((hash + (hash & 256 ? count - 1 - i : i)) % count)];
+        const u = up.item[first + (turn ? (hash + (hash & 256 ? count - 1 - i : i)) % count : i)];
         // The last one pushed is visited first.
         if (position[u] < 0) stack[depth++] = u;
       }
