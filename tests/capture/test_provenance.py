@@ -133,10 +133,14 @@ class Cells:
         finally:
             self.provenance.end_cell()
 
-    def place(self, name: str) -> tuple[object, ...] | None:
+    def number_of(self, name: str) -> int:
+        """Sequence number of the grad_fn of the tensor under this name."""
         tensor = self.namespace[name]
         assert isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None
-        place = self.provenance.place_of(tensor.grad_fn._sequence_nr())
+        return tensor.grad_fn._sequence_nr()
+
+    def place(self, name: str) -> tuple[object, ...] | None:
+        place = self.provenance.place_of(self.number_of(name))
         if place is None:
             return None
         return place.cell, place.line, place.outer_cell, place.outer_line, place.iteration
@@ -216,9 +220,7 @@ def test_a_module_is_named_by_its_path_from_the_users_name(cells: Cells) -> None
     cells.run("net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Tanh())")
     cells.run("for _ in range(2):\n    y = net(x)")
     cells.provenance.name_modules([cells.namespace])
-    y = cells.namespace["y"]
-    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
-    call = cells.provenance.module_of(y.grad_fn._sequence_nr())
+    call = cells.provenance.module_of(cells.number_of("y"))
     assert call is not None and (call.path, call.class_name, call.call) == ("net.1", "Tanh", 1)
 
 
@@ -226,17 +228,13 @@ def test_what_a_loop_leaves_behind_does_not_name_a_module(cells: Cells) -> None:
     cells.run("body = torch.nn.Linear(3, 3)\nlayers = torch.nn.ModuleList([body, torch.nn.Tanh()])")
     cells.run("y = x\nfor f in layers:\n    y = f(y)")
     cells.provenance.name_modules([cells.namespace])
-    y = cells.namespace["y"]
-    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
-    calls = [cells.provenance.module_of(y.grad_fn._sequence_nr() - back) for back in (0, 1)]
+    calls = [cells.provenance.module_of(cells.number_of("y") - back) for back in (0, 1)]
     assert [call and call.path for call in calls] == ["layers.1", "body"]
 
 
 def test_a_module_without_a_name_goes_by_its_class(cells: Cells) -> None:
     cells.run("y = torch.nn.Linear(3, 3)(x)")
-    y = cells.namespace["y"]
-    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
-    call = cells.provenance.module_of(y.grad_fn._sequence_nr())
+    call = cells.provenance.module_of(cells.number_of("y"))
     assert call is not None and call.path == "Linear"
 
 
@@ -244,7 +242,7 @@ def test_lines_of_a_users_module_inside_torchs_own_are_seen(cells: Cells) -> Non
     cells.run("class Twice(torch.nn.Module):\n    def forward(self, t):\n        return t * 2\n")
     cells.run("net = torch.nn.Sequential(torch.nn.Tanh(), Twice(), torch.nn.Tanh())\ny = net(x)\nz = y * 2")
     y = cells.namespace["y"]
-    assert isinstance(y, torch.Tensor) and y.grad_fn is not None
+    assert isinstance(y, torch.Tensor)
     cells.namespace["inner"] = inner = torch.autograd.graph.get_gradient_edge(y).node.next_functions[0][0]
     place = cells.provenance.place_of(inner._sequence_nr())
     assert place is not None and (place.cell, place.line, place.outer_cell, place.outer_line) == (2, 3, 3, 2)
