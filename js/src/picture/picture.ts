@@ -30,7 +30,7 @@ export function* drawSlices(
   options: (boxes: number) => SceneOptions,
   earlier?: Earlier,
 ): Slices<Picture> {
-  const folded = yield* foldSlices(graph, state);
+  const folded = yield* foldSlices(graph, { ...state, standing: earlier?.plan.context.folded.standing });
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
   const input = yield* inputSlices(plan, earlier);
   yield;

@@ -1,5 +1,5 @@
 /**
- * Folding: from the graph to the boxes of the picture. Pure; nothing is remembered from call to call.
+ * Folding: from the graph to the boxes of the picture. Pure: what stood open before comes and goes with the arguments.
  *
  *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
  */
@@ -11,7 +11,7 @@ import { boxEdges, Counter } from "./boxes.ts";
 import { focusMask, usersOf } from "./focus.ts";
 import { makeHashes, makeLevels } from "./levels.ts";
 import { nameGroup } from "./names.ts";
-import { MAX_BOXES, openDefault, visibleGroups } from "./open.ts";
+import { MAX_BOXES, openDefault, standingOf, visibleGroups } from "./open.ts";
 import { forwardOrder } from "./sequence.ts";
 import { Group, type Line, splitLarge } from "./tree.ts";
 import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
@@ -42,19 +42,27 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   const order = yield* forwardOrder(graph, drawn);
   yield;
   const boxOf = ints(graph.n).fill(-1);
-  if (!order.length) return { boxes: [], edges: ints(0), boxOf, open: [] };
+  let { standing } = state;
+  if (!order.length) return { boxes: [], edges: ints(0), boxOf, open: [], standing };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
-  const small = order.length <= Math.min(SMALL_GRAPH, maxBoxes);
+  const small = order.length <= (standing?.groups === null ? maxBoxes : Math.min(SMALL_GRAPH, maxBoxes));
   const line = yield* makeLine(graph, order, !small);
   yield;
-  const root = new Group("group", 0, order.length, 0, "g", null);
+  let root = wholeLine(order);
   if (!small && !state.expandAll) {
+    const wanted = wantedPositions(line, state);
+    const before = standing?.groups && !state.focus ? standing : undefined;
     yield* splitLarge(line, root);
-    openDefault(line, root, wantedPositions(line, state), maxBoxes);
+    if (!openDefault(line, root, wanted, maxBoxes, before) && before) {
+      root = wholeLine(order);
+      yield* splitLarge(line, root);
+      openDefault(line, root, wanted, maxBoxes);
+    }
   }
   yield;
   if (root.state === "closed") root.state = "open";
+  if (!state.expandAll && !state.focus) standing = { graph, groups: small ? null : standingOf(line, root) };
   const { shown, open } = yield* visibleGroups(line, root, state, small);
 
   const counter = new Counter(graph, badges);
@@ -67,8 +75,10 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   });
   const hulls: OpenGroup[] = [];
   yield* eachGroup(open, (group) => hulls.push(openGroup(line, group, root, state)));
-  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls };
+  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls, standing };
 }
+
+const wholeLine = (order: Int32Array) => new Group("group", 0, order.length, 0, "g", null);
 
 /** A pause now and then, by the nodes in the groups. */
 function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): Slices<void> {

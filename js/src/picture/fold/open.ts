@@ -4,11 +4,14 @@
  * By default: first what must be seen is revealed, most important first, each with its siblings put together, never
  * with more than `maxBoxes` in all; then groups that look alike are opened together, outermost first, as long as one
  * screen holds them. What the user opened or closed comes on top and changes nothing else.
+ *
+ * After an earlier picture its groups stay as they stood, and what is new gets another screen. Only when there is no
+ * room left for something that must be seen is everything folded afresh.
  */
 
 import type { Slices } from "../slices.ts";
 import { childrenOf, childrenSlices, feeds, Group, type Line } from "./tree.ts";
-import type { FoldState } from "./types.ts";
+import type { FoldState, Standing, Stood } from "./types.ts";
 
 export const MAX_BOXES = 60;
 /** So many cards, one below the other, are read on one screen: what nobody asked for is opened only up to here. */
@@ -21,22 +24,59 @@ const MAX_UNROLLED = 16;
 const MAX_BESIDE = 4;
 const SLICE = 1024;
 
-export function openDefault(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
+/** False: no room for all `positions`. */
+export function openDefault(
+  line: Line,
+  root: Group,
+  positions: readonly number[],
+  maxBoxes: number,
+  before?: Standing,
+): boolean {
   root.state = "reveal";
-  reveal(line, root, positions, maxBoxes);
-  const most = Math.min(maxBoxes, ONE_SCREEN);
-  widen(line, root, most);
-  openAlike(line, root, most);
+  if (before?.groups) restore(line, root, before.groups);
+  const fits = reveal(line, root, positions, maxBoxes);
+  const most = Math.min(maxBoxes, ONE_SCREEN + (before ? countShown(line, root) : 0));
+  const isNew = ({ a }: Group) => !before || before.graph.indexOf(line.graph.uid[line.order[a]]) < 0;
+  widen(line, root, most, isNew);
+  openAlike(line, root, most, isNew);
+  return fits;
+}
+
+function restore(line: Line, root: Group, groups: ReadonlyMap<string, Stood>): void {
+  const stack = [{ group: root, above: groups.get(root.key) }];
+  for (let top = stack.pop(); top; top = stack.pop()) {
+    const { group } = top;
+    if (group.b - group.a === 1) continue;
+    const children = childrenOf(line, group);
+    // A group that held everything there was had no box of its own: the one around it stands for it.
+    const stood = groups.get(group.key) ?? (children.some(({ key }) => groups.has(key)) ? top.above : undefined);
+    if (!stood || stood.state === "closed") continue;
+    group.state = stood.state;
+    group.wanted = new Set(children.filter(({ key }) => stood.wanted.has(key)));
+    for (const child of shownChildren(line, group)) stack.push({ group: child, above: stood });
+  }
+}
+
+/** What the next picture begins with. */
+export function standingOf(line: Line, root: Group): ReadonlyMap<string, Stood> {
+  const groups = new Map<string, Stood>();
+  const stack = [root];
+  for (let group = stack.pop(); group; group = stack.pop()) {
+    const { state, wanted } = group;
+    groups.set(group.key, { state, wanted: new Set(Array.from(wanted ?? [], ({ key }) => key)) });
+    if (group.b - group.a > 1 && state !== "closed") stack.push(...shownChildren(line, group));
+  }
+  return groups;
 }
 
 /** Shows the siblings of what was revealed one by one where they fit, outermost first. Long repeats stay folded. */
-function widen(line: Line, root: Group, maxBoxes: number): void {
+function widen(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
   let ring = [root];
   while (ring.length) {
     const inner: Group[] = [];
     for (const group of ring) {
       if (group.state === "closed" || group.b - group.a === 1) continue;
-      if (!isLong(line, group)) {
+      if (isNew(group) && !isLong(line, group)) {
         group.state = "open";
         if (countShown(line, root) > maxBoxes) group.state = "reveal";
       }
@@ -99,11 +139,12 @@ function stretch(group: Group, rest: Group[]): Group {
   return chunk;
 }
 
-/** Opens what lies around each position just far enough to show it, until the picture is full. */
-function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes: number): void {
+/** Opens what lies around each position just far enough to show it. False: the picture was full before. */
+function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes: number): boolean {
+  let fits = true;
   let boxes = countShown(line, root);
   for (const position of positions) {
-    if (boxes >= maxBoxes) return;
+    if (boxes > maxBoxes) return false;
     const path: Group[] = [];
     for (let group = root; group.b - group.a > 1; group = childAt(line, group, position)) path.push(group);
     const before = path.map(({ state, wanted }) => ({ state, wanted }));
@@ -113,8 +154,12 @@ function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes:
     }
     const after = countShown(line, root);
     if (after <= maxBoxes) boxes = after;
-    else path.forEach((group, i) => void Object.assign(group, before[i]));
+    else {
+      fits = false;
+      path.forEach((group, i) => void Object.assign(group, before[i]));
+    }
   }
+  return fits && boxes <= maxBoxes;
 }
 
 function childAt(line: Line, group: Group, position: number): Group {
@@ -145,7 +190,7 @@ interface Family {
 }
 
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
-function openAlike(line: Line, root: Group, maxBoxes: number): void {
+function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
   const refused = new Set<number>();
   const opened = new Map<number, Family>();
   for (;;) {
@@ -153,7 +198,7 @@ function openAlike(line: Line, root: Group, maxBoxes: number): void {
     const families = new Map<number, Family>();
     for (const { group, depth } of closed) {
       const alike = line.hash(group.a, group.b);
-      if (refused.has(alike) || group.chunk || isLong(line, group)) continue;
+      if (refused.has(alike) || group.chunk || !isNew(group) || isLong(line, group)) continue;
       const family = families.get(alike) ?? { alike, groups: [], depth, cost: 0 };
       families.set(alike, family);
       family.groups.push(group);

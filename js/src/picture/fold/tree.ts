@@ -10,6 +10,7 @@ import { runSlices, type Slices } from "../slices.ts";
 import { targetsOf } from "./focus.ts";
 import type { Levels } from "./levels.ts";
 import { findRepeats } from "./repeats.ts";
+import type { Openness } from "./types.ts";
 
 type Kind = "node" | "group" | "repeat" | "chain";
 
@@ -31,8 +32,8 @@ export class Group {
   children: Group[] | null = null;
   /** A stretch of siblings put together only to be short. */
   chunk = false;
-  /** Closed, only these children shown, or all of them. */
-  state: "closed" | "reveal" | "open" | "all" = "closed";
+  state: Openness = "closed";
+  /** Children that must be seen. */
   wanted: Set<Group> | null = null;
   /** What was shown of it in which state. */
   shown: { state: Group["state"]; wanted: Set<Group> | null; groups: Group[] } | null = null;

@@ -42,6 +42,26 @@ export interface Folded {
   boxOf: Int32Array;
   /** Open groups, outer ones first. */
   open: OpenGroup[];
+  /** What the next picture begins with. */
+  standing: Standing | undefined;
+}
+
+/** How much of a group is shown: nothing, only what is wanted, its children where they are few, or all of them. */
+export type Openness = "closed" | "reveal" | "open" | "all";
+
+/** The default view before the user opened and closed anything. */
+export interface Standing {
+  graph: Graph;
+  /**
+   * By the key of each group or node that was reached, with the keys of the children that had to be seen. null: the
+   * graph was small, every node was shown.
+   */
+  groups: ReadonlyMap<string, Stood> | null;
+}
+
+export interface Stood {
+  state: Openness;
+  wanted: ReadonlySet<string>;
 }
 
 /** The box that a node is in, -1: none. */
@@ -60,6 +80,8 @@ export interface FoldState {
   /** uids that must be seen, the most important first: failing node, carriers, shared border, roots, findings. */
   visible?: readonly number[];
   focus?: Focus;
+  /** Of the picture before: groups stay as they stood as long as the picture has room, so that nothing jumps. */
+  standing?: Standing;
 }
 
 /** `from`: the uid that "around" and "root" start at, the number of the "cell". */
