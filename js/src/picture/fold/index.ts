@@ -52,12 +52,10 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   let root = wholeLine(order);
   if (!small && !state.expandAll) {
     const wanted = wantedPositions(line, state);
-    const before = standing?.groups && !state.focus ? standing : undefined;
-    yield* splitLarge(line, root);
-    if (!openDefault(line, root, wanted, maxBoxes, before) && before) {
-      root = wholeLine(order);
+    for (let before = state.focus || !standing?.groups ? undefined : standing; ; before = undefined) {
       yield* splitLarge(line, root);
-      openDefault(line, root, wanted, maxBoxes);
+      if (openDefault(line, root, wanted, maxBoxes, before) || !before) break;
+      root = wholeLine(order);
     }
   }
   yield;

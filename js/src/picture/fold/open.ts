@@ -11,7 +11,7 @@
 
 import type { Slices } from "../slices.ts";
 import { childrenOf, childrenSlices, feeds, Group, type Line } from "./tree.ts";
-import type { FoldState, Standing, Stood } from "./types.ts";
+import type { FoldState, Openness, Standing } from "./types.ts";
 
 export const MAX_BOXES = 60;
 /** So many cards, one below the other, are read on one screen: what nobody asked for is opened only up to here. */
@@ -42,29 +42,29 @@ export function openDefault(
   return fits;
 }
 
-function restore(line: Line, root: Group, groups: ReadonlyMap<string, Stood>): void {
-  const stack = [{ group: root, above: groups.get(root.key) }];
+/** Opens groups as they stood open; what was shown alone in them is shown alone. */
+function restore(line: Line, root: Group, groups: NonNullable<Standing["groups"]>): void {
+  const stack = [{ group: root, around: groups.get(root.key) }];
   for (let top = stack.pop(); top; top = stack.pop()) {
     const { group } = top;
     if (group.b - group.a === 1) continue;
-    const children = childrenOf(line, group);
+    const alone = childrenOf(line, group).filter(({ key }) => groups.has(key));
     // A group that held everything there was had no box of its own: the one around it stands for it.
-    const stood = groups.get(group.key) ?? (children.some(({ key }) => groups.has(key)) ? top.above : undefined);
-    if (!stood || stood.state === "closed") continue;
-    group.state = stood.state;
-    group.wanted = new Set(children.filter(({ key }) => stood.wanted.has(key)));
-    for (const child of shownChildren(line, group)) stack.push({ group: child, above: stood });
+    const state = groups.get(group.key) ?? (alone.length ? top.around : undefined);
+    if (!state || state === "closed") continue;
+    group.state = state;
+    group.wanted = new Set(alone);
+    for (const child of shownChildren(line, group)) stack.push({ group: child, around: state });
   }
 }
 
 /** What the next picture begins with. */
-export function standingOf(line: Line, root: Group): ReadonlyMap<string, Stood> {
-  const groups = new Map<string, Stood>();
+export function standingOf(line: Line, root: Group): Standing["groups"] {
+  const groups = new Map<string, Openness>();
   const stack = [root];
   for (let group = stack.pop(); group; group = stack.pop()) {
-    const { state, wanted } = group;
-    groups.set(group.key, { state, wanted: new Set(Array.from(wanted ?? [], ({ key }) => key)) });
-    if (group.b - group.a > 1 && state !== "closed") stack.push(...shownChildren(line, group));
+    groups.set(group.key, group.state);
+    if (group.state !== "closed") stack.push(...shownChildren(line, group));
   }
   return groups;
 }

@@ -52,16 +52,8 @@ export type Openness = "closed" | "reveal" | "open" | "all";
 /** The default view before the user opened and closed anything. */
 export interface Standing {
   graph: Graph;
-  /**
-   * By the key of each group or node that was reached, with the keys of the children that had to be seen. null: the
-   * graph was small, every node was shown.
-   */
-  groups: ReadonlyMap<string, Stood> | null;
-}
-
-export interface Stood {
-  state: Openness;
-  wanted: ReadonlySet<string>;
+  /** By the key of each group or node that was reached. null: the graph was small, every node was shown. */
+  groups: ReadonlyMap<string, Openness> | null;
 }
 
 /** The box that a node is in, -1: none. */

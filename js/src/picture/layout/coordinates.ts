@@ -10,12 +10,21 @@ import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
-import { topological } from "./types.ts";
+import { tighten } from "./tighten.ts";
+import { ENOUGH, rowOf, topological } from "./types.ts";
 
 const ROUNDS = 8;
 /** Rounds end when nothing moves by more px than this. */
 const SETTLED = 1;
-const DUMMY_WIDTH = 2;
+export const DUMMY_WIDTH = 2;
+/**
+ * Pictures of up to so many boxes are tightened; beyond a few only if their wires are longer than this much of the width
+ * of all boxes. It has to shorten them to this much: what the relaxation makes is more even.
+ */
+const MOST_TIGHT = 2000;
+const FEW = 200;
+const LOOSE = 0.55;
+const WORTH = 0.9;
 /** Blocks between two pauses. */
 const SLICE = 16384;
 
@@ -51,7 +60,25 @@ export function* placeItems(
     yield;
     if (squeezed) field = yield* fieldOf(cutBlocks(field.blocks, squeezed));
   }
-  return yield* relax(layered, field);
+  const x = yield* relax(layered, field);
+  const before = wire(layered, x);
+  const n = width.length;
+  if (previous || n > MOST_TIGHT || (n > FEW && before < LOOSE * itemWidth.reduce((a, b) => a + b, 0))) return x;
+  const tight = x.slice();
+  yield* tighten(layered, order, (v, w) => apart(layered, itemWidth, nodesep, v, w), tight);
+  return wire(layered, tight) < WORTH * before ? tight : x;
+}
+
+/** Px sideways, of all links together. */
+function wire({ items, up }: Layered, x: Float64Array): number {
+  let wire = 0;
+  for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) wire += Math.abs(x[u] - x[v]);
+  return wire;
+}
+
+/** Least distance of the centres of two neighbours. */
+function apart({ box }: Layered, itemWidth: Float64Array, nodesep: number, v: number, w: number): number {
+  return (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
 }
 
 /** 1 for free blocks that have no room between pinned ones; null if there are none. A bend is better than a push. */
@@ -89,7 +116,7 @@ function* makeField(
   previous: Float64Array | null,
 ): Slices<Field> {
   yield;
-  const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep);
+  const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep, previous);
   yield;
   const pin = findPins(blocks, previous, layered.items);
   const low = doubles(blocks.count);
@@ -145,6 +172,7 @@ function* findForces(
   blocks: Blocks,
   itemWidth: Float64Array,
   nodesep: number,
+  previous: Float64Array | null,
 ): Slices<Forces> {
   const { items, start, row, box } = layered;
   const { of, head, below, count } = blocks;
@@ -158,7 +186,9 @@ function* findForces(
       const at = start[row[v]] + position[v] + 1;
       if (at >= start[row[v] + 1]) continue;
       const w = item[at];
-      const gap = (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
+      const dummies = box[v] < 0 && box[w] < 0;
+      const old = previous && !Number.isNaN(previous[v] + previous[w]);
+      const gap = (itemWidth[v] + itemWidth[w]) / 2 + nodesep * (dummies ? 1 / 2 : old ? ENOUGH : 1);
       if (filled > rightStart[b] && rightBlock[filled - 1] === of[w]) {
         if (gap > rightGap[filled - 1]) rightGap[filled - 1] = gap;
         continue;

@@ -9,7 +9,7 @@
 import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
-import { crossingsBelow } from "./crossings.ts";
+import { crossingsBelow, type Order } from "./crossings.ts";
 import { direct } from "./direct.ts";
 import { type Layered, makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
@@ -47,35 +47,23 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
 }
 
-/** A picture with more px of wire an item is begun again, so many times, each time with other inputs turned round. */
-const TANGLED = 50;
+/** Most beginnings, and most items in all of them. */
 const BEGINNINGS = 16;
-/** Items to be placed all together: the larger a picture, the fewer beginnings. */
-const MOST_ITEMS = 2000;
-/** Px of wire that a crossing is worth; by how much a picture has to be better than the one with inputs in their order. */
-const CROSSING = 500;
-const BETTER = 1.05;
+const MOST_ITEMS = 50000;
 
 /** x of every item, in the order that makes the best picture. */
 function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInput): Slices<Float64Array> {
-  const { rows, items, down } = layered;
-  let best: Float64Array | undefined;
-  let least = 0;
-  for (let turn = 0; ; ) {
+  const { rows, items } = layered;
+  let best: Order | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (let turn = 0; turn < BEGINNINGS && least && (!turn || (turn + 1) * items < MOST_ITEMS); turn++) {
     const order = yield* orderRows(layered, bonds, turn);
-    const x = yield* placeItems(layered, order, width, nodesep, bonds.previous);
-    if (bonds.previous || 2 * items > MOST_ITEMS) return x;
-    let cost = 0;
-    for (let r = 1; r < rows; r++) cost += CROSSING * crossingsBelow(layered, order, r - 1);
-    for (let v = 0; v < items; v++)
-      for (let k = down.start[v]; k < down.start[v + 1]; k++) cost += Math.abs(x[down.item[k]] - x[v]);
-    if (turn) cost *= BETTER;
-    if (!turn || cost < least) {
-      least = cost;
-      best = x;
-    }
-    if (++turn === BEGINNINGS || least < TANGLED * items || (turn + 1) * items > MOST_ITEMS) return best!;
+    let crossings = 0;
+    for (let r = 1; r < rows; r++) crossings += crossingsBelow(layered, order, r - 1);
+    if (crossings < least) { least = crossings; best = order; }
+    if (bonds.previous) break;
   }
+  return yield* placeItems(layered, best!, width, nodesep, bonds.previous);
 }
 
 /** Per box again; moved to the origin unless anchored at earlier places. */

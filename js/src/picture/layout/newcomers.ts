@@ -1,15 +1,16 @@
 /**
  * With earlier places: where in its row a new box stands. It takes the gap between old boxes that is nearest to what
  * it is linked with among those wide enough, so that nothing old has to give way; the ends of a row always are.
- * Dummies stay between the old boxes where the sweeps put them.
+ * Dummies stay between the old boxes where the sweeps put them, as many as there is room for; the others do the same.
  */
 
 import type { Slices } from "../slices.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
+import { DUMMY_WIDTH } from "./coordinates.ts";
 
-/** A pixel of pushing old items aside counts as much as this many of distance. */
-const PUSH = 8;
+/** A pixel of pushing old items aside counts as much as this many of distance: never, as there is room at the ends. */
+const PUSH = 1e6;
 const SLICE = 32768;
 
 export function* seatNewcomers(
@@ -37,7 +38,7 @@ export function* seatNewcomers(
       } else if (layered.box[v] >= 0) fresh.push(v);
       else dummies[old.length].push(v);
     }
-    if (!old.length || !fresh.length) continue;
+    if (!old.length) continue;
     seatInRow(row, old, fresh, dummies, wish, previous, itemWidth, nodesep);
     for (let i = 0; i < row.length; i++) order.position[row[i]] = i;
   }
@@ -61,7 +62,13 @@ function seatInRow(
   const right = old.map((v) => previous[v] - itemWidth[v] / 2 - nodesep);
   left.push(previous[old[old.length - 1]] + itemWidth[old[old.length - 1]] / 2 + nodesep);
   right.push(Number.POSITIVE_INFINITY);
-  const seated: number[][] = left.map((_, g) => dummies[g].slice());
+  const seated = dummies.map((list, g) => {
+    const room = right[g] - left[g] - DUMMY_WIDTH;
+    const fitting = list.slice(0, Math.max(0, 1 + Math.floor(room / nodesep)));
+    fresh.push(...list.slice(fitting.length));
+    return fitting;
+  });
+  if (!fresh.length) return;
   const used = seated.map((list) => list.length * nodesep);
   for (const v of fresh) {
     const half = itemWidth[v] / 2;
@@ -82,7 +89,7 @@ function seatInRow(
   }
   let at = 0;
   for (let g = 0; g < seated.length; g++) {
-    if (seated[g].length > dummies[g].length) seated[g].sort((a, b) => wish[a] - wish[b]);
+    if (seated[g].some((v) => !dummies[g].includes(v))) seated[g].sort((a, b) => wish[a] - wish[b]);
     for (const v of seated[g]) row[at++] = v;
     if (g < old.length) row[at++] = old[g];
   }

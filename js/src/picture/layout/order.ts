@@ -35,7 +35,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Ord
     const cut = r === layered.rows || layered.start[r + 1] - layered.start[r] === 1;
     if (!cut) continue;
     const last = Math.min(r, layered.rows - 1);
-    if (last - first > 1) yield* untangle(layered, order, bonds, first, last);
+    if (last - first > 1) yield* untangle(layered, order, bonds, first, last, turn);
     work += layered.start[last] - layered.start[first];
     if (work > SLICE) {
       work = 0;
@@ -82,32 +82,30 @@ function* walkOrder(layered: Layered, turn: number): Slices<Order> {
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
  * and down, and swaps neighbours; what it changed is kept where it is no worse than before.
  */
-function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number): Slices<void> {
+function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number, turn: number): Slices<void> {
   const { start } = layered;
   const crossings = ints(last - first + 1);
-  const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0 };
+  const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0, flip: false, zero: false };
   let total = 0;
   for (let r = first; r < last; r++) total += recount(tangle, r);
   const from = start[first];
   const to = start[last + 1];
-  // Small tangles are worth many tries, large ones are not.
-  const tries = Math.max(4, Math.min(16, Math.round(100000 / (to - from))));
-  for (let step = 0, idle = 0; step < tries && total > 0 && idle < 2; step++) {
-    const before = order.item.slice(from, to);
-    const counted = crossings.slice();
+  const tries = Math.max(4, Math.min(40, Math.round(100000 / (to - from))));
+  let best = order.item.slice(from, to);
+  let least = total;
+  for (let step = 0, idle = 0; step < tries && least > 0 && idle < 8; step++) {
+    tangle.flip = step % 4 > 1;
+    tangle.zero = turn % 2 === 1;
     yield* sweep(tangle, step % 2 === 0);
     yield* sweep(tangle, step % 2 === 1);
     yield* swapNeighbours(tangle);
     let now = 0;
     for (const count of crossings) now += count;
-    idle = now < total ? 0 : idle + 1;
-    if (now <= total) total = now;
-    else {
-      order.item.set(before, from);
-      for (let r = first; r <= last; r++) renumber(layered, order, r);
-      crossings.set(counted);
-    }
+    idle++;
+    if (now < least) { least = now; best = order.item.slice(from, to); idle = 0; }
   }
+  order.item.set(best, from);
+  for (let r = first; r <= last; r++) renumber(layered, order, r);
 }
 
 /** Rows that are being untangled; `crossings[r - first]` lie between row r and row r + 1. */
@@ -118,6 +116,8 @@ interface Tangle {
   first: number;
   last: number;
   crossings: Int32Array;
+  flip: boolean;
+  zero: boolean;
   /** Items looked at since the last pause. */
   work: number;
 }
@@ -136,7 +136,7 @@ function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
   for (let step = 1; step <= last - first; step++) {
     const r = downwards ? first + step : last - step;
     if (crossings[(downwards ? r - 1 : r) - first] === 0 || start[r + 1] - start[r] < 2) continue;
-    sortByBarycentre(layered, order, r, downwards);
+    sortByBarycentre(layered, order, r, downwards, tangle.flip);
     keepBonds(layered, order, bonds, r);
     recount(tangle, r - 1);
     recount(tangle, r);
@@ -157,7 +157,7 @@ let keys = doubles(0);
 let moved = ints(0);
 
 /** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
-function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean): void {
+function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean, flip: boolean): void {
   const first = layered.start[r];
   const end = layered.start[r + 1];
   const { start, item } = above ? layered.up : layered.down;
@@ -176,6 +176,7 @@ function sortByBarycentre(layered: Layered, order: Order, r: number, above: bool
     keys[v] = sum / (to - from);
     moved[linked++] = v;
   }
+  if (flip) moved.subarray(0, linked).reverse();
   sortMoved(linked);
   let next = 0;
   for (let i = first; i < end; i++) {
@@ -227,7 +228,7 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
       for (let i = start[r]; i + 1 < start[r + 1]; i++) {
         const v = order.item[i];
         const w = order.item[i + 1];
-        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) <= 0) continue;
+        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) < (tangle.zero ? 0 : 1)) continue;
         order.item[i] = w;
         order.item[i + 1] = v;
         order.position[w]--;
@@ -237,7 +238,7 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
       if (swapped) {
         recount(tangle, r - 1);
         recount(tangle, r);
-        changed = true;
+        changed ||= !tangle.zero;
       }
       tangle.work += start[r + 1] - start[r];
       if (tangle.work > SLICE) {

@@ -1,54 +1,79 @@
 /**
- * Second phase: rows. Counted from the inputs, so that a box appended at the loss end never pushes an old one.
+ * Second phase: rows. Counted from the inputs, so that a box appended at the loss end never pushes an old one; one
+ * that is too high for a row of old boxes takes the next row with room.
  * Then boxes with slack move down to their users where that shortens edges: a parameter stands just above its use.
  */
 
-import { ints } from "../arrays.ts";
+import { bytes, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
-import type { LayoutInput } from "./types.ts";
+import { ENOUGH, type LayoutInput, rowOf } from "./types.ts";
+
+/** The first row that a box may stand in, from the given one on. */
+type RowFor = (v: number, row: number) => number;
+
+/** Rows of old boxes that are tried before a new one goes below all of them. */
+const TRIES = 64;
 
 export function* rankBoxes(graph: Directed, input: LayoutInput): Slices<Int32Array> {
   const rank = ints(graph.n);
-  const kept = input.previous ? yield* previousRanks(input.previous.y, graph.n) : null;
+  const kept = input.previous ? previousRanks(input.previous.y) : null;
   if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
-  longestPath(graph, rank);
+  const rowFor = kept ? rowsForNew(graph, input, kept) : (_: number, row: number) => row;
   yield;
-  sinkToUsers(graph, rank, kept);
+  longestPath(graph, rank, rowFor);
+  yield;
+  sinkToUsers(graph, rank, kept, rowFor);
   yield;
   closeUp(rank);
   return rank;
 }
 
 /** Rows of an earlier layout, read off its distinct heights; -1 for new boxes. */
-export function* previousRanks(y: Float32Array, n: number): Slices<Int32Array> {
-  const heights = y.subarray(0, n).filter((value) => !Number.isNaN(value));
-  heights.sort();
-  yield;
-  // Heights within a pixel of the next are one row: what is kept of each is the smallest.
-  let rows = 0;
-  for (let i = 0; i < heights.length; i++) if (i === 0 || heights[i] - heights[i - 1] > 1) heights[rows++] = heights[i];
-  const rank = ints(n).fill(-1);
-  for (let v = 0; v < n; v++) {
-    if (Number.isNaN(y[v])) continue;
-    let low = 0;
-    let high = rows - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (heights[middle] <= y[v]) low = middle;
-      else high = middle - 1;
-    }
-    rank[v] = low;
-  }
-  yield;
-  return rank;
+export function previousRanks(y: Float32Array): Int32Array {
+  const heights = Float32Array.from(new Set(y)).sort();
+  const rows = new Map(Array.from(heights, (height, row) => [height, row]));
+  rows.set(Number.NaN, -1);
+  return ints(y.length).map((_, v) => rows.get(y[v])!);
 }
 
-/** Raises `rank` to the longest path from the inputs; what is there already is a lower bound. */
-export function longestPath(graph: Directed, rank: Int32Array): void {
+/** New boxes go where no row need give way. Old ones go where they must, and so does what old ones are made of. */
+function rowsForNew({ n, order, users }: Directed, input: LayoutInput, kept: Int32Array): RowFor {
+  const free = bytes(n);
+  const centre: number[] = [];
+  const half: number[] = [];
+  for (let i = n - 1; i >= 0; i--) {
+    const v = order[i];
+    const row = kept[v];
+    if (row < 0) free[v] = Number(rowOf(users, v).every((user) => free[user]));
+    else {
+      centre[row] = input.previous!.y[v];
+      half[row] = Math.max(half[row] ?? 0, input.height[v] / 2);
+    }
+  }
+  const rows = centre.length;
+  // Nothing is near beyond the first and last row.
+  const near = (row: number, own: number, other: number) =>
+    Math.abs(centre[row] - centre[other]) < own + half[other] + ENOUGH * input.ranksep;
+  return (v, first) => {
+    if (!free[v]) return first;
+    for (let row = first; row < rows; row++) {
+      const own = Math.max(half[row], input.height[v] / 2);
+      if (row - first === TRIES) return rows;
+      if (near(row, own, row - 1) || near(row, own, row + 1)) continue;
+      half[row] = own;
+      return row;
+    }
+    return Math.max(first, rows);
+  };
+}
+
+/** Raises `rank` to the longest path from the inputs, and on to a row with room; what is there already is a lower bound. */
+export function longestPath(graph: Directed, rank: Int32Array, rowFor: RowFor): void {
   const { order, users } = graph;
   for (let i = 0; i < order.length; i++) {
     const v = order[i];
+    rank[v] = rowFor(v, rank[v]);
     const below = rank[v] + 1;
     for (let k = users.start[v]; k < users.start[v + 1]; k++) {
       if (rank[users.item[k]] < below) rank[users.item[k]] = below;
@@ -60,7 +85,7 @@ export function longestPath(graph: Directed, rank: Int32Array): void {
  * Moves boxes down to their nearest user, losses first, where no more edges get longer than shorter. What hangs on a
  * box by its only user (a parameter and its preparation, a whole branch from inputs) comes along and counts nothing.
  */
-export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array | null): void {
+export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array | null, rowFor: RowFor): void {
   const { order, users } = graph;
   const anchors = countAnchors(graph);
   for (let i = order.length - 1; i >= 0; i--) {
@@ -70,7 +95,7 @@ export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array 
     if (first === end || end - first < anchors[v] || (kept && kept[v] >= 0)) continue;
     let lowest = rank[users.item[first]];
     for (let k = first + 1; k < end; k++) if (rank[users.item[k]] < lowest) lowest = rank[users.item[k]];
-    rank[v] = lowest - 1;
+    if (rowFor(v, lowest - 1) < lowest) rank[v] = lowest - 1;
   }
 }
 

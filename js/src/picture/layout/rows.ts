@@ -1,8 +1,6 @@
 /** y of every row. With earlier places, rows stay where they were as long as there is room between them. */
 import { doubles } from "../arrays.ts";
-
-/** So much of the gap between two rows is enough for them to stay where they were. */
-const ENOUGH = 1 / 3;
+import { ENOUGH } from "./types.ts";
 
 export interface RowPlaces {
   /** Centre and half height of each row. */

@@ -33,6 +33,9 @@ export interface LayoutOutput {
   height: number;
 }
 
+/** So much of the gap between two rows, or two boxes, is enough for them to stay where they were. */
+export const ENOUGH = 1 / 3;
+
 /** Steps between two pauses. */
 const SLICE = 4096;
 

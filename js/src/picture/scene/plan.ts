@@ -166,9 +166,11 @@ export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput>
     const y = x.slice();
     x.set(seeds.x);
     y.set(seeds.y);
-    const before = new Map(old.flags.map(({ view }, f) => [view.root.id, old.context.reach.length + f]));
-    flags.forEach(({ view }, f) => {
-      const at = before.get(view.root.id);
+    // A root's id is only good for one snapshot.
+    const keyOf = ({ graph }: Context, { view: { root } }: Flag) => `${graph.uid[root.node]} ${root.path}`;
+    const before = new Map(old.flags.map((flag, f) => [keyOf(old.context, flag), old.context.reach.length + f]));
+    flags.forEach((flag, f) => {
+      const at = before.get(keyOf(context, flag));
       if (at === undefined) return;
       x[context.reach.length + f] = placed.x[at]!;
       y[context.reach.length + f] = placed.y[at]!;
