@@ -6,6 +6,7 @@ import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
+import type { Rows } from "./types.ts";
 
 export interface Blocks {
   count: number;
@@ -24,19 +25,13 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
   const { items, up, down } = layered;
   const mainUp = ints(items);
   const mainDown = ints(items);
-  const depth = boxesOnPath(layered, up, true);
+  chooseMain(layered, order, up, mainUp);
   yield;
-  const height = boxesOnPath(layered, down, false);
+  chooseMain(layered, order, down, mainDown);
   yield;
-  chooseMain(layered, order, up, depth, mainUp);
-  yield;
-  chooseMain(layered, order, down, height, mainDown);
-  yield;
-  preferLines(layered, up, mainUp, mainDown);
-  preferLines(layered, down, mainDown, mainUp);
   const above = ints(items).fill(-1);
   const below = ints(items).fill(-1);
-  const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, depth, above, below) : -1;
+  const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, above, below) : -1;
   for (let r = 1; r < layered.rows; r++) {
     alignRow(layered, order, r, mainUp, mainDown, above, below, previous);
     if (r % 1024 === 0) yield;
@@ -73,63 +68,25 @@ function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Bloc
   return { count, of, head, below, spine: spine < 0 ? -1 : of[spine] };
 }
 
-/** Most boxes on a path from an item upwards (or downwards), itself included. */
-function boxesOnPath(layered: Layered, links: Layered["up"], upwards: boolean): Int32Array {
-  const { items, box } = layered;
-  const most = ints(items);
-  for (let i = 0; i < items; i++) {
-    const v = upwards ? i : items - 1 - i;
-    let longest = 0;
-    for (let k = links.start[v]; k < links.start[v + 1]; k++) {
-      if (most[links.item[k]] > longest) longest = most[links.item[k]];
-    }
-    most[v] = longest + (box[v] >= 0 ? 1 : 0);
-  }
-  return most;
-}
-
-/** The neighbour that continues an item's line: the one with the longest path. Among an even number of equals there is none. */
-function chooseMain(layered: Layered, order: Order, links: Layered["up"], length: Int32Array, main: Int32Array): void {
+/** The neighbour that continues an item's line: the one in the middle. Among an even number there is none. */
+function chooseMain(layered: Layered, { position }: Order, { start, item }: Rows, main: Int32Array): void {
   for (let v = 0; v < layered.items; v++) {
-    const a = links.start[v];
-    const b = links.start[v + 1];
-    if (b - a === 1) {
-      main[v] = links.item[a];
-      continue;
-    }
-    let best = -1;
-    let equals = 0;
-    for (let k = a; k < b; k++) {
-      const u = links.item[k];
-      if (best < 0 || length[u] > length[best]) {
-        best = u;
-        equals = 1;
-      } else if (length[u] === length[best] && u !== best) equals++;
-    }
-    if (equals > 1) best = equals % 2 ? middleOf(order, links, a, b, length, length[best]) : -1;
-    main[v] = best;
+    const a = start[v];
+    const count = start[v + 1] - a;
+    if (count === 1) main[v] = item[a];
+    else if (count % 2 === 0) main[v] = -1;
+    else main[v] = item.slice(a, a + count).sort((p, q) => position[p] - position[q])[count >> 1];
   }
-}
-
-/** A box whose line goes on as a long edge on the other side takes a long edge on this side too, if there is one. */
-function preferLines(layered: Layered, links: Layered["up"], main: Int32Array, other: Int32Array): void {
-  const { items, box } = layered;
-  for (let v = 0; v < items; v++) {
-    if (box[v] < 0 || other[v] < 0 || box[other[v]] >= 0) continue;
-    for (let k = links.start[v]; k < links.start[v + 1]; k++) if (box[links.item[k]] < 0) main[v] = links.item[k];
-  }
-}
-
-function middleOf(order: Order, links: Layered["up"], a: number, b: number, length: Int32Array, best: number): number {
-  const equals: number[] = [];
-  for (let k = a; k < b; k++) if (length[links.item[k]] === best) equals.push(links.item[k]);
-  equals.sort((p, q) => order.position[p] - order.position[q]);
-  return equals[equals.length >> 1];
 }
 
 /** Aligns the longest path of boxes from the lowest row upwards; returns its lowest item. */
-function alignSpine(layered: Layered, depth: Int32Array, above: Int32Array, below: Int32Array): number {
-  const { items, up, start, rows } = layered;
+function alignSpine({ items, up, start, rows, box }: Layered, above: Int32Array, below: Int32Array): number {
+  /** Most boxes on a way up. */
+  const depth = ints(items);
+  for (let v = 0; v < items; v++) {
+    for (let k = up.start[v]; k < up.start[v + 1]; k++) depth[v] = Math.max(depth[v], depth[up.item[k]]);
+    if (box[v] >= 0) depth[v]++;
+  }
   let foot = -1;
   for (let v = start[rows - 1]; v < items; v++) if (foot < 0 || depth[v] > depth[foot]) foot = v;
   let v = foot;

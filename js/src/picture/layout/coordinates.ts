@@ -17,14 +17,13 @@ const ROUNDS = 8;
 /** Rounds end when nothing moves by more px than this. */
 const SETTLED = 1;
 export const DUMMY_WIDTH = 2;
-/**
- * Pictures of up to so many boxes are tightened; beyond a few only if their wires are longer than this much of the width
- * of all boxes. It has to shorten them to this much: what the relaxation makes is more even.
- */
+/** Larger pictures than this are not tightened. */
 const MOST_TIGHT = 2000;
+/** What the relaxation makes is more even. A small picture keeps it unless its wires get shorter than this much of it ... */
 const FEW = 200;
-const LOOSE = 0.55;
 const WORTH = 0.9;
+/** ... and a large one if its wires are shorter than this much of the width of all boxes. */
+const LOOSE = 0.55;
 /** Blocks between two pauses. */
 const SLICE = 16384;
 
@@ -66,7 +65,7 @@ export function* placeItems(
   if (previous || n > MOST_TIGHT || (n > FEW && before < LOOSE * itemWidth.reduce((a, b) => a + b, 0))) return x;
   const tight = x.slice();
   yield* tighten(layered, order, (v, w) => apart(layered, itemWidth, nodesep, v, w), tight);
-  return wire(layered, tight) < WORTH * before ? tight : x;
+  return n > FEW || wire(layered, tight) < WORTH * before ? tight : x;
 }
 
 /** Px sideways, of all links together. */

@@ -47,21 +47,23 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
 }
 
-/** Most beginnings, and most items in all of them. */
+/** A picture of up to so many boxes that has crossings is begun again, up to so many times, with so many items in all. */
+const SMALL = 2000;
 const BEGINNINGS = 16;
 const MOST_ITEMS = 50000;
 
-/** x of every item, in the order that makes the best picture. */
+/** x of every item, in the order with the fewest crossings. */
 function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInput): Slices<Float64Array> {
-  const { rows, items } = layered;
+  const most = bonds.previous || width.length > SMALL ? 1 : Math.min(BEGINNINGS, MOST_ITEMS / layered.items);
   let best: Order | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (let turn = 0; turn < BEGINNINGS && least && (!turn || (turn + 1) * items < MOST_ITEMS); turn++) {
+  let fewest = Number.POSITIVE_INFINITY;
+  for (let turn = 0; fewest && (!turn || turn < most); turn++) {
     const order = yield* orderRows(layered, bonds, turn);
     let crossings = 0;
-    for (let r = 1; r < rows; r++) crossings += crossingsBelow(layered, order, r - 1);
-    if (crossings < least) { least = crossings; best = order; }
-    if (bonds.previous) break;
+    for (let r = 1; r < layered.rows; r++) crossings += crossingsBelow(layered, order, r - 1);
+    if (crossings >= fewest) continue;
+    fewest = crossings;
+    best = order;
   }
   return yield* placeItems(layered, best!, width, nodesep, bonds.previous);
 }

@@ -5,9 +5,9 @@
  */
 
 import type { Slices } from "../slices.ts";
+import { DUMMY_WIDTH } from "./coordinates.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
-import { DUMMY_WIDTH } from "./coordinates.ts";
 
 /** A pixel of pushing old items aside counts as much as this many of distance: never, as there is room at the ends. */
 const PUSH = 1e6;

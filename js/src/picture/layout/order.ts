@@ -19,7 +19,7 @@ const SLICE = 4096;
 /** Keeping the bonds of an item costs as much as so many others. */
 const BOND_COST = 0.25;
 
-/** `turn`: 0 begins with all inputs in their order, every other number with other ones turned round. */
+/** `turn`: 0 begins with all inputs in their order, every other number with other ones turned round, and tries other swaps. */
 export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order> {
   const order = yield* walkOrder(layered, turn);
   let work = 0;
@@ -80,29 +80,40 @@ function* walkOrder(layered: Layered, turn: number): Slices<Order> {
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down, and swaps neighbours; what it changed is kept where it is no worse than before.
+ * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept. What wants the same
+ * place changes its order now and then: else the search would go round in circles.
  */
-function* untangle(layered: Layered, order: Order, bonds: Bonds, first: number, last: number, turn: number): Slices<void> {
+function* untangle(
+  layered: Layered,
+  order: Order,
+  bonds: Bonds,
+  first: number,
+  last: number,
+  turn: number,
+): Slices<void> {
   const { start } = layered;
   const crossings = ints(last - first + 1);
-  const tangle: Tangle = { layered, order, bonds, first, last, crossings, work: 0, flip: false, zero: false };
-  let total = 0;
-  for (let r = first; r < last; r++) total += recount(tangle, r);
+  const tangle: Tangle = { layered, order, bonds, first, last, crossings, flip: false, least: 1 - (turn % 2), work: 0 };
+  let fewest = 0;
+  for (let r = first; r < last; r++) fewest += recount(tangle, r);
+  if (!fewest) return;
   const from = start[first];
   const to = start[last + 1];
-  const tries = Math.max(4, Math.min(40, Math.round(100000 / (to - from))));
   let best = order.item.slice(from, to);
-  let least = total;
-  for (let step = 0, idle = 0; step < tries && least > 0 && idle < 8; step++) {
+  // Small tangles are worth many tries, large ones are not.
+  const tries = Math.max(4, Math.min(40, Math.round(100000 / (to - from))));
+  for (let step = 0, idle = 0; step < tries && fewest > 0 && idle < Math.max(3, tries / 5); step++) {
     tangle.flip = step % 4 > 1;
-    tangle.zero = turn % 2 === 1;
     yield* sweep(tangle, step % 2 === 0);
     yield* sweep(tangle, step % 2 === 1);
     yield* swapNeighbours(tangle);
     let now = 0;
     for (const count of crossings) now += count;
     idle++;
-    if (now < least) { least = now; best = order.item.slice(from, to); idle = 0; }
+    if (now >= fewest) continue;
+    idle = 0;
+    fewest = now;
+    best = order.item.slice(from, to);
   }
   order.item.set(best, from);
   for (let r = first; r <= last; r++) renumber(layered, order, r);
@@ -116,8 +127,10 @@ interface Tangle {
   first: number;
   last: number;
   crossings: Int32Array;
+  /** Whether a sweep turns the order of those that want the same place. */
   flip: boolean;
-  zero: boolean;
+  /** Crossings that a swap has to remove. */
+  least: number;
   /** Items looked at since the last pause. */
   work: number;
 }
@@ -136,7 +149,7 @@ function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
   for (let step = 1; step <= last - first; step++) {
     const r = downwards ? first + step : last - step;
     if (crossings[(downwards ? r - 1 : r) - first] === 0 || start[r + 1] - start[r] < 2) continue;
-    sortByBarycentre(layered, order, r, downwards, tangle.flip);
+    sortByBarycentre(tangle, r, downwards);
     keepBonds(layered, order, bonds, r);
     recount(tangle, r - 1);
     recount(tangle, r);
@@ -157,7 +170,7 @@ let keys = doubles(0);
 let moved = ints(0);
 
 /** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
-function sortByBarycentre(layered: Layered, order: Order, r: number, above: boolean, flip: boolean): void {
+function sortByBarycentre({ layered, order, flip }: Tangle, r: number, above: boolean): void {
   const first = layered.start[r];
   const end = layered.start[r + 1];
   const { start, item } = above ? layered.up : layered.down;
@@ -216,7 +229,7 @@ function keepBonds(layered: Layered, order: Order, { previous, lane }: Bonds, r:
   }
 }
 
-/** Swaps neighbours in a row where that removes crossings, up to a few rounds. */
+/** Swaps neighbours in a row where that removes crossings enough, up to a few rounds. */
 function* swapNeighbours(tangle: Tangle): Slices<void> {
   const { layered, order, bonds, first, last, crossings } = tangle;
   const { start } = layered;
@@ -228,7 +241,7 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
       for (let i = start[r]; i + 1 < start[r + 1]; i++) {
         const v = order.item[i];
         const w = order.item[i + 1];
-        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) < (tangle.zero ? 0 : 1)) continue;
+        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) < tangle.least) continue;
         order.item[i] = w;
         order.item[i + 1] = v;
         order.position[w]--;
@@ -238,7 +251,7 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
       if (swapped) {
         recount(tangle, r - 1);
         recount(tangle, r);
-        changed ||= !tangle.zero;
+        changed = tangle.least > 0;
       }
       tangle.work += start[r + 1] - start[r];
       if (tangle.work > SLICE) {

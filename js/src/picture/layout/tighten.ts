@@ -37,7 +37,11 @@ export function* tighten(
   for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) to[from.push(v) - 1] = u;
   const ties = from.length;
   const weight = from.map((v, t) => (t < gaps ? Number.POSITIVE_INFINITY : WEIGHT[+(box[v] < 0) + +(box[to[t]] < 0)]));
-  const at = collect(items, Int32Array.from([...from, ...to]), ints(2 * ties).map((_, k) => k % ties));
+  const at = collect(
+    items,
+    Int32Array.from([...from, ...to]),
+    ints(2 * ties).map((_, k) => k % ties),
+  );
   yield;
   /** The way that a link outside the forest pulls its `from`: 1 right, -1 left. */
   const way = from.map((v, t): number => (x[to[t]] < x[v] ? -1 : 1));
