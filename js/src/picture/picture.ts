@@ -5,7 +5,6 @@ import { type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { type Earlier, inputSlices, type Plan, planSlices } from "./scene/plan.ts";
-import { settle } from "./scene/settle.ts";
 import { importantUids, type Scene, type SceneOptions, sceneSlices } from "./scene.ts";
 import { runSlices, type Slices } from "./slices.ts";
 import { withStory } from "./story.ts";
@@ -35,7 +34,6 @@ export function* drawSlices(
   const input = yield* inputSlices(plan, earlier);
   yield;
   const placed = yield* layoutSlices(input);
-  if (!earlier) yield* settle(plan.edges, placed);
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
 }
 

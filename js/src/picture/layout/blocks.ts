@@ -14,12 +14,7 @@ export interface Blocks {
   of: Int32Array;
   head: Int32Array;
   below: Int32Array;
-  /** Block of the spine, -1: none. */
-  spine: number;
 }
-
-/** Rows from which on the main line is pinned straight; a small picture looks better balanced. */
-const PIN_ROWS = 24;
 
 export function* makeBlocks(layered: Layered, order: Order, previous: Float64Array | null): Slices<Blocks> {
   const { items, up, down } = layered;
@@ -31,29 +26,27 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
   yield;
   const above = ints(items).fill(-1);
   const below = ints(items).fill(-1);
-  const foot = layered.rows >= PIN_ROWS && !previous ? alignSpine(layered, above, below) : -1;
   for (let r = 1; r < layered.rows; r++) {
     alignRow(layered, order, r, mainUp, mainDown, above, below, previous);
     if (r % 1024 === 0) yield;
   }
-  return numberBlocks(above, below, foot);
+  return numberBlocks(above, below);
 }
 
-/** Every item of a block that `drifts` becomes a block of its own. */
-export function cutBlocks(blocks: Blocks, drifts: Uint8Array): Blocks {
+/** Every item of a block that is `cut` becomes a block of its own. */
+export function cutBlocks(blocks: Blocks, cut: (b: number) => boolean): Blocks {
   const items = blocks.of.length;
   const above = ints(items).fill(-1);
   const below = ints(items).fill(-1);
   for (let v = 0; v < items; v++) {
-    if (blocks.below[v] < 0 || drifts[blocks.of[v]]) continue;
+    if (blocks.below[v] < 0 || cut(blocks.of[v])) continue;
     below[v] = blocks.below[v];
     above[below[v]] = v;
   }
-  return numberBlocks(above, below, blocks.spine < 0 ? -1 : blocks.head[blocks.spine]);
+  return numberBlocks(above, below);
 }
 
-/** `spine`: any item of the spine, -1: none. */
-function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Blocks {
+function numberBlocks(above: Int32Array, below: Int32Array): Blocks {
   const items = above.length;
   const of = ints(items);
   const head = ints(items);
@@ -65,7 +58,7 @@ function numberBlocks(above: Int32Array, below: Int32Array, spine: number): Bloc
       of[v] = count++;
     }
   }
-  return { count, of, head, below, spine: spine < 0 ? -1 : of[spine] };
+  return { count, of, head, below };
 }
 
 /** The neighbour that continues an item's line: the one in the middle. Among an even number there is none. */
@@ -79,38 +72,13 @@ function chooseMain(layered: Layered, { position }: Order, { start, item }: Rows
   }
 }
 
-/** Aligns the longest path of boxes from the lowest row upwards; returns its lowest item. */
-function alignSpine({ items, up, start, rows, box }: Layered, above: Int32Array, below: Int32Array): number {
-  /** Most boxes on a way up. */
-  const depth = ints(items);
-  for (let v = 0; v < items; v++) {
-    for (let k = up.start[v]; k < up.start[v + 1]; k++) depth[v] = Math.max(depth[v], depth[up.item[k]]);
-    if (box[v] >= 0) depth[v]++;
-  }
-  let foot = -1;
-  for (let v = start[rows - 1]; v < items; v++) if (foot < 0 || depth[v] > depth[foot]) foot = v;
-  let v = foot;
-  while (v >= 0) {
-    let next = -1;
-    for (let k = up.start[v]; k < up.start[v + 1]; k++) {
-      if (next < 0 || depth[up.item[k]] > depth[next]) next = up.item[k];
-    }
-    if (next >= 0) {
-      above[v] = next;
-      below[next] = v;
-    }
-    v = next;
-  }
-  return foot;
-}
-
 let strength = new Int8Array(256);
 let partner = ints(256);
 let limit = ints(256);
 
 /**
- * Aligns items of row r with items of the row above. First the strong pairs (already aligned, or each other's main
- * neighbour, or two dummies of one edge), then what fits between them without crossing.
+ * Aligns items of row r with items of the row above. First the strong pairs (each other's main neighbour, or two
+ * dummies of one edge), then what fits between them without crossing.
  */
 function alignRow(
   layered: Layered,
@@ -133,16 +101,14 @@ function alignRow(
   }
   for (let i = 0; i < width; i++) {
     const v = item[first + i];
-    const u = above[v] >= 0 ? above[v] : mainUp[v];
+    const u = mainUp[v];
     strength[i] = 0;
-    if (above[v] >= 0) strength[i] = 3;
-    else if (u >= 0 && below[u] < 0 && free(previous, u) && free(previous, v)) {
-      if (mainDown[u] === v) strength[i] = 2;
-      else if (mainDown[u] >= 0) strength[i] = 1;
-    }
-    if (strength[i]) partner[i] = u;
+    if (u < 0 || !free(previous, u) || !free(previous, v)) continue;
+    if (mainDown[u] === v) strength[i] = 2;
+    else if (mainDown[u] >= 0) strength[i] = 1;
+    partner[i] = u;
   }
-  for (let want = 3; want >= 1; want--) {
+  for (let want = 2; want >= 1; want--) {
     // limit[i]: the first position of the upper row that an aligned item right of i stands on.
     let right = start[r] - start[r - 1];
     for (let i = width - 1; i >= 0; i--) {

@@ -1,10 +1,10 @@
 /**
  * Fifth phase, second half: x. Blocks are pulled towards the mean of what they are linked with and kept apart by
  * projection: once pushing only to the right, once only to the left, and the mean of both, which keeps all gaps and
- * favours no side. The spine is pinned, so that a deep graph does not drift.
+ * favours no side.
  */
 
-import { bytes, doubles, ints } from "../arrays.ts";
+import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
@@ -13,7 +13,7 @@ import { seatNewcomers } from "./newcomers.ts";
 import { tighten } from "./tighten.ts";
 import { ENOUGH, rowOf, topological } from "./types.ts";
 
-const ROUNDS = 8;
+const ROUNDS = 4;
 /** Rounds end when nothing moves by more px than this. */
 const SETTLED = 1;
 export const DUMMY_WIDTH = 2;
@@ -48,16 +48,12 @@ export function* placeItems(
   const itemWidth = doubles(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
   if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
-  const limit = 2 * widestRow(layered, itemWidth, nodesep) + 1;
   const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, itemWidth, nodesep, previous);
   let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
-  // Blocks that each reach into the rows of the next can push one another away like stairs; single items cannot.
-  const drifting = driftingBlocks(field, limit);
-  if (drifting) field = yield* fieldOf(cutBlocks(field.blocks, drifting));
   if (previous) {
-    const squeezed = squeezedBlocks(field);
-    yield;
-    if (squeezed) field = yield* fieldOf(cutBlocks(field.blocks, squeezed));
+    // Free blocks that have no room between pinned ones: a bend is better than a push.
+    const { blocks, pin, low, high } = field;
+    field = yield* fieldOf(cutBlocks(blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
   }
   const x = yield* relax(layered, field);
   const before = wire(layered, x);
@@ -78,22 +74,6 @@ function wire({ items, up }: Layered, x: Float64Array): number {
 /** Least distance of the centres of two neighbours. */
 function apart({ box }: Layered, itemWidth: Float64Array, nodesep: number, v: number, w: number): number {
   return (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
-}
-
-/** 1 for free blocks that have no room between pinned ones; null if there are none. A bend is better than a push. */
-function squeezedBlocks({ blocks, pin, low, high }: Field): Uint8Array | null {
-  return marked(blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3);
-}
-
-/** 1 for the blocks that pass a test; null if there are none. */
-function marked({ count }: Blocks, test: (b: number) => boolean): Uint8Array | null {
-  let marks: Uint8Array | null = null;
-  for (let b = 0; b < count; b++) {
-    if (!test(b)) continue;
-    marks ??= bytes(count);
-    marks[b] = 1;
-  }
-  return marks;
 }
 
 /** Blocks with everything that acts on them. */
@@ -150,21 +130,6 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Sl
   return result;
 }
 
-function widestRow({ rows, start }: Layered, itemWidth: Float64Array, nodesep: number): number {
-  let widest = 0;
-  for (let r = 0; r < rows; r++) {
-    let width = 0;
-    for (let v = start[r]; v < start[r + 1]; v++) width += itemWidth[v] + nodesep;
-    if (width > widest) widest = width;
-  }
-  return widest;
-}
-
-/** 1 for blocks that cannot come within `limit` of the spine; null if there are none, or no spine. */
-function driftingBlocks({ blocks, low, high }: Field, limit: number): Uint8Array | null {
-  return blocks.spine < 0 ? null : marked(blocks, (b) => low[b] > limit || high[b] < -limit);
-}
-
 function* findForces(
   layered: Layered,
   { item, position }: Order,
@@ -208,7 +173,7 @@ function findPins(blocks: Blocks, previous: Float64Array | null, items: number):
   const pin = doubles(blocks.count).fill(Number.NaN);
   if (previous) {
     for (let v = items - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) pin[blocks.of[v]] = previous[v];
-  } else if (blocks.spine >= 0) pin[blocks.spine] = 0;
+  }
   return pin;
 }
 

@@ -2,11 +2,10 @@
  * Third phase: edges over several rows get a dummy in each row between, so that afterwards every edge joins
  * neighbouring rows. Items (boxes and dummies) are numbered row by row: row r holds items start[r] to start[r + 1].
  *
- * Dummies are bounded. A box with many far users is drawn as one bus that they all join; what would still be too
- * long is left to the outer channel (`route.ts`).
+ * Dummies are bounded: the longest edges are left to the outer channels (`route.ts`) where there would be too many.
  */
 
-import { doubles, ints } from "../arrays.ts";
+import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
 import { collect, type Rows } from "./types.ts";
@@ -27,7 +26,8 @@ export interface Layered {
   dummy: Int32Array;
 }
 
-const BUS_USERS = 4;
+/** Edges with fewer dummies always have them. */
+const SHORT = 4;
 
 /** Most dummies that a graph of this size is given. */
 export function dummyBudget(n: number, m: number): number {
@@ -69,19 +69,14 @@ export function* makeLayers(
   }
 
   yield;
-  let links = 0;
-  for (let e = 0; e < m; e++) if (plan.dummyStart[e] >= 0) links += plan.own[e] + 1;
-  const above = ints(links);
-  const below = ints(links);
+  const above = ints(m + dummy.length);
+  const below = ints(m + dummy.length);
   let link = 0;
   for (let e = 0; e < m; e++) {
     const first = plan.dummyStart[e];
     if (first < 0) continue;
-    const between = rank[lower[e]] - rank[upper[e]] - 1;
-    // A bus is linked by the first edge that needs each part of it.
-    const shared = between - plan.own[e];
-    let last = shared ? dummy[first + shared - 1] : itemOf[upper[e]];
-    for (let k = shared; k < between; k++) {
+    let last = itemOf[upper[e]];
+    for (let k = 0; k < rank[lower[e]] - rank[upper[e]] - 1; k++) {
       above[link] = last;
       last = below[link++] = dummy[first + k];
     }
@@ -89,98 +84,42 @@ export function* makeLayers(
     below[link++] = itemOf[lower[e]];
   }
   yield;
-  const up = collect(items, below, above);
+  const up = collect(items, below.subarray(0, link), above);
   yield;
-  const down = collect(items, above, below);
+  const down = collect(items, above.subarray(0, link), below);
   return { rows, items, start, box, itemOf, row, up, down, dummyStart: plan.dummyStart, dummy };
 }
 
 interface Plan {
-  /** Position of the first dummy of edge e (a bus is shared from there on), 0 if it needs none, -1: none granted. */
+  /** Position of the first dummy of edge e, 0 if it needs none, -1: none granted. */
   dummyStart: Int32Array;
-  /** How many of its dummies edge e is the first to use. */
-  own: Int32Array;
   row: Int32Array;
 }
 
-function planDummies(graph: Directed, rank: Int32Array, budget: number): Plan {
-  const { m, lower, upper } = graph;
-  const span = ints(m);
+function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: number): Plan {
+  /** How many dummies each edge would have, and how many edges have so many. */
+  const between = ints(m).fill(-1);
+  const edges: number[] = [];
   let total = 0;
   for (let e = 0; e < m; e++) {
     if (lower[e] < 0) continue;
-    span[e] = rank[lower[e]] - rank[upper[e]];
-    total += span[e] - 1;
+    between[e] = rank[lower[e]] - rank[upper[e]] - 1;
+    edges[between[e]] = (edges[between[e]] ?? 0) + 1;
+    total += between[e];
   }
-  const bus = total > budget ? findBuses(graph, span) : null;
-  const limit = total > budget ? longestSpan(graph, span, bus, budget) : Number.POSITIVE_INFINITY;
-
-  const dummyStart = ints(m);
-  const own = ints(m);
-  let count = 0;
-  const busStart = bus ? ints(graph.n).fill(-1) : null;
-  const busUsed = bus ? ints(graph.n) : null;
+  // Where there are too many they would stand side by side in every row: then only few are granted.
+  let rest = total > budget ? budget / 10 : total;
+  let most = 0;
+  for (; most < edges.length; most++) {
+    rest -= most * (edges[most] ?? 0);
+    if (rest < 0 && most >= SHORT) break;
+  }
+  const dummyStart = ints(m).fill(-1);
+  const row: number[] = [];
   for (let e = 0; e < m; e++) {
-    const between = span[e] - 1;
-    const u = upper[e];
-    if (lower[e] < 0 || (between >= limit && !bus?.[u])) {
-      dummyStart[e] = -1;
-    } else if (bus && busStart && busUsed && bus[u] && between > 0) {
-      if (busStart[u] < 0) {
-        busStart[u] = count;
-        count += bus[u];
-      }
-      dummyStart[e] = busStart[u];
-      own[e] = Math.max(0, between - busUsed[u]);
-      busUsed[u] += own[e];
-    } else if (between > 0) {
-      dummyStart[e] = count;
-      own[e] = between;
-      count += between;
-    }
+    if (between[e] < 0 || between[e] >= most) continue;
+    dummyStart[e] = row.length;
+    for (let k = 1; k <= between[e]; k++) row.push(rank[upper[e]] + k);
   }
-  const row = ints(count);
-  for (let e = 0; e < m; e++) {
-    if (dummyStart[e] < 0) continue;
-    for (let k = span[e] - 1 - own[e]; k < span[e] - 1; k++) row[dummyStart[e] + k] = rank[upper[e]] + 1 + k;
-  }
-  return { dummyStart, own, row };
-}
-
-/** Length of the bus of each box that is worth one, else 0. */
-function findBuses(graph: Directed, span: Int32Array): Int32Array {
-  const far = ints(graph.n);
-  const length = ints(graph.n);
-  for (let e = 0; e < graph.m; e++) {
-    if (span[e] < 2) continue;
-    const u = graph.upper[e];
-    far[u]++;
-    if (span[e] - 1 > length[u]) length[u] = span[e] - 1;
-  }
-  for (let v = 0; v < graph.n; v++) if (far[v] < BUS_USERS) length[v] = 0;
-  return length;
-}
-
-/** Number of dummies from which on an edge gets none, so that the rest stays within the budget. */
-function longestSpan(graph: Directed, span: Int32Array, bus: Int32Array | null, budget: number): number {
-  let most = 1;
-  for (let e = 0; e < graph.m; e++) if (span[e] > most) most = span[e];
-  const howMany = doubles(most + 1);
-  let total = 0;
-  for (let e = 0; e < graph.m; e++) {
-    const u = graph.upper[e];
-    if (span[e] > 1 && !bus?.[u]) howMany[span[e] - 1]++;
-  }
-  if (bus) {
-    for (let v = 0; v < graph.n; v++) {
-      // A bus beyond the budget is no better than its edges were.
-      if (bus[v] > budget / 8) bus[v] = 0;
-      total += bus[v];
-    }
-  }
-  for (let between = 1; between <= most; between++) {
-    total += howMany[between] * between;
-    if (total > budget) return Math.max(4, between);
-  }
-  return Number.POSITIVE_INFINITY;
+  return { dummyStart, row: Int32Array.from(row) };
 }

@@ -9,8 +9,6 @@ import { DUMMY_WIDTH } from "./coordinates.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
-/** A pixel of pushing old items aside counts as much as this many of distance: never, as there is room at the ends. */
-const PUSH = 1e6;
 const SLICE = 32768;
 
 export function* seatNewcomers(
@@ -28,71 +26,60 @@ export function* seatNewcomers(
       yield;
     }
     const row = order.item.subarray(layered.start[r], layered.start[r + 1]);
-    const old: number[] = [];
     const fresh: number[] = [];
-    const dummies: number[][] = [[]];
+    let gap = gapFrom(Number.NEGATIVE_INFINITY);
+    const gaps = [gap];
     for (const v of row) {
-      if (!Number.isNaN(previous[v])) {
-        old.push(v);
-        dummies.push([]);
-      } else if (layered.box[v] >= 0) fresh.push(v);
-      else dummies[old.length].push(v);
+      if (Number.isNaN(previous[v])) (layered.box[v] < 0 ? gap.items : fresh).push(v);
+      else {
+        const reach = itemWidth[v] / 2 + nodesep;
+        gap.right = previous[v] - reach;
+        gap.end = [v];
+        gap = gapFrom(previous[v] + reach);
+        gaps.push(gap);
+      }
     }
-    if (!old.length) continue;
-    seatInRow(row, old, fresh, dummies, wish, previous, itemWidth, nodesep);
+    if (gaps.length < 2) continue;
+    for (const each of gaps) {
+      const room = each.right - each.left;
+      fresh.push(...each.items.splice(Math.max(0, 1 + Math.floor((room - DUMMY_WIDTH) / nodesep))));
+      each.room = room - each.items.length * nodesep;
+    }
+    for (const v of fresh) seat(gaps, wish[v], itemWidth[v], nodesep).push(v);
+    row.set(
+      gaps.flatMap(({ items, mixed, end }) => (mixed ? items.sort((a, b) => wish[a] - wish[b]) : items).concat(end)),
+    );
     for (let i = 0; i < row.length; i++) order.position[row[i]] = i;
   }
 }
 
-/** `old` from left to right, `dummies[g]` those left of `old[g]`. */
-function seatInRow(
-  row: Int32Array,
-  old: number[],
-  fresh: number[],
-  dummies: number[][],
-  wish: Float64Array,
-  previous: Float64Array,
-  itemWidth: Float64Array,
-  nodesep: number,
-): void {
-  // Gap g lies left of old item g; the last one right of all.
-  const left = old.map((_, g) =>
-    g ? previous[old[g - 1]] + itemWidth[old[g - 1]] / 2 + nodesep : Number.NEGATIVE_INFINITY,
-  );
-  const right = old.map((v) => previous[v] - itemWidth[v] / 2 - nodesep);
-  left.push(previous[old[old.length - 1]] + itemWidth[old[old.length - 1]] / 2 + nodesep);
-  right.push(Number.POSITIVE_INFINITY);
-  const seated = dummies.map((list, g) => {
-    const room = right[g] - left[g] - DUMMY_WIDTH;
-    const fitting = list.slice(0, Math.max(0, 1 + Math.floor(room / nodesep)));
-    fresh.push(...list.slice(fitting.length));
-    return fitting;
-  });
-  if (!fresh.length) return;
-  const used = seated.map((list) => list.length * nodesep);
-  for (const v of fresh) {
-    const half = itemWidth[v] / 2;
-    let best = 0;
-    let bestCost = Number.POSITIVE_INFINITY;
-    for (let g = 0; g < left.length; g++) {
-      const lack = Math.max(0, used[g] + 2 * half - (right[g] - left[g]));
-      const x = Math.min(Math.max(wish[v], left[g] + half), right[g] - half);
-      // At the ends every seated one pushes the next further out.
-      const out = g === 0 || g === left.length - 1 ? used[g] : 0;
-      const cost = Math.abs(x - wish[v]) + out + PUSH * lack;
-      if (!(cost < bestCost)) continue;
-      best = g;
-      bestCost = cost;
-    }
-    seated[best].push(v);
-    used[best] += 2 * half + nodesep;
+/** Room between two old items, and what stands in it; `end`: the item right of it. */
+const gapFrom = (left: number) => ({
+  left,
+  right: Number.POSITIVE_INFINITY,
+  room: 0,
+  items: [] as number[],
+  /** How far the next one stands out, at an end of the row. */
+  out: 0,
+  mixed: false,
+  end: [] as number[],
+});
+
+/** The items of the gap nearest to `wish` that has room; the ends of the row always have. */
+function seat(gaps: ReturnType<typeof gapFrom>[], wish: number, width: number, nodesep: number): number[] {
+  let best = gaps[0];
+  let least = Number.POSITIVE_INFINITY;
+  for (const gap of gaps) {
+    if (gap.room < width) continue;
+    const far = Math.max(gap.left + width / 2 - wish, wish - gap.right + width / 2, 0) + gap.out;
+    if (far >= least) continue;
+    best = gap;
+    least = far;
   }
-  let at = 0;
-  for (let g = 0; g < seated.length; g++) {
-    if (seated[g].some((v) => !dummies[g].includes(v))) seated[g].sort((a, b) => wish[a] - wish[b]);
-    for (const v of seated[g]) row[at++] = v;
-    if (g < old.length) row[at++] = old[g];
-  }
+  best.room -= width + nodesep;
+  if (best.room === Number.POSITIVE_INFINITY) best.out += width + nodesep;
+  best.mixed = true;
+  return best.items;
 }
 
 /** Earlier x of old items; for new ones the mean of what they are linked with, passed on down and up. */

@@ -56,7 +56,7 @@ export function* wireCourses(
       points[p++] = y;
     };
     add(middleOf(lower), lower.y);
-    // Between neighbouring rows a wire needs no points of its own: `settle` may have moved its ends.
+    // Between neighbouring rows a wire needs no points of its own.
     if (rank[from[e]!]! - rank[to[e]!]! !== 1)
       for (let r = routeStart[e]! + 2; r < routeStart[e + 1]! - 2; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
     add(middleOf(upper), upper.y + upper.h);
