@@ -31,7 +31,7 @@ if (!positionals.length) {
 
 const folder = mkdtempSync(join(tmpdir(), "graphwidget-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const { foldSlices, inputSlices, layoutSlices, measureByTable, planSlices, sceneSlices, settle, toGraph } = await bundle();
+const { foldSlices, inputSlices, layoutSlices, measureByTable, planSlices, sceneSlices, toGraph } = await bundle();
 
 async function bundle() {
   const outfile = join(folder, "picture.mjs");
@@ -40,7 +40,6 @@ async function bundle() {
     export { layoutSlices } from "./src/picture/layout/index.ts";
     export { measureByTable } from "./src/picture/measure.ts";
     export { inputSlices, planSlices } from "./src/picture/scene/plan.ts";
-    export { settle } from "./src/picture/scene/settle.ts";
     export { sceneSlices } from "./src/picture/scene.ts";
     export { toGraph } from "./test/graphs/plain.ts";`;
   const { build } = createRequire(`${js}package.json`)("esbuild");
@@ -73,9 +72,7 @@ function once(raw) {
   const folded = drive("fold", foldSlices(graph, { expandAll: true }));
   const plan = drive("plan", planSlices(graph, folded, { measure, buttons: true }));
   const layout = function* () {
-    const placed = yield* layoutSlices(yield* inputSlices(plan));
-    yield* settle(plan.edges, placed);
-    return placed;
+    return yield* layoutSlices(yield* inputSlices(plan));
   };
   const placed = drive("layout", layout());
   const scene = drive("scene", sceneSlices(plan, placed));

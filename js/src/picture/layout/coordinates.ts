@@ -8,15 +8,13 @@ import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
-import type { Layered } from "./layers.ts";
+import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
 import { tighten } from "./tighten.ts";
 import { ENOUGH, rowOf, topological } from "./types.ts";
 
-const ROUNDS = 4;
-/** Rounds end when nothing moves by more px than this. */
-const SETTLED = 1;
-export const DUMMY_WIDTH = 2;
+/** More make the wires hardly shorter. */
+const ROUNDS = 3;
 /** Larger pictures than this are not tightened. */
 const MOST_TIGHT = 2000;
 /** What the relaxation makes is more even. A small picture keeps it unless its wires get shorter than this much of it ... */
@@ -36,6 +34,9 @@ interface Forces {
   order: Int32Array;
 }
 
+/** Least distance of the centres of an item and its right neighbour. */
+export type Apart = (v: number, w: number) => number;
+
 /** x of every item. `previous`: x of old items, NaN for new ones. */
 export function* placeItems(
   layered: Layered,
@@ -48,7 +49,12 @@ export function* placeItems(
   const itemWidth = doubles(items);
   for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
   if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
-  const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, itemWidth, nodesep, previous);
+  const apart: Apart = (v, w) => {
+    const dummies = box[v] < 0 && box[w] < 0;
+    const old = previous && !Number.isNaN(previous[v] + previous[w]);
+    return (itemWidth[v] + itemWidth[w]) / 2 + nodesep * (dummies ? 1 / 2 : old ? ENOUGH : 1);
+  };
+  const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, apart, previous);
   let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
   if (previous) {
     // Free blocks that have no room between pinned ones: a bend is better than a push.
@@ -60,7 +66,7 @@ export function* placeItems(
   const n = width.length;
   if (previous || n > MOST_TIGHT || (n > FEW && before < LOOSE * itemWidth.reduce((a, b) => a + b, 0))) return x;
   const tight = x.slice();
-  yield* tighten(layered, order, (v, w) => apart(layered, itemWidth, nodesep, v, w), tight);
+  yield* tighten(layered, order, apart, tight);
   return n > FEW || wire(layered, tight) < WORTH * before ? tight : x;
 }
 
@@ -69,11 +75,6 @@ function wire({ items, up }: Layered, x: Float64Array): number {
   let wire = 0;
   for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) wire += Math.abs(x[u] - x[v]);
   return wire;
-}
-
-/** Least distance of the centres of two neighbours. */
-function apart({ box }: Layered, itemWidth: Float64Array, nodesep: number, v: number, w: number): number {
-  return (itemWidth[v] + itemWidth[w]) / 2 + (box[v] < 0 && box[w] < 0 ? nodesep / 2 : nodesep);
 }
 
 /** Blocks with everything that acts on them. */
@@ -90,12 +91,11 @@ function* makeField(
   layered: Layered,
   order: Order,
   blocks: Blocks,
-  itemWidth: Float64Array,
-  nodesep: number,
+  apart: Apart,
   previous: Float64Array | null,
 ): Slices<Field> {
   yield;
-  const forces = yield* findForces(layered, order, blocks, itemWidth, nodesep, previous);
+  const forces = yield* findForces(layered, order, blocks, apart);
   yield;
   const pin = findPins(blocks, previous, layered.items);
   const low = doubles(blocks.count);
@@ -122,23 +122,15 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Sl
       }
       wish[b] = want;
     }
-    const moved = yield* project(forces, wish, x, scratch);
-    if (round > 0 && moved < SETTLED) break;
+    yield* project(forces, wish, x, scratch);
   }
   const result = doubles(blocks.of.length);
   for (let v = 0; v < result.length; v++) result[v] = x[blocks.of[v]];
   return result;
 }
 
-function* findForces(
-  layered: Layered,
-  { item, position }: Order,
-  blocks: Blocks,
-  itemWidth: Float64Array,
-  nodesep: number,
-  previous: Float64Array | null,
-): Slices<Forces> {
-  const { items, start, row, box } = layered;
+function* findForces(layered: Layered, { item, position }: Order, blocks: Blocks, apart: Apart): Slices<Forces> {
+  const { items, start, row } = layered;
   const { of, head, below, count } = blocks;
   const rightStart = ints(count + 1);
   const rightBlock = ints(items);
@@ -150,9 +142,7 @@ function* findForces(
       const at = start[row[v]] + position[v] + 1;
       if (at >= start[row[v] + 1]) continue;
       const w = item[at];
-      const dummies = box[v] < 0 && box[w] < 0;
-      const old = previous && !Number.isNaN(previous[v] + previous[w]);
-      const gap = (itemWidth[v] + itemWidth[w]) / 2 + nodesep * (dummies ? 1 / 2 : old ? ENOUGH : 1);
+      const gap = apart(v, w);
       if (filled > rightStart[b] && rightBlock[filled - 1] === of[w]) {
         if (gap > rightGap[filled - 1]) rightGap[filled - 1] = gap;
         continue;
@@ -226,9 +216,8 @@ function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, 
 
 /**
  * x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it.
- * Returns the largest move.
  */
-function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): Slices<number> {
+function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): Slices<void> {
   const { order, rightStart, rightBlock, rightGap } = forces;
   scratch.set(wish);
   for (let i = 0; i < order.length; i++) {
@@ -241,7 +230,6 @@ function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: 
   }
   yield;
   // From right to left; wish[b] becomes the rightmost solution.
-  let moved = 0;
   for (let i = order.length - 1; i >= 0; i--) {
     const b = order[i];
     let at = wish[b];
@@ -250,11 +238,7 @@ function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: 
       if (most < at) at = most;
     }
     wish[b] = at;
-    const next = (at + scratch[b]) / 2;
-    const move = Math.abs(next - x[b]);
-    if (move > moved) moved = move;
-    x[b] = next;
+    x[b] = (at + scratch[b]) / 2;
   }
   yield;
-  return moved;
 }

@@ -26,6 +26,7 @@ export interface Layered {
   dummy: Int32Array;
 }
 
+export const DUMMY_WIDTH = 2;
 /** Edges with fewer dummies always have them. */
 const SHORT = 4;
 

@@ -5,9 +5,8 @@
  */
 
 import type { Slices } from "../slices.ts";
-import { DUMMY_WIDTH } from "./coordinates.ts";
 import type { Order } from "./crossings.ts";
-import type { Layered } from "./layers.ts";
+import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 
 const SLICE = 32768;
 
