@@ -388,6 +388,89 @@ describe("what the user opens and closes", () => {
   });
 });
 
+describe("after an earlier picture", () => {
+  /** Cells of a residual block each, and what the last one made. */
+  const cells = (count: number, blocks: number) => {
+    const b = new Builder();
+    const w = b.leaf("w");
+    let x = w;
+    for (let cell = 1; cell <= count; cell++) {
+      for (let k = 0; k < blocks; k++) {
+        const where = { cell, line: `c:${k + 1}`, mod: `net${cell}.${k}`, call: 100 * cell + k };
+        const h = b.fn("Relu", [b.fn("Addmm", [x, w], where)], where);
+        x = b.fn("Add", [x, b.fn("Mul", [h, w], where)], where);
+      }
+    }
+    return toGraph(b.graph);
+  };
+  const keys = ({ boxes }: Folded) => boxes.map((box) => box.key);
+
+  test("what is there stays as it stood, and what is new is opened", () => {
+    const before = fold(cells(1, 12));
+    const grown = cells(2, 12);
+    const after = fold(grown, { standing: before.standing });
+    expect(after.boxes.length).toBeLessThanOrEqual(60);
+    expect(keys(after)).toEqual(expect.arrayContaining(keys(before)));
+    expect(keys(after).length).toBeGreaterThan(keys(before).length + 1);
+    // Without the earlier picture the two share one screen.
+    expect(fold(grown).boxes.length).toBeLessThanOrEqual(24);
+  });
+
+  test("the same graph again is the same picture", () => {
+    for (const [, make] of GRAPHS) {
+      const graph = toGraph(make());
+      const before = fold(graph);
+      expect(keys(fold(graph, { standing: before.standing }))).toEqual(keys(before));
+    }
+  });
+
+  test("what has to be seen is revealed and its surroundings stay", () => {
+    const graph = toGraph(recorded("gpt2"));
+    const before = fold(graph);
+    const hidden = before.boxes.find((box) => box.kind === "group" && box.nodes.length > 20)!;
+    const uid = graph.uid[hidden.nodes[10]];
+    const after = fold(graph, { visible: [uid], standing: before.standing });
+    expect(keys(after)).toContain(`n${uid}`);
+    const others = keys(before).filter((key) => key !== hidden.key);
+    expect(keys(after)).toEqual(expect.arrayContaining(others));
+  });
+
+  test("a picture without room for what has to be seen is folded afresh", () => {
+    const graph = cells(4, 30);
+    let { standing } = fold(cells(1, 30));
+    for (const count of [2, 3, 4]) standing = fold(cells(count, 30), { standing }).standing;
+    const uids = Array.from({ length: 40 }, (_, i) => graph.uid[(i * 11) % graph.n]);
+    const after = fold(graph, { visible: uids, standing });
+    expect(after.boxes.length).toBeLessThanOrEqual(60);
+    expect(keys(after)).toEqual(keys(fold(graph, { visible: uids })));
+  });
+
+  test("a graph that was shown whole stays whole while there is room", () => {
+    const before = fold(cells(1, 9));
+    expect(before.boxes.every((box) => box.kind === "node")).toBe(true);
+    const after = fold(cells(1, 14), { standing: before.standing });
+    expect(after.boxes).toHaveLength(56);
+    expect(after.boxes.every((box) => box.kind === "node")).toBe(true);
+    expect(fold(cells(1, 16), { standing: before.standing }).boxes.length).toBeLessThanOrEqual(24);
+  });
+
+  test("focus, expand all and what the user opened leave no trace", () => {
+    const graph = cells(2, 30);
+    const before = fold(graph);
+    const { standing } = before;
+    const closed = before.boxes.find((box) => box.kind !== "node")!;
+    for (const state of [
+      { expandAll: true },
+      { focus: { kind: "cell", from: 2 } },
+      { opened: new Set([closed.key]) },
+    ] as FoldState[]) {
+      const other = fold(graph, { ...state, standing });
+      expect(keys(other)).not.toEqual(keys(before));
+      expect(keys(fold(graph, { standing: other.standing }))).toEqual(keys(before));
+    }
+  });
+});
+
 describe("focus", () => {
   const graph = toGraph(recorded("toy8"));
   const byName = (name: string) => graph.uid[[...graph.name.keys()].find((v) => graph.names[graph.name[v]] === name)!];

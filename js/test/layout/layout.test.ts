@@ -264,6 +264,32 @@ describe("with the places of an earlier layout", () => {
     }
   });
 
+  test("pictures of any shape grow without moving what is there", () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const next = random(seed);
+      const old = 120;
+      const n = old + 60;
+      const pairs: [number, number][] = [];
+      for (let v = 1; v < n; v++)
+        for (let k = 0; k < 1 + Math.floor(next() * 2.5); k++)
+          pairs.push([v, Math.max(0, v - 1 - Math.floor(next() * 40))]);
+      const width = Float32Array.from({ length: n }, () => 60 + Math.floor(next() * 150));
+      // Some of the new boxes are higher than any old one.
+      const height = Float32Array.from({ length: n }, (_, v) => (v < old ? 28 : 28 + Math.floor(next() * 60)));
+      const whole: LayoutInput = { n, width, height, edges: Int32Array.from(pairs.flat()), ranksep: 16, nodesep: 12 };
+      const first = { ...whole, n: old, edges: Int32Array.from(pairs.filter(([v]) => v < old).flat()) };
+      const before = layout({ ...first, width: width.subarray(0, old), height: height.subarray(0, old) });
+      const previous = { x: new Float32Array(n).fill(Number.NaN), y: new Float32Array(n).fill(Number.NaN) };
+      previous.x.set(before.x);
+      previous.y.set(before.y);
+      const input = { ...whole, previous };
+      const after = layout(input);
+      expect(movedShare(before.x, before.y, after, old)).toBe(0);
+      expect(overlaps(input, after)).toBe(0);
+      expect(through(input, after)).toBe(0);
+    }
+  });
+
   test("the same graph again moves nothing", () => {
     const input = inputOf(residual(800));
     const out = layout(input);

@@ -135,6 +135,25 @@ describe("ranks", () => {
     expect([...previousRanks(y)]).toEqual([0, 1, 2, -1, -1]);
   });
 
+  test("a new box that is too high for a row of old ones takes the next with room", () => {
+    // Rows at 15, 65 and 115 are 50 apart; 3 uses 0 and would stand beside 1.
+    const previous = {
+      x: Float32Array.from([0, 0, 0, Number.NaN]),
+      y: Float32Array.from([15, 65, 115, Number.NaN]),
+    };
+    const pairs: [number, number][] = [
+      [1, 0],
+      [2, 1],
+      [3, 0],
+    ];
+    const at = (height: number) => ranks(4, pairs, { previous, height: Float32Array.from([30, 30, 30, height]) })[3];
+    expect(at(30)).toBe(1);
+    // 20 px between rows; a third of that is enough: 50 - 15 - 20 / 3 is the most that may stand out on each side.
+    expect(at(56)).toBe(1);
+    // Below the last row there is as much room as anybody wants.
+    expect(at(58)).toBe(3);
+  });
+
   test("no row stays empty", () => {
     // What stood in the upper row now hangs below what stood in the lower one.
     const previous = { x: new Float32Array(2), y: Float32Array.of(100, 0) };

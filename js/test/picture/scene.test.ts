@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
+import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
 import { importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
@@ -383,6 +384,22 @@ describe("when a picture follows another", () => {
       const moved = byKey(after, item.key);
       expect(Math.hypot(moved.x - item.x, moved.y - item.y), item.key).toBeLessThan(1);
     }
+  });
+});
+
+describe("roots in a picture that follows another", () => {
+  it("are known by their node and name, as their ids are given anew", () => {
+    const draw = (graph: Graph, earlier?: Picture) =>
+      runSlices(drawSlices(graph, {}, () => ({ measure: measureByTable }), earlier));
+    const first = draw(graphOf("two_losses"));
+    const renumbered = graphOf("two_losses");
+    const ids = renumbered.roots.map(({ id }) => id).reverse();
+    renumbered.roots = renumbered.roots.map((root, i) => ({ ...root, id: ids[i] }));
+    const after = draw(renumbered, first);
+    const places = ({ plan, placed }: Picture) =>
+      new Map(plan.flags.map(({ view }, f) => [view.root.path, placed.x[f + plan.context.folded.boxes.length]]));
+    expect(places(first).size).toBeGreaterThan(1);
+    expect(places(after)).toEqual(places(first));
   });
 });
 

@@ -125,7 +125,8 @@ export function* tighten(layered: Layered, order: Order, apart: Apart, x: Float6
     const holds = t < 0 || (t < gaps && (to[t] === v) === side > 0) ? 0 : weight[t];
     let gain = Math.abs(pull[v]) - holds;
     if (!(gain > 0)) continue;
-    quiet = 0;
+    // It is looked at again, too.
+    quiet = -1;
     moves++;
     const part = cut(v, side);
     work += part.length;
