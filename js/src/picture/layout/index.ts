@@ -1,9 +1,10 @@
 /**
  * The layered layout: inputs at the top, losses at the bottom.
  *
- *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates, rows -> routes
+ *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates (tightened if small), rows -> routes
  *
- * Every phase works on typed arrays, is near linear, never recurses and can be paused between slices of work.
+ * Every phase works on typed arrays, never recurses and can be paused between slices of work; all that large graphs go
+ * through are near linear.
  */
 
 import { doubles } from "../arrays.ts";
