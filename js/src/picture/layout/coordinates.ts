@@ -15,12 +15,9 @@ import { ENOUGH, rowOf, topological } from "./types.ts";
 
 /** More make the wires hardly shorter. */
 const ROUNDS = 3;
-/** Larger pictures than this are not tightened. */
+/** Larger pictures are not tightened; beyond a few boxes only those with wires longer than so much of all their widths. */
 const MOST_TIGHT = 2000;
-/** What the relaxation makes is more even. A small picture keeps it unless its wires get shorter than this much of it ... */
 const FEW = 200;
-const WORTH = 0.9;
-/** ... and a large one if its wires are shorter than this much of the width of all boxes. */
 const LOOSE = 0.55;
 /** Blocks between two pauses. */
 const SLICE = 16384;
@@ -62,12 +59,10 @@ export function* placeItems(
     field = yield* fieldOf(cutBlocks(blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
   }
   const x = yield* relax(layered, field);
-  const before = wire(layered, x);
   const n = width.length;
-  if (previous || n > MOST_TIGHT || (n > FEW && before < LOOSE * itemWidth.reduce((a, b) => a + b, 0))) return x;
-  const tight = x.slice();
-  yield* tighten(layered, order, apart, tight);
-  return n > FEW || wire(layered, tight) < WORTH * before ? tight : x;
+  const loose = n <= FEW || wire(layered, x) > LOOSE * itemWidth.reduce((a, b) => a + b, 0);
+  if (!previous && n <= MOST_TIGHT && loose) yield* tighten(layered, order, apart, x);
+  return x;
 }
 
 /** Px sideways, of all links together. */
