@@ -10,13 +10,12 @@ import { checkSize } from "./size.mjs";
 // written alike.
 const widget = `
   import "./src/picture/tokens.ts";
-  import "./src/picture/scene.ts";
   import "./src/picture/layout/index.ts";
+  import "./src/picture/scene.ts";
   import "./src/pipeline.ts";
   import "./src/legend.ts";
-  import "./src/header.ts";
   import "./src/table.ts";
-  import "./src/kernel.ts";
+  import "./src/header.ts";
   import "./src/timeline.ts";
   export { default } from "./src/widget.ts";`;
 

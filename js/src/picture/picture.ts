@@ -1,7 +1,7 @@
 /** The whole way from a graph, or a wire message, to a picture; also bundled alone, for engines without a page. */
 
 import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
-import { type LayoutOutput, layoutSlices } from "./layout/index.ts";
+import { type LayoutInput, type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { type Earlier, inputSlices, type Plan, planSlices } from "./scene/plan.ts";
@@ -22,6 +22,24 @@ export interface Picture {
   scene: Scene;
 }
 
+/** Where nodes have gone, holes are left: a small picture is laid out afresh if keeping places makes wires so much longer. */
+const SMALL = 200;
+const WORSE = 1.5;
+
+function isSomethingGone(graph: Graph, { plan: { context } }: Earlier): boolean {
+  return context.folded.boxes.some(({ nodes }) => graph.indexOf(context.graph.uid[nodes[0]!]!) < 0);
+}
+
+/** Of all edges together, in px. */
+function wire({ edges }: LayoutInput, { x, y }: LayoutOutput): number {
+  let wire = 0;
+  for (let e = 0; e < edges.length; e += 2) {
+    const [a, b] = edges.subarray(e, e + 2);
+    wire += Math.abs(x[a]! - x[b]!) + Math.abs(y[a]! - y[b]!);
+  }
+  return wire;
+}
+
 /** `options`: how to draw so many boxes. `earlier`: what was drawn before, so that nothing jumps. */
 export function* drawSlices(
   graph: Graph,
@@ -33,7 +51,11 @@ export function* drawSlices(
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
   const input = yield* inputSlices(plan, earlier);
   yield;
-  const placed = yield* layoutSlices(input);
+  let placed = yield* layoutSlices(input);
+  if (earlier && folded.boxes.length <= SMALL && isSomethingGone(graph, earlier)) {
+    const fresh = yield* layoutSlices({ ...input, previous: undefined });
+    if (wire(input, placed) > WORSE * wire(input, fresh)) placed = fresh;
+  }
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
 }
 

@@ -39,12 +39,10 @@ describe.each(GRAPHS)("%s", (_, make) => {
   const out = layout(input);
 
   test("has every box on the page, none over another, no edge through one", () => {
-    expect(out.x.every((x, v) => x - input.width[v] / 2 >= -0.01 && x + input.width[v] / 2 <= out.width + 0.01)).toBe(
-      true,
-    );
-    expect(
-      out.y.every((y, v) => y - input.height[v] / 2 >= -0.01 && y + input.height[v] / 2 <= out.height + 0.01),
-    ).toBe(true);
+    const within = (at: Float32Array, size: Float32Array, from: number, room: number) =>
+      at.every((x, v) => x - size[v] / 2 >= from - 0.01 && x + size[v] / 2 <= from + room + 0.01);
+    expect(within(out.x, input.width, out.left, out.width)).toBe(true);
+    expect(within(out.y, input.height, out.top, out.height)).toBe(true);
     expect(overlaps(input, out)).toBe(0);
     expect(through(input, out)).toBe(0);
   });

@@ -387,6 +387,47 @@ describe("when a picture follows another", () => {
   });
 });
 
+describe("a picture after nodes have gone", () => {
+  /** `count` chains of `length` nodes side by side, of which those from `first` on are there; a node's uid says what it is. */
+  const chains = (first: number, count: number, joined: boolean): Graph => {
+    const b = new Builder();
+    const ends: number[] = [];
+    for (let c = first; c < count; c++) {
+      let x = b.fn("Exp", []);
+      for (let k = 1; k < 4; k++) x = b.fn("Exp", [x]);
+      ends.push(x);
+    }
+    if (joined) b.fn("Stack", ends);
+    const graph = toGraph(b.graph);
+    graph.uid = graph.uid.map((uid) => (joined && uid === graph.n ? 1000 : 4 * first + uid));
+    graph.indexOf = (uid) => graph.uid.indexOf(uid ?? -1);
+    return graph;
+  };
+  const draw = (graph: Graph, earlier?: Picture) =>
+    runSlices(drawSlices(graph, {}, () => ({ measure: measureByTable }), earlier));
+  const right = ({ placed }: Picture) => placed.left + placed.width;
+
+  it("keeps its places where that costs little", () => {
+    const first = draw(chains(0, 3, false));
+    const after = draw(chains(1, 3, false), first);
+    expect(right(after)).toBeCloseTo(right(first), 0);
+  });
+
+  it("is laid out afresh where the holes make its wires much longer", () => {
+    const first = draw(chains(0, 9, false));
+    const graph = chains(0, 9, true);
+    // Only the outermost chains are left, and now something joins them.
+    const keep = [...Array(graph.n).keys()].filter((v) => v < 4 || v >= 32);
+    const left = chains(0, 2, true);
+    left.uid = Float64Array.from(keep, (v) => graph.uid[v]);
+    left.indexOf = (uid) => left.uid.indexOf(uid ?? -1);
+    const after = draw(left, first);
+    const fresh = draw(left);
+    expect([...after.placed.x]).toEqual([...fresh.placed.x]);
+    expect(right(after)).toBeLessThan(right(first) / 2);
+  });
+});
+
 describe("roots in a picture that follows another", () => {
   it("are known by their node and name, as their ids are given anew", () => {
     const draw = (graph: Graph, earlier?: Picture) =>

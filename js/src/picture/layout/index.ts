@@ -15,7 +15,7 @@ import { direct } from "./direct.ts";
 import { type Layered, makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
-import { routeEdges } from "./route.ts";
+import { type Routes, routeEdges } from "./route.ts";
 import { placeRows } from "./rows.ts";
 import type { LayoutInput, LayoutOutput } from "./types.ts";
 
@@ -69,7 +69,7 @@ function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInpu
   return yield* placeItems(layered, best!, width, nodesep, bonds.previous);
 }
 
-/** Per box again; moved to the origin unless anchored at earlier places. */
+/** Per box again, with the room that all of it takes. */
 function* finish(
   input: LayoutInput,
   rank: Int32Array,
@@ -77,13 +77,13 @@ function* finish(
   itemX: Float64Array,
   centre: Float64Array,
   half: Float64Array,
-  routes: { start: Int32Array; points: Float32Array; right: number },
+  { start, points }: Routes,
 ): Slices<LayoutOutput> {
   const { n } = input;
   const x = new Float32Array(n);
   const y = new Float32Array(n);
   let left = Number.POSITIVE_INFINITY;
-  let right = routes.right;
+  let right = Number.NEGATIVE_INFINITY;
   for (let v = 0; v < n; v++) {
     x[v] = itemX[itemOf[v]];
     y[v] = centre[rank[v]];
@@ -91,7 +91,6 @@ function* finish(
     right = Math.max(right, x[v] + input.width[v] / 2);
   }
   yield;
-  const points = routes.points;
   for (let i = 0; i < points.length; i += 2) {
     left = Math.min(left, points[i]);
     right = Math.max(right, points[i]);
@@ -101,19 +100,13 @@ function* finish(
   const bottom = rows ? centre[rows - 1] + half[rows - 1] : 0;
   yield;
   if (!n) left = right = 0;
-  let shift = 0;
-  if (!input.previous) {
-    shift = left;
-    for (let v = 0; v < n; v++) x[v] -= shift;
-    for (let i = 0; i < points.length; i += 2) points[i] -= shift;
-  }
   return {
     x,
     y,
     rank,
-    routeStart: routes.start,
+    routeStart: start,
     route: points,
-    left: left - shift,
+    left,
     top,
     width: right - left,
     height: bottom - top,

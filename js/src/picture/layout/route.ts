@@ -16,8 +16,6 @@ const SLICE = 4096;
 export interface Routes {
   start: Int32Array;
   points: Float32Array;
-  /** Rightmost x of a channel, -Infinity without any. */
-  right: number;
 }
 
 export function* routeEdges(
@@ -84,7 +82,7 @@ export function* routeEdges(
   for (let e = 0; e < m; e++) {
     begin[e] = used;
     if (lower[e] < 0) continue;
-    if (dummyStart[e] < 0) channelRoute(lower[e], upper[e], channel.x[e]);
+    if (dummyStart[e] < 0) channelRoute(lower[e], upper[e], channel[e]);
     else rowRoute(lower[e], upper[e], dummyStart[e]);
     crossed += rank[lower[e]] - rank[upper[e]];
     if (crossed < SLICE) continue;
@@ -92,7 +90,7 @@ export function* routeEdges(
     yield;
   }
   begin[m] = used;
-  return { start: begin, points: points.subarray(0, used), right: channel.right };
+  return { start: begin, points: points.subarray(0, used) };
 }
 
 /** How far from the middle of a box lines may end. */
@@ -142,11 +140,10 @@ function assignChannels(
   rank: Int32Array,
   right: number,
   nodesep: number,
-): { x: Float64Array; right: number } {
+): Float64Array {
   const x = doubles(graph.m);
   const long: number[] = [];
   for (let e = 0; e < graph.m; e++) if (graph.lower[e] >= 0 && layered.dummyStart[e] < 0) long.push(e);
-  if (!long.length) return { x, right: Number.NEGATIVE_INFINITY };
   long.sort((a, b) => rank[graph.upper[a]] - rank[graph.upper[b]] || a - b);
   const freeFrom: number[] = [];
   const taken = new Map<number, number>();
@@ -161,5 +158,5 @@ function assignChannels(
     freeFrom[c] = Math.max(freeFrom[c] ?? 0, rank[graph.lower[e]]);
     x[e] = right + nodesep + (c * nodesep) / 2;
   }
-  return { x, right: right + nodesep + (freeFrom.length * nodesep) / 2 };
+  return x;
 }

@@ -26,7 +26,7 @@ export interface LayoutOutput {
   /** The route of edge e is `route[routeStart[e]]` to `route[routeStart[e + 1]]`: x, y, x, y ... from the border of `from` to that of `to`. */
   routeStart: Int32Array;
   route: Float32Array;
-  /** Top left corner of everything drawn: 0, 0 unless the layout is anchored at previous places. */
+  /** Top left corner of everything drawn. */
   left: number;
   top: number;
   width: number;
