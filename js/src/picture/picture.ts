@@ -32,12 +32,12 @@ function isSomethingGone(graph: Graph, { plan: { context } }: Earlier): boolean 
 
 /** Of all edges together, in px. */
 function wire({ edges }: LayoutInput, { x, y }: LayoutOutput): number {
-  let wire = 0;
+  let length = 0;
   for (let e = 0; e < edges.length; e += 2) {
     const [a, b] = edges.subarray(e, e + 2);
-    wire += Math.abs(x[a]! - x[b]!) + Math.abs(y[a]! - y[b]!);
+    length += Math.abs(x[a]! - x[b]!) + Math.abs(y[a]! - y[b]!);
   }
-  return wire;
+  return length;
 }
 
 /** `options`: how to draw so many boxes. `earlier`: what was drawn before, so that nothing jumps. */

@@ -389,6 +389,15 @@ describe("what the user opens and closes", () => {
 });
 
 describe("after an earlier picture", () => {
+  /** Modules of which each is longer than the one before. */
+  const parts = (count: number) => {
+    const b = new Builder();
+    let x = b.leaf("w");
+    for (let part = 0; part < count; part++)
+      for (let k = 0; k < 3 + part; k++)
+        x = b.fn(["Mul", "Exp", "Add"][(k * k + part) % 3], [x], { mod: `net.${part}`, call: part, line: `c:${part}` });
+    return b.graph;
+  };
   /** Cells of a residual block each, and what the last one made. */
   const cells = (count: number, blocks: number) => {
     const b = new Builder();
@@ -421,6 +430,22 @@ describe("after an earlier picture", () => {
       const graph = toGraph(make());
       const before = fold(graph);
       expect(keys(fold(graph, { standing: before.standing }))).toEqual(keys(before));
+    }
+  });
+
+  test("a loop whose passes make the same nodes anew stays the same picture", () => {
+    const titles = ({ boxes }: Folded) => boxes.map((box) => box.title);
+    for (const plain of [recorded("gpt2"), residual(3000), lstm(200), parts(12)]) {
+      const first = fold(toGraph(plain));
+      let { standing } = first;
+      for (let pass = 1; pass <= 4; pass++) {
+        const graph = toGraph(plain);
+        graph.uid = graph.uid.map((uid) => uid + 1e5 * pass);
+        graph.indexOf = (uid) => graph.uid.indexOf(uid ?? -1);
+        const next = fold(graph, { standing });
+        expect(titles(next)).toEqual(titles(first));
+        standing = next.standing;
+      }
     }
   });
 

@@ -36,7 +36,8 @@ export function openDefault(
   if (before?.groups) restore(line, root, before.groups);
   const fits = reveal(line, root, positions, maxBoxes);
   const most = Math.min(maxBoxes, ONE_SCREEN + (before ? countShown(line, root) : 0));
-  const isNew = ({ a }: Group) => !before || before.graph.indexOf(line.graph.uid[line.order[a]]) < 0;
+  const isNew = ({ a, key }: Group) =>
+    !before || !(before.groups?.has(key) || before.graph.indexOf(line.graph.uid[line.order[a]]) >= 0);
   widen(line, root, most, isNew);
   openAlike(line, root, most, isNew);
   return fits;

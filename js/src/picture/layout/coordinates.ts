@@ -67,9 +67,9 @@ export function* placeItems(
 
 /** Px sideways, of all links together. */
 function wire({ items, up }: Layered, x: Float64Array): number {
-  let wire = 0;
-  for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) wire += Math.abs(x[u] - x[v]);
-  return wire;
+  let length = 0;
+  for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) length += Math.abs(x[u] - x[v]);
+  return length;
 }
 
 /** Blocks with everything that acts on them. */

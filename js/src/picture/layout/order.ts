@@ -251,6 +251,7 @@ function* swapNeighbours(tangle: Tangle): Slices<void> {
       if (swapped) {
         recount(tangle, r - 1);
         recount(tangle, r);
+        // What gained nothing would be swapped back.
         changed = tangle.least > 0;
       }
       tangle.work += start[r + 1] - start[r];
