@@ -11,10 +11,10 @@ import type { Order } from "./crossings.ts";
 import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
 import { tighten } from "./tighten.ts";
-import { ENOUGH, rowOf, topological } from "./types.ts";
+import { ENOUGH, topological } from "./types.ts";
 
 /** More make the wires hardly shorter. */
-const ROUNDS = 3;
+const ROUNDS = 2;
 /** Larger pictures are not tightened; beyond a few boxes only those with wires longer than so much of all their widths. */
 const MOST_TIGHT = 2000;
 const FEW = 200;
@@ -44,7 +44,8 @@ export function* placeItems(
 ): Slices<Float64Array> {
   const { items, box } = layered;
   const itemWidth = doubles(items);
-  for (let v = 0; v < items; v++) itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
+  let all = 0;
+  for (let v = 0; v < items; v++) all += itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
   if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const apart: Apart = (v, w) => {
     const dummies = box[v] < 0 && box[w] < 0;
@@ -60,15 +61,15 @@ export function* placeItems(
   }
   const x = yield* relax(layered, field);
   const n = width.length;
-  const loose = n <= FEW || wire(layered, x) > LOOSE * itemWidth.reduce((a, b) => a + b, 0);
+  const loose = n <= FEW || wire(layered, x) > LOOSE * all;
   if (!previous && n <= MOST_TIGHT && loose) yield* tighten(layered, order, apart, x);
   return x;
 }
 
 /** Px sideways, of all links together. */
-function wire({ items, up }: Layered, x: Float64Array): number {
+function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
   let length = 0;
-  for (let v = 0; v < items; v++) for (const u of rowOf(up, v)) length += Math.abs(x[u] - x[v]);
+  for (let v = 0; v < items; v++) for (let k = start[v]; k < start[v + 1]; k++) length += Math.abs(x[item[k]] - x[v]);
   return length;
 }
 

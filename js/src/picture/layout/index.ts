@@ -10,7 +10,6 @@
 import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import { placeItems } from "./coordinates.ts";
-import { crossingsBelow, type Order } from "./crossings.ts";
 import { direct } from "./direct.ts";
 import { type Layered, makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
@@ -56,17 +55,12 @@ const MOST_ITEMS = 50000;
 /** x of every item, in the order with the fewest crossings. */
 function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInput): Slices<Float64Array> {
   const most = bonds.previous || width.length > SMALL ? 1 : Math.min(BEGINNINGS, MOST_ITEMS / layered.items);
-  let best: Order | undefined;
-  let fewest = Number.POSITIVE_INFINITY;
-  for (let turn = 0; fewest && (!turn || turn < most); turn++) {
+  let best = yield* orderRows(layered, bonds);
+  for (let turn = 1; turn < most && best.crossings; turn++) {
     const order = yield* orderRows(layered, bonds, turn);
-    let crossings = 0;
-    for (let r = 1; r < layered.rows; r++) crossings += crossingsBelow(layered, order, r - 1);
-    if (crossings >= fewest) continue;
-    fewest = crossings;
-    best = order;
+    if (order.crossings < best.crossings) best = order;
   }
-  return yield* placeItems(layered, best!, width, nodesep, bonds.previous);
+  return yield* placeItems(layered, best, width, nodesep, bonds.previous);
 }
 
 /** Per box again, with the room that all of it takes. */

@@ -20,8 +20,9 @@ const SLICE = 4096;
 const BOND_COST = 0.25;
 
 /** `turn`: 0 begins with all inputs in their order, every other number with other ones turned round, and tries other swaps. */
-export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order> {
+export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order & { crossings: number }> {
   const order = yield* walkOrder(layered, turn);
+  let crossings = 0;
   let work = 0;
   for (let r = 0; r < layered.rows; r++) {
     keepBonds(layered, order, bonds, r);
@@ -35,7 +36,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Ord
     const cut = r === layered.rows || layered.start[r + 1] - layered.start[r] === 1;
     if (!cut) continue;
     const last = Math.min(r, layered.rows - 1);
-    if (last - first > 1) yield* untangle(layered, order, bonds, first, last, turn);
+    if (last - first > 1) crossings += yield* untangle(layered, order, bonds, first, last, turn);
     work += layered.start[last] - layered.start[first];
     if (work > SLICE) {
       work = 0;
@@ -43,7 +44,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Ord
     }
     first = r;
   }
-  return order;
+  return { ...order, crossings };
 }
 
 /** Depth-first from the items without users, up along the links, as given or turned; each row in the order of first visit. */
@@ -81,7 +82,7 @@ function* walkOrder(layered: Layered, turn: number): Slices<Order> {
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
  * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept. What wants the same
- * place changes its order now and then: else the search would go round in circles.
+ * place changes its order now and then: else the search would go round in circles. Returns how many are left.
  */
 function* untangle(
   layered: Layered,
@@ -90,13 +91,13 @@ function* untangle(
   first: number,
   last: number,
   turn: number,
-): Slices<void> {
+): Slices<number> {
   const { start } = layered;
   const crossings = ints(last - first + 1);
   const tangle: Tangle = { layered, order, bonds, first, last, crossings, flip: false, least: 1 - (turn % 2), work: 0 };
   let fewest = 0;
   for (let r = first; r < last; r++) fewest += recount(tangle, r);
-  if (!fewest) return;
+  if (!fewest) return 0;
   const from = start[first];
   const to = start[last + 1];
   let best = order.item.slice(from, to);
@@ -117,6 +118,7 @@ function* untangle(
   }
   order.item.set(best, from);
   for (let r = first; r <= last; r++) renumber(layered, order, r);
+  return fewest;
 }
 
 /** Rows that are being untangled; `crossings[r - first]` lie between row r and row r + 1. */
