@@ -156,12 +156,15 @@ def test_a_click_during_a_cell_is_queued_and_runs_after_it(page: Page) -> None:
 def test_a_long_cell_updates_the_view_while_it_runs(page: Page) -> None:
     page.cell(FORWARD)
     before = len(page.messages)
-    page.cell("import time\nfor i in range(30):\n    (t @ a).sum().backward()\n    time.sleep(0.02)")
+    # Long enough for a slow machine: a picture that costs 10 ms may be drawn every 2 s.
+    page.cell(
+        "import time\nend = time.time() + 4\nwhile time.time() < end:\n    (t @ a).sum().backward()\n    time.sleep(0.02)"
+    )
     updates = [
         m for m in page.messages[before:]
         if m["msg_type"] == "comm_msg" and m["content"]["data"].get("method") == "update"
     ]  # fmt: skip
-    assert 2 <= len(updates) <= 12
+    assert 2 <= len(updates) <= 41
     assert page.state["busy"] == ""
 
 
