@@ -11,7 +11,7 @@ import {
   recorded,
   residual,
 } from "../graphs/index.ts";
-import { inputOf, movedShare, overlaps, through } from "./measure.ts";
+import { inputOf, movedShare, NODESEP, overlaps, through } from "./measure.ts";
 
 const GRAPHS: [string, () => PlainGraph][] = [
   ...RECORDED.map((name): [string, () => PlainGraph] => [name, () => recorded(name)]),
@@ -286,6 +286,21 @@ describe("with the places of an earlier layout", () => {
       expect(overlaps(input, after)).toBe(0);
       expect(through(input, after)).toBe(0);
     }
+  });
+
+  test("boxes that grow by a few px stay where they are, a third of the gap is enough", () => {
+    const n = 40;
+    const input = inputOf({ nodes: [], edges: [] });
+    const row: LayoutInput = {
+      ...input,
+      n,
+      width: new Float32Array(n).fill(100),
+      height: new Float32Array(n).fill(30),
+    };
+    const out = layout(row);
+    const wider = { ...row, width: row.width.map((w) => w + NODESEP / 2), previous: { x: out.x, y: out.y } };
+    expect(movedShare(out.x, out.y, layout(wider), n)).toBe(0);
+    expect(overlaps(wider, layout(wider))).toBe(0);
   });
 
   test("the same graph again moves nothing", () => {

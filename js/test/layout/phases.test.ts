@@ -3,11 +3,12 @@ import { makeBlocks } from "../../src/picture/layout/blocks.ts";
 import { placeItems } from "../../src/picture/layout/coordinates.ts";
 import { crossingsBelow, type Order } from "../../src/picture/layout/crossings.ts";
 import { type Directed, direct } from "../../src/picture/layout/direct.ts";
+import { layout } from "../../src/picture/layout/index.ts";
 import { type Layered, makeLayers } from "../../src/picture/layout/layers.ts";
 import { orderRows } from "../../src/picture/layout/order.ts";
 import { previousRanks, rankBoxes } from "../../src/picture/layout/ranks.ts";
 import { placeRows } from "../../src/picture/layout/rows.ts";
-import type { LayoutInput } from "../../src/picture/layout/types.ts";
+import type { LayoutInput, LayoutOutput } from "../../src/picture/layout/types.ts";
 import { random } from "../graphs/index.ts";
 
 const FREE = { lane: null, previous: null };
@@ -205,7 +206,78 @@ describe("dummies", () => {
   });
 });
 
+/** Pairs of edges without a common box whose routes cross. */
+function lineCrossings({ edges }: LayoutInput, { routeStart, route }: LayoutOutput): number {
+  const side = (ax: number, ay: number, bx: number, by: number, cx: number, cy: number) =>
+    Math.sign((bx - ax) * (cy - ay) - (by - ay) * (cx - ax));
+  const cross = (p: Float32Array, q: Float32Array) =>
+    side(p[0], p[1], p[2], p[3], q[0], q[1]) * side(p[0], p[1], p[2], p[3], q[2], q[3]) < 0 &&
+    side(q[0], q[1], q[2], q[3], p[0], p[1]) * side(q[0], q[1], q[2], q[3], p[2], p[3]) < 0;
+  const pieces = (e: number) => {
+    const found: Float32Array[] = [];
+    for (let k = routeStart[e]; k + 3 < routeStart[e + 1]; k += 2) found.push(route.subarray(k, k + 4));
+    return found;
+  };
+  let count = 0;
+  for (let e = 0; e < edges.length / 2; e++) {
+    for (let f = 0; f < e; f++) {
+      if (new Set([...edges.subarray(2 * e, 2 * e + 2), ...edges.subarray(2 * f, 2 * f + 2)]).size < 4) continue;
+      count += Number(pieces(e).some((p) => pieces(f).some((q) => cross(p, q))));
+    }
+  }
+  return count;
+}
+
 describe("crossings", () => {
+  /** A planar graph: rows of boxes with links that do not cross, then numbered at random, and its edges shuffled. */
+  function planar(seed: number): [number, number][] {
+    const next = random(seed);
+    const rows = Array.from({ length: 6 }, () => 3 + Math.floor(next() * 5));
+    const pairs: [number, number][] = [];
+    let above = 0;
+    for (let r = 1, below = rows[0]; r < rows.length; above = below, below += rows[r++]) {
+      for (let i = 0, j = 0; i < rows[r - 1] && j < rows[r]; next() < 0.5 ? i++ : j++)
+        pairs.push([below + j, above + i]);
+    }
+    return pairs.sort(() => next() - 0.5);
+  }
+  const ordered = (seed: number, turn: number) => {
+    const pairs = planar(seed);
+    const { layered } = layers(1 + Math.max(...pairs.flat()), pairs);
+    return { layered, order: finish(orderRows(layered, FREE, turn)) };
+  };
+
+  test("are as many in the order found as it says", () => {
+    let some = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const { layered, order } = ordered(seed, seed % 4);
+      let count = 0;
+      for (let r = 1; r < layered.rows; r++) count += crossingsBelow(layered, order, r - 1);
+      expect(order.crossings).toBe(count);
+      some += Number(count > 0);
+    }
+    expect(some).toBeGreaterThan(0);
+  });
+
+  test("are removed from most planar graphs, whatever the order of their edges", () => {
+    const solved = (turn: number) =>
+      Array.from({ length: 60 }, (_, k) => ordered(k + 1, turn).order.crossings).filter((c) => c === 0).length;
+    // 49 and 52; 35 and 47 if equals always kept their order.
+    expect(solved(0)).toBeGreaterThanOrEqual(45);
+    expect(solved(1)).toBeGreaterThanOrEqual(50);
+  });
+
+  test("left at the first beginning are removed by others", () => {
+    const tangled = Array.from({ length: 60 }, (_, k) => k + 1).filter((seed) => ordered(seed, 0).order.crossings > 0);
+    expect(tangled.length).toBeGreaterThan(5);
+    const drawn = tangled.filter((seed) => {
+      const pairs = planar(seed);
+      const asked = input(1 + Math.max(...pairs.flat()), pairs);
+      return lineCrossings(asked, layout(asked)) > 0;
+    });
+    expect(drawn.length).toBeLessThan(tangled.length / 2);
+  });
+
   test("are inversions, also when counted with the tree", () => {
     const next = random(9);
     for (const width of [2, 5, 40]) {

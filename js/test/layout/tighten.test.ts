@@ -114,3 +114,18 @@ test("branches between a fork and a join stand around it", () => {
   expect(middle - left).toBeCloseTo(WIDTH + GAP);
   expect(right - middle).toBeCloseTo(WIDTH + GAP);
 });
+
+test("a small picture is tightened, and a larger one whose wires are long", () => {
+  const next = random(5);
+  for (const n of [30, 150, 600]) {
+    const picture = drawn(n, someDag(next, n));
+    const x = runSlices(placeItems(picture.layered, picture.order, new Float32Array(n).fill(WIDTH), GAP, null));
+    const before = cost(picture, x);
+    // Dummies may stand nearer to one another and are narrower, so the gaps are those of the picture itself.
+    const { box } = picture.layered;
+    const size = (v: number) => (box[v] < 0 ? 2 : WIDTH);
+    const own = (v: number, w: number) => (size(v) + size(w)) / 2 + (box[v] < 0 && box[w] < 0 ? GAP / 2 : GAP);
+    runSlices(tighten(picture.layered, picture.order, own, x));
+    expect(cost(picture, x)).toBeCloseTo(before, 3);
+  }
+});

@@ -413,6 +413,22 @@ describe("a picture after nodes have gone", () => {
     expect(right(after)).toBeCloseTo(right(first), 0);
   });
 
+  it("keeps its places, whatever that costs, where nothing has gone", () => {
+    const plain = (joined: boolean) => {
+      const b = new Builder();
+      const ends = Array.from({ length: 10 }, () => b.fn("Tanh", [b.fn("Exp", [])]));
+      // Each is joined with the one opposite.
+      if (joined) for (let i = 0; i < 5; i++) b.fn("Mul", [ends[i], ends[9 - i]]);
+      return toGraph(b.graph);
+    };
+    const first = draw(plain(false));
+    const after = draw(plain(true), first);
+    const place = ({ plan, placed }: Picture) =>
+      new Map(plan.context.folded.boxes.map(({ key }, i) => [key, placed.x[i]]));
+    const now = place(after);
+    for (const [key, x] of place(first)) expect(Math.abs(now.get(key)! - x)).toBeLessThan(40);
+  });
+
   it("is laid out afresh where the holes make its wires much longer", () => {
     const first = draw(chains(0, 9, false));
     const graph = chains(0, 9, true);
