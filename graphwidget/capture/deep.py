@@ -18,17 +18,17 @@ import functools
 import queue
 import sys
 import threading
+from array import array
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from . import torch_internals as ti
 
-__all__ = ["make_safe_to_drop"]
+__all__ = ["UNMET", "make_safe_to_drop"]
 
 SEGMENT = 1000  # nodes; a level of the cascade takes some 200 bytes of stack, threads may have only 512 KiB
 _KEY = "breaks"
-_UNMET = -1
+UNMET = -1  # height of a node of which it is not known
 
 _dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -48,7 +48,11 @@ class _Break:
 
 
 def make_safe_to_drop(
-    nodes: Sequence[Any], numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]
+    nodes: Sequence[Any],
+    numbers: Sequence[int],
+    edge_start: Sequence[int],
+    edge_to: Sequence[int],
+    heights: array[int] | None = None,
 ) -> int:
     """Put breaks into the graph of one walk where a path is longer than two segments.
 
@@ -58,6 +62,9 @@ def make_safe_to_drop(
         The nodes of the walk and their sequence numbers.
     edge_start, edge_to
         Its edges in compressed rows.
+    heights
+        How high each node stands above the leaves: the longest path below it, in edges. Those that are `UNMET` are
+        filled in, unless the graph is small; nodes of which it is known are safe already.
 
     Returns
     -------
@@ -66,7 +73,10 @@ def make_safe_to_drop(
     """
     if len(nodes) < 2 * SEGMENT or not _wrappers_last():
         return 0
-    after = _edges_to_break(numbers, edge_start, edge_to)
+    height = [UNMET] * len(nodes) if heights is None else list(heights)
+    after = _edges_to_break(numbers, list(edge_start), list(edge_to), height)
+    if heights is not None:
+        heights[:] = array("i", height)
     count = 0
     for index, targets in after.items():
         memory = ti.memory_of_node(nodes[index])
@@ -78,15 +88,20 @@ def make_safe_to_drop(
     return count
 
 
-def _edges_to_break(numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]) -> dict[int, list[int]]:
+def _edges_to_break(
+    numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int], height: list[int]
+) -> dict[int, list[int]]:
     """Edges that every long path must take once in a segment: those between two floors of the graph.
 
     The floor of a node is its height above the leaves in segments. Nodes are taken by number: a node is younger
     than those that it leads to. An edge that breaks this rule (two threads) gets a break itself.
     """
-    height = [0 if first == end else _UNMET for first, end in pairwise(edge_start)]
+    unmet = [i for i, known in enumerate(height) if known == UNMET]
+    for i in unmet:
+        if edge_start[i] == edge_start[i + 1]:
+            height[i] = 0
     broken: dict[int, list[int]] = {}
-    for i in sorted(range(len(numbers)), key=numbers.__getitem__):
+    for i in sorted(unmet, key=numbers.__getitem__):
         first, end = edge_start[i], edge_start[i + 1]
         if first == end:
             continue

@@ -11,10 +11,9 @@ A slot that an earlier snapshot saw FREED or UNSAVED stays so for ever: it is no
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain, islice, repeat
-from operator import attrgetter, sub
+from itertools import accumulate, chain, compress, count, islice, repeat
+from operator import attrgetter, not_, sub
 from typing import Any
 
 from graphwidget.model import SlotState, Snapshot
@@ -22,11 +21,13 @@ from graphwidget.model import SlotState, Snapshot
 from . import torch_internals as ti
 from .slot_states import never_saves
 from .tables import Tables, Translation
+from .walk import Walk
 
 __all__ = ["Chunk", "Gatherer"]
 
-_look: Callable[[Any], tuple[Any, Any]] = attrgetter("unpack_hook", "data")
-_ENDED = bytes(state in (SlotState.FREED, SlotState.UNSAVED) for state in range(256))  # no slot leaves these again
+ENDED = bytes(state in (SlotState.FREED, SlotState.UNSAVED) for state in range(256))  # no slot leaves these again
+_hook_of, _data_of = ti.hook_of_slot, ti.data_of_slot
+_Reads = tuple[Callable[[Any], Any], ...]  # the getters of a node's slots
 
 
 class Chunk:
@@ -58,30 +59,46 @@ class Gatherer:
         Where slot names are numbered.
     previous
         An earlier snapshot.
-    nodes, uids, names
-        The nodes of a walk, with uids and names.
+    walk
+        The nodes.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        previous: Snapshot | None,
-        nodes: Sequence[Any],
-        uids: Sequence[int],
-        names: Sequence[str],
-    ) -> None:
+    def __init__(self, tables: Tables, previous: Snapshot | None, walk: Walk) -> None:
         self.tables, self.previous = tables, previous
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
-        self.unreadable: dict[str, int] = {}  # node name -> how many
-        self._nodes, self._uids, self._node_names = nodes, array("q", uids), names
-        self._reads: dict[type, tuple[Callable[[Any], Any], ...] | None] = {}  # getters of the slots, None: ask
+        self.unreadable: list[int] = []  # nodes
+        self._walk, self._nodes, self._uids = walk, walk.nodes, walk.uid
+        self._reads: dict[type, _Reads | None] = {}  # None: ask each node
         self._names: dict[type, tuple[int, ...]] = {}
         self._careful = False
         self._ended = b""  # by position in the earlier snapshot; one more at the end, for -1
         if previous is not None:
+            if walk.whole:
+                tables.slot_names.update(zip(previous.slot_names, count()))
             self._translated = Translation(tables.slot_names, previous.slot_names)
-            ended = previous.slot_state.translate(_ENDED)
+            ended = previous.slot_state.translate(ENDED)
             self._ended = ended + b"\0" if 1 in ended else b""
+
+    @property
+    def new(self) -> int:
+        """How many nodes, from the first on, the earlier snapshot lacks."""
+        return self._walk.new
+
+    def there(self, first: int, last: int) -> range | None:
+        """Positions in the earlier snapshot of the slots of nodes from `first` to `last`, if it has all nodes."""
+        if self.previous is None or not self._walk.whole:
+            return None
+        starts = self.previous.slot_start
+        return range(starts[first - self.new], starts[last - self.new])
+
+    def plain_slots(self, first: int, last: int, ended: Sequence[int]) -> list[tuple[Any, Any]] | None:
+        """(unpack hook, what it holds) of the slots that have not `ended`. None: the types do not tell which there are."""
+        nodes = self._nodes[first:last]
+        reads = self._reads_of(list(map(type, nodes)), nodes)
+        if None in reads or sum(map(len, reads)) != len(ended):  # type: ignore[arg-type]
+            return None
+        found = self._slots(nodes, reads, ended)  # type: ignore[arg-type]
+        return list(compress(found, map(not_, ended))) if 1 in ended else found  # type: ignore[arg-type,return-value]
 
     def gather(self, first: int, last: int, base: int) -> Chunk:
         """The slots of nodes `first` to `last`; the first of them will be at position `base`."""
@@ -95,14 +112,17 @@ class Gatherer:
     def _gather(self, first: int, last: int, base: int) -> Chunk:
         chunk, nodes = Chunk(first, base), self._nodes[first:last]
         types = list(map(type, nodes))
-        for cls in set(types).difference(self._reads):
-            self._learn(cls, nodes[types.index(cls)])
-        reads = list(map(self._reads.__getitem__, types))
+        reads = self._reads_of(types, nodes)
         if None in reads:
             self._one_by_one(chunk, nodes, reads)
         else:
             self._all_at_once(chunk, nodes, types, reads)  # type: ignore[arg-type]
         return chunk
+
+    def _reads_of(self, types: list[type], nodes: Sequence[Any]) -> list[_Reads | None]:
+        for cls in set(types).difference(self._reads):
+            self._learn(cls, nodes[types.index(cls)])
+        return list(map(self._reads.__getitem__, types))
 
     def _learn(self, cls: type, node: Any) -> None:
         """How nodes of one type are read. What is a list is a list in all of them, and only lists ever raise."""
@@ -120,23 +140,25 @@ class Gatherer:
 
     # ------------------------------------------------------------ slots that are known from the types
 
-    def _all_at_once(
-        self, chunk: Chunk, nodes: Sequence[Any], types: list[type], reads: list[tuple[Callable[[Any], Any], ...]]
-    ) -> None:
+    def _all_at_once(self, chunk: Chunk, nodes: Sequence[Any], types: list[type], reads: list[_Reads]) -> None:
         chunk.counts = list(map(len, reads))
         chunk.names = list(chain.from_iterable(map(self._names.__getitem__, types)))
         chunk.before = self._before(chunk.first, chunk.counts)
         ended = b"" if chunk.before is None or not self._ended else self._ended_of(chunk.before)
+        chunk.slots = self._slots(nodes, reads, ended)
+        if 1 in ended:
+            chunk.ended, chunk.blank = ended, sum(ended)
+
+    def _slots(self, nodes: Sequence[Any], reads: list[_Reads], ended: Sequence[int]) -> list[tuple[Any, Any] | None]:
+        """What lies in the slots, None where they have ended."""
         if 1 not in ended:
-            chunk.slots = [_look(get(node)) for node, read in zip(nodes, reads, strict=True) for get in read]
-            return
-        chunk.ended, chunk.blank = ended, sum(ended)
+            pairs = zip(nodes, reads, strict=True)
+            return [(_hook_of(slot := get(node)), _data_of(slot)) for node, read in pairs for get in read]
         if 0 not in ended:
-            chunk.slots = [None] * len(ended)
-        else:
-            owners = chain.from_iterable(map(repeat, nodes, chunk.counts))
-            wanted = zip(owners, chain.from_iterable(reads), ended, strict=True)
-            chunk.slots = [None if over else _look(get(node)) for node, get, over in wanted]
+            return [None] * len(ended)
+        owners = chain.from_iterable(map(repeat, nodes, map(len, reads)))
+        wanted = zip(owners, chain.from_iterable(reads), ended, strict=True)
+        return [None if over else (_hook_of(slot := get(node)), _data_of(slot)) for node, get, over in wanted]
 
     def _ended_of(self, before: Sequence[int]) -> bytes:
         if type(before) is range:
@@ -145,27 +167,24 @@ class Gatherer:
 
     def _before(self, first: int, counts: list[int]) -> Sequence[int] | None:
         """Where the slots of nodes from `first` on were in the earlier snapshot, if they were as many then."""
-        old = self.previous
-        if old is None:
+        old, last, new = self.previous, first + len(counts), self._walk.new
+        if old is None or (last <= new and self._walk.followed):
             return None
-        last = first + len(counts)
         uids, starts = self._uids[first:last], old.slot_start
-        at = first if old.uid[first:last] == uids else old.index_of.get(uids[0], -1)
+        at = first - new if old.uid[first - new : last - new] == uids else old.index_of.get(uids[0], -1)
         end = at + len(counts)
         if at >= 0 and old.uid[at:end] == uids and list(map(sub, starts[at + 1 : end + 1], starts[at:end])) == counts:
             return range(starts[at], starts[end])
         found: list[int] = []
-        for index, count in zip(map(old.index_of.get, uids, repeat(-1)), counts, strict=True):
+        for index, slots in zip(map(old.index_of.get, uids, repeat(-1)), counts, strict=True):
             start = starts[index]
-            known = index >= 0 and starts[index + 1] - start == count
-            found.extend(range(start, start + count) if known else repeat(-1, count))
+            known = index >= 0 and starts[index + 1] - start == slots
+            found.extend(range(start, start + slots) if known else repeat(-1, slots))
         return found
 
     # ------------------------------------------------------------ lists and custom Functions
 
-    def _one_by_one(
-        self, chunk: Chunk, nodes: Sequence[Any], reads: list[tuple[Callable[[Any], Any], ...] | None]
-    ) -> None:
+    def _one_by_one(self, chunk: Chunk, nodes: Sequence[Any], reads: list[_Reads | None]) -> None:
         chunk.plain = False
         chunk.before, chunk.ended = before, ended = [], bytearray()
         for index, (node, read) in enumerate(zip(nodes, reads, strict=True), chunk.first):
@@ -174,7 +193,7 @@ class Gatherer:
                 if read is None:
                     self._carefully(chunk, index)
                 else:
-                    chunk.slots.extend([_look(get(node)) for get in read])
+                    chunk.slots.extend([(_hook_of(slot := get(node)), _data_of(slot)) for get in read])
                     chunk.names.extend(self._names[type(node)])
             chunk.counts.append(len(chunk.slots) - count)
             before.extend(self._before_one(index, chunk.names[count:]))
@@ -218,8 +237,7 @@ class Gatherer:
             del chunk.slots[first:], chunk.names[first:], chunk.released[released:]
             chunk.lost.append(chunk.base + first)
             self._add(chunk, "?", None)
-            name = self._node_names[index]
-            self.unreadable[name] = self.unreadable.get(name, 0) + 1
+            self.unreadable.append(index)
 
     def _list(self, chunk: Chunk, index: int, first: int, shown: str, read: Callable[[Any], Any]) -> None:
         try:
@@ -234,7 +252,7 @@ class Gatherer:
             self._add(chunk, shown, slots)
 
     def _add(self, chunk: Chunk, shown: str, slot: Any) -> None:
-        chunk.slots.append(None if slot is None else _look(slot))
+        chunk.slots.append(None if slot is None else (_hook_of(slot), _data_of(slot)))
         chunk.names.append(self.tables.slot_names[shown])
         chunk.blank += slot is None
 

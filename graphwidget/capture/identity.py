@@ -25,6 +25,7 @@ from typing import Any
 from graphwidget.model import Snapshot
 
 from . import torch_internals as ti
+from .memo import Memos
 
 __all__ = ["Identity"]
 
@@ -37,6 +38,7 @@ class Identity:
     """Hands out uids. Keep one per tracker; it holds no tensor and no node."""
 
     def __init__(self) -> None:
+        self.memos = Memos()  # of the snapshots with these uids
         self._next = 0
         self._token = f"uid{next(_tokens)}"  # under which our marks are
         self.apart_below = 0  # nodes with lower numbers may be of several threads
@@ -55,8 +57,30 @@ class Identity:
         """Another thread has made nodes, too, with numbers below this one: those numbers tell nothing from now on."""
         self.apart_below = max(self.apart_below, below)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether a number and a name may belong to two living nodes, so that `known` must not be asked."""
+        return bool(self.apart_below or self._shared_keys)
+
     def __len__(self) -> int:
         return len(self._known) + len(self._leaves)
+
+    def known(self, node: Any) -> int | None:
+        """The uid that a node got; None: it got none yet."""
+        _, number_of, name, _ = ti.node_readers(type(node))
+        number = number_of(node)
+        if number != ti.NO_SEQUENCE:
+            above = self._names.get(ti.name_of(node) if name is None else name)
+            return None if above is None else self._known.get(number | above)
+        variable = ti.accumulated_variable(node)
+        if variable is None:
+            uid: int | None = ti.memory_of_node(node).get(self._token)
+            return uid
+        return self._known_leaf(variable)
+
+    def _known_leaf(self, variable: Any) -> int | None:
+        entry = self._leaves.get(id(variable))
+        return entry[0] if entry is not None and ti.is_memory_of(entry[1], variable) else None
 
     def assign(
         self,
@@ -112,13 +136,11 @@ class Identity:
 
     def leaf(self, variable: Any) -> int:
         """Uid of the AccumulateGrad node of a leaf, whether torch has made that node yet or not."""
-        address = id(variable)
-        entry = self._leaves.get(address)
-        if entry is not None and ti.is_memory_of(entry[1], variable):
-            return entry[0]
-        uid = self._next
-        self._next += 1
-        self._leaves[address] = (uid, ti.weak_memory(variable))
+        uid = self._known_leaf(variable)
+        if uid is None:
+            uid = self._next
+            self._next += 1
+            self._leaves[id(variable)] = (uid, ti.weak_memory(variable))
         return uid
 
     def _marked(self, node: Any) -> int:

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import compress, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, count, islice, repeat
 from operator import is_, is_not
 from typing import Any
 
 from graphwidget.model import Snapshot
 
 from . import torch_internals as ti
-from .gathering import Chunk, Gatherer
+from .gathering import ENDED, Chunk, Gatherer
+from .memo import Memo
 from .slot_states import (
     DETACHED,
     FREED,
@@ -32,15 +33,17 @@ from .slot_states import (
     unpack,
     unpack_slot,
 )
-from .tables import Tables, Translation
+from .tables import NOTHING, Look, Numbered, Tables
+from .walk import Walk, positions
 
 __all__ = ["SlotColumns"]
 
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
-
-
-_NOUGHT, _NONE_LONG, _NONE = array("q", [0]), array("q", [-1]), array("i", [-1])
+_SURE = bytes(state in (HELD, FREED, UNSAVED) for state in range(256))
+_NOT = bytes([1, 0, *repeat(0, 254)])
+_NO_HOOK = {type(None)}
+_NOTHING, _NOBODY, _NO_KEY = array("i", [NOTHING]), array("i", [-1]), array("q", [-1])
 
 
 class SlotColumns:
@@ -49,40 +52,60 @@ class SlotColumns:
     Parameters
     ----------
     tables
-        Where texts, types, shapes and storages are numbered.
-    previous
-        An earlier snapshot: what it proved need not be asked again.
+        Where texts, looks and storages are numbered. Its looks are those of `memo`.
+    previous, memo
+        An earlier snapshot and what its slots looked like: what it proved need not be asked again.
     freed_by
         uid -> n of the call that freed the node.
     settle
         Unpack views in doubt too. Only right where the engine is about to do the same.
+
+    Attributes
+    ----------
+    look, key
+        As in `Memo`. The other columns that describe tensors are made from these at the end of `read`.
     """
 
-    def __init__(self, tables: Tables, previous: Snapshot | None, freed_by: Mapping[int, int], settle: bool) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        previous: Snapshot | None,
+        memo: Memo,
+        freed_by: Mapping[int, int],
+        settle: bool,
+    ) -> None:
         self.tables = tables
         self.previous = previous
         self.freed_by = freed_by
         self.settle = settle
         self.start = array("i", [0])
-        self.name: list[int] = []
+        self.name = array("i")
         self.state = bytearray()
-        self.dtype = array("i")
-        self.shape = array("i")
-        self.bytes = array("q")
-        self.storage = array("i")
+        self.look = array("i")
+        self.key = array("q")
         self.freed = array("i")
-        self.version = array("q")
+        self.version, self.bytes = array("q"), array("q")
+        self.dtype, self.shape, self.storage = array("i"), array("i"), array("i")
+        self.dtypes, self.shapes = Numbered(), Numbered()
         self.detached: dict[int, str] = {}  # node -> slot name
         self.packed: dict[int, list[Any]] = {}  # node -> unpack hooks of its packed slots
         self.empty_after_release: set[int] = set()  # nodes that were released but show no slot
         self.unreadable: dict[str, int] = {}  # node name -> how many
-        if previous is not None:
-            self._was = previous.slot_state + bytes([UNKNOWN])  # the last one at -1: not there
-            self._dtypes = Translation(tables.dtypes, previous.dtypes)
-            self._shapes = Translation(tables.shapes, previous.shapes)
+        if previous is not None:  # the last one of each at -1: not there
+            self._was = previous.slot_state + bytes([UNKNOWN])
+            self._freed_before = previous.slot_freed_by + array("i", [-1])
+            self._looked = memo.look + array("i", [NOTHING])
+            self._keyed = memo.key + array("q", [-1])
+            self._sizes = previous.storages.bytes + array("q", [-1])
+            self._ended = previous.slot_state.translate(ENDED)
+            self._sure = previous.slot_state.translate(_SURE)
+            for position in positions(previous.slot_state, FREED) if freed_by else ():
+                self._sure[position] = previous.slot_freed_by[position] >= 0  # who freed it may be known now
+        self._lost: list[int] = []  # nodes with a slot that could not be read
+        self._rows: list[Look] = []  # looks by number
+        self._doubtful: set[int] = set()  # numbers of looks that tell too little
         self._nodes: Sequence[Any] = ()
         self._uids: Sequence[int] = ()
-        self._names: Sequence[str] = ()
         self._shown: list[str] = []  # slot names by number
         self._chunk = Chunk(0, 0)  # of the nodes that are being read
 
@@ -90,49 +113,143 @@ class SlotColumns:
         """Nodes whose slots are not asked for."""
         self.start.extend([len(self.state)] * count)
 
-    def read(self, nodes: Sequence[Any], uids: Sequence[int], names: Sequence[str]) -> None:
-        """Read the slots of all `nodes`. Never raises: a node that cannot be read gets one UNKNOWN slot."""
-        self._nodes, self._uids, self._names = nodes, uids, names
-        gatherer = Gatherer(self.tables, self.previous, nodes, uids, names)
-        self.empty_after_release, self.unreadable = gatherer.empty_after_release, gatherer.unreadable
-        for first in range(0, len(nodes), CHUNK):
-            self._read(gatherer.gather(first, min(first + CHUNK, len(nodes)), len(self.state)))
-        self._nodes, self._uids, self._names = (), (), ()
+    def read(self, walk: Walk) -> None:
+        """Read the slots of all nodes. Never raises: a node that cannot be read gets one UNKNOWN slot."""
+        self._nodes, self._uids, names = walk.nodes, walk.uid, tuple(walk.names)
+        gatherer = Gatherer(self.tables, self.previous, walk)
+        self.empty_after_release = gatherer.empty_after_release
+        changed = walk.new > 0 or self.previous is None
+        for first, last in (*_chunks(0, walk.new), *_chunks(walk.new, len(walk.nodes))):
+            if first < walk.new or not self._as_before(gatherer, first, last):
+                self._read(gatherer.gather(first, last, len(self.state)))
+                changed = True
+        self._nodes = ()
+        for index in (*gatherer.unreadable, *self._lost):
+            name = names[walk.name[index]]
+            self.unreadable[name] = self.unreadable.get(name, 0) + 1
+        if changed or self.previous is None:
+            self._number_storages()
+            self._describe()
+        else:
+            self._describe_as_before(self.previous)
 
     def _read(self, chunk: Chunk) -> None:
         self.start.extend(chunk.starts())
-        count = len(chunk.slots)
-        if not count:
+        if not chunk.slots:
             return
+        if self.previous is None:
+            chunk.before = None
         self._chunk, self._shown = chunk, list(self.tables.slot_names)
-        self.name.extend(chunk.names)
-        self.state.extend(bytes(count))
-        self.bytes.extend(_NOUGHT * count)
-        self.version.extend(_NONE_LONG * count)
-        for column in (self.dtype, self.shape, self.storage, self.freed):
-            column.extend(_NONE * count)
-        if chunk.ended and 1 in chunk.ended:
-            self._copy(chunk.ended)
+        self.name.fromlist(chunk.names)
+        self._begin_as_before(chunk)
         for position in chunk.lost:
-            self.state[position] = UNKNOWN
+            self.state[position], self.look[position], self.key[position] = UNKNOWN, NOTHING, -1
         if chunk.released:
             self._freed(chunk.released)
         self._read_gathered()
         self._chunk = Chunk(0, 0)
 
-    def _copy(self, ended: bytes | bytearray) -> None:
-        """The slots that will not change any more are as they were. Who freed them may be known only now."""
-        old, chunk = self.previous, self._chunk
-        assert old is not None and chunk.before is not None
-        here = list(compress(range(chunk.base, len(self.state)), ended))
-        there = list(compress(chunk.before, ended))
-        self._put(self.state, here, bytes(map(old.slot_state.__getitem__, there)))
-        self._put(self.freed, here, list(map(old.slot_freed_by.__getitem__, there)))
-        self._take_over(here, there)
-        if self.freed_by:
-            for position in here:
-                if self.freed[position] < 0 and self.state[position] == FREED:
-                    self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
+    def _as_before(self, gatherer: Gatherer, first: int, last: int) -> bool:
+        """Whether the slots of some nodes are what they were; then they are written down.
+
+        A slot that was held still is if its tensor looks as it did: modified, it would be at another version.
+        """
+        old, there = self.previous, gatherer.there(first, last)
+        if old is None or there is None or 0 in self._sure[there.start : there.stop]:
+            return False
+        begin, end = there.start, there.stop
+        ended = self._ended[begin:end]
+        try:
+            found = gatherer.plain_slots(first, last, ended)
+        except Exception:  # the careful way will tell
+            return False
+        if found is None:
+            return False
+        if found:
+            hooks, tensors = zip(*found, strict=True)
+            if set(map(type, hooks)) != _NO_HOOK or type(None) in set(map(type, tensors)):
+                return False
+            held = ended.translate(_NOT)
+            if self.tables.looks_of(tensors) != list(compress(self._looked[begin:end], held)):
+                return False
+            sizes = map(self._sizes.__getitem__, compress(old.slot_storage[begin:end], held))
+            if self.tables.sizes_of(tensors, list(compress(self._keyed[begin:end], held))) != list(sizes):
+                return False
+        slots = len(self.state) - begin
+        self.start.extend(map(slots.__add__, old.slot_start[first - gatherer.new + 1 : last - gatherer.new + 1]))
+        self.name += old.slot_name[begin:end]
+        self.state += self._was[begin:end]
+        self.look += self._looked[begin:end]
+        self.key += self._keyed[begin:end]
+        self.freed += self._freed_before[begin:end]
+        return True
+
+    def _begin_as_before(self, chunk: Chunk) -> None:
+        """The slots as the earlier snapshot has them. Those that will not change any more are done with that."""
+        slots, before = len(chunk.slots), chunk.before
+        if before is None:
+            self.state += bytes(slots)
+            self.look += _NOTHING * slots
+            self.key += _NO_KEY * slots
+            self.freed += _NOBODY * slots
+            return
+        if type(before) is range:
+            first, last = before.start, before.stop
+            self.state += self._was[first:last]
+            self.look += self._looked[first:last]
+            self.key += self._keyed[first:last]
+            self.freed += self._freed_before[first:last]
+        else:
+            self.state.extend(map(self._was.__getitem__, before))
+            self.look.extend(map(self._looked.__getitem__, before))
+            self.key.extend(map(self._keyed.__getitem__, before))
+            self.freed.extend(map(self._freed_before.__getitem__, before))
+        if self.freed_by and chunk.ended and 1 in chunk.ended:
+            self._freed_by_whom(list(compress(range(chunk.base, len(self.state)), chunk.ended)))
+
+    def _freed_by_whom(self, ended: Sequence[int]) -> None:
+        """Who freed a slot may be known only now."""
+        for position in ended:
+            if self.freed[position] < 0 and self.state[position] == FREED:
+                self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
+
+    def _number_storages(self) -> None:
+        """Number those of slots that are as they were: nobody has asked for them again."""
+        if self.previous is not None:
+            old, known = self.previous.storages, self.tables.storages
+            sizes = dict(zip(old.key, old.bytes, strict=True))
+            new = [key for key in dict.fromkeys(self.key) if key not in known and key >= 0]
+            self.tables.storage_bytes.extend(map(sizes.__getitem__, new))
+            known.update(zip(new, count(len(known)), strict=False))
+
+    def _describe_as_before(self, old: Snapshot) -> None:
+        """The columns that describe the tensors, if nothing has changed."""
+        self.version, self.bytes, self.storage = old.slot_version, old.slot_bytes, old.slot_storage
+        self.dtype, self.shape = old.slot_dtype, old.slot_shape
+        self.dtypes.update(zip(old.dtypes, count(), strict=False))
+        self.shapes.update(zip(old.shapes, count(), strict=False))
+        met = max(old.slot_storage, default=-1) + 1  # the first numbers are those of slots
+        self.tables.storages.update(zip(old.storages.key[:met], count(), strict=False))
+        self.tables.storage_bytes.extend(old.storages.bytes[:met])
+
+    def _describe(self) -> None:
+        """The columns that describe the tensors. Types and shapes are numbered in the order in which they are met."""
+        rows = self._known_rows()
+        dtypes, shapes = [-1] * len(rows), [-1] * len(rows)
+        for number in dict.fromkeys(self.look):
+            dtype, shape = rows[number].dtype, rows[number].shape
+            if dtype is not None:
+                dtypes[number] = self.dtypes[str(dtype).removeprefix("torch.")]
+            if shape is not None:
+                shapes[number] = self.shapes[ti.as_integers(shape)]
+        look = self.look.tolist()  # lists, because making arrays from anything else takes twice as long
+        self.version = array("q", list(map([row.version for row in rows].__getitem__, look)))
+        self.bytes = array("q", list(map([row.bytes for row in rows].__getitem__, look)))
+        self.dtype = array("i", list(map(dtypes.__getitem__, look)))
+        self.shape = array("i", list(map(shapes.__getitem__, look)))
+        self.storage = array("i", list(map(self.tables.storages.get, self.key, repeat(-1))))
+        for position in positions(self.state, STALE):
+            self.version[position] = -1
 
     # ------------------------------------------------------------ all slots at once
 
@@ -142,7 +259,7 @@ class SlotColumns:
         if self._chunk.blank:
             where, found = _only(found, is_not, where, found)
         hooks, datas = zip(*found, strict=True) if found else ((), ())
-        if any(map(is_not, hooks, repeat(None))):
+        if found and set(map(type, hooks)) != _NO_HOOK:
             self._look_at(self._packed, _only(hooks, is_not, where, datas)[0])
             where, datas = _only(hooks, is_, where, datas)
         if any(map(is_, datas, repeat(None))):
@@ -152,16 +269,35 @@ class SlotColumns:
             self._write(where, datas)
 
     def _write(self, where: Sequence[int], tensors: Sequence[Any]) -> None:
-        """All columns; the state is HELD unless a closer look tells otherwise."""
-        versions, wants, dtypes, shapes, sizes = self.tables.columns_of(tensors)
-        self._put(self.version, where, versions)
-        self._put(self.dtype, where, dtypes)
-        self._put(self.shape, where, shapes)
-        self._put(self.bytes, where, sizes)
-        self._put(self.storage, where, self.tables.storages_of(tensors))
-        # At version 0 nothing can have been modified, and what requires grad was not `.detach_()`ed: the common case.
-        if any(versions) or not all(wants):
-            self._check([position for position, v, w in zip(where, versions, wants, strict=True) if v or not w])
+        """Looks and memory; the state is HELD unless a closer look tells otherwise."""
+        looks, keys = self.tables.looks_of(tensors), self.tables.storages_of(tensors)
+        if self._chunk.before is not None:
+            # A slot that was held still is if its tensor looks as it did: modified, it would be at another version.
+            was, states = list(map(self.look.__getitem__, where)), list(map(self.state.__getitem__, where))
+            if looks == was and not any(states):
+                self._put(self.key, where, keys)
+                return
+            changed = [a != b or s != HELD for a, b, s in zip(looks, was, states, strict=True)]
+            self._put(self.look, where, looks)
+            self._put(self.key, where, keys)
+            where, looks = list(compress(where, changed)), list(compress(looks, changed))
+            self._put(self.state, where, bytes([HELD]) * len(where))
+        else:
+            self._put(self.look, where, looks)
+            self._put(self.key, where, keys)
+        self._known_rows()
+        if not self._doubtful.isdisjoint(looks):
+            self._check([position for position, look in zip(where, looks, strict=True) if look in self._doubtful])
+
+    def _known_rows(self) -> list[Look]:
+        """The looks by number. A tensor that was modified at some time, or requires no grad, has to be asked more."""
+        rows = self._rows
+        for row in islice(self.tables.looks, len(rows), None):
+            look = Look(*row)
+            if look.version or not look.wants_grad:
+                self._doubtful.add(len(rows))
+            rows.append(look)
+        return rows
 
     def _put(self, column: array[int] | bytearray, where: Sequence[int], values: Sequence[int]) -> None:
         if len(values) == len(column) - self._chunk.base:  # in all of the chunk
@@ -174,14 +310,11 @@ class SlotColumns:
 
     def _read_gone(self, positions: list[int]) -> None:
         """Slots that show no data: was there any? What an earlier snapshot saw there tells, or else the node."""
-        chunk = self._chunk
-        if chunk.before is not None and self.previous is not None:
-            was = [self._was[chunk.before[position - chunk.base]] for position in positions]
+        if self._chunk.before is not None:
+            was = list(map(self.state.__getitem__, positions))
             self._freed(list(compress(positions, map(_HAD.__getitem__, was))))
-            for position in compress(positions, map(UNSAVED.__eq__, was)):
-                self.state[position] = UNSAVED
             positions = list(compress(positions, map(UNKNOWN.__eq__, was)))
-        if chunk.plain:
+        if self._chunk.plain:
             positions = self._never_saved(positions)
         self._look_at(self._gone, positions)
 
@@ -194,34 +327,29 @@ class SlotColumns:
         except RuntimeError:
             return positions
         for position in compress(positions, map(is_, values, repeat(None))):
-            self.state[position] = UNSAVED
+            self._unsaved(position)
         return list(compress(positions, map(is_not, values, repeat(None))))
 
     def _gone(self, position: int) -> None:
         node, shown = self._nodes[self._node_at(position)], self._shown[self.name[position]]
         if ti.was_never_saved(node, shown):
-            self.state[position] = UNSAVED
+            self._unsaved(position)
         else:
             self._freed([position])
 
+    def _unsaved(self, position: int) -> None:
+        self.state[position], self.look[position], self.key[position] = UNSAVED, NOTHING, -1
+
     def _freed(self, positions: list[int]) -> None:
-        """Write freed slots, with what an earlier snapshot knew of them."""
-        chunk = self._chunk
+        """Write freed slots. What an earlier snapshot knew of them stays: type, shape and bytes."""
         owners = map(self._uids.__getitem__, map(self._node_at, positions))
         self._put(self.freed, positions, [self.freed_by.get(uid, -1) for uid in owners])
         self._put(self.state, positions, bytes([FREED]) * len(positions))
-        if chunk.before is not None and self.previous is not None:
-            there = [chunk.before[position - chunk.base] for position in positions]
-            known = [at >= 0 for at in there]
-            self._take_over(list(compress(positions, known)), list(compress(there, known)))
-
-    def _take_over(self, here: Sequence[int], there: Sequence[int]) -> None:
-        """Type, shape and bytes as they were in the earlier snapshot."""
-        old = self.previous
-        assert old is not None
-        self._put(self.dtype, here, list(map(self._dtypes.__getitem__, map(old.slot_dtype.__getitem__, there))))
-        self._put(self.shape, here, list(map(self._shapes.__getitem__, map(old.slot_shape.__getitem__, there))))
-        self._put(self.bytes, here, list(map(old.slot_bytes.__getitem__, there)))
+        self._put(self.key, positions, [-1] * len(positions))
+        looks = list(map(self.look.__getitem__, positions))
+        rows = self._known_rows()
+        gone = {look: self.tables.looks[rows[look]._replace(version=-1, wants_grad=True)] for look in set(looks)}
+        self._put(self.look, positions, list(map(gone.__getitem__, looks)))
 
     # ------------------------------------------------------------ a closer look at some
 
@@ -231,8 +359,7 @@ class SlotColumns:
                 look(position)
             except Exception:
                 self.state[position] = UNKNOWN
-                name = self._names[self._node_at(position)]
-                self.unreadable[name] = self.unreadable.get(name, 0) + 1
+                self._lost.append(self._node_at(position))
 
     def _looked_at(self, position: int) -> tuple[Any, Any]:
         found = self._chunk.slots[position - self._chunk.base]
@@ -248,9 +375,9 @@ class SlotColumns:
         outputs = {number for name, number in self.tables.slot_names.items() if ti.is_output_slot(name)}
         raw = ["_raw_saved_" + shown for shown in self._shown]
         nodes, start, first = self._nodes, self.start, self._chunk.first
-        versions, names, closer = self.version, self.name, list[int]()
+        rows, names, closer = self._rows, self.name, list[int]()
         for position in doubtful:
-            if versions[position] > 0:
+            if rows[self.look[position]].version > 0:
                 closer.append(position)
             elif (name := names[position]) not in outputs:
                 try:
@@ -267,11 +394,9 @@ class SlotColumns:
             self.detached.setdefault(index, shown)
             state = STALE
         self.state[position] = state
-        if state not in (HELD, UNKNOWN):
-            self.version[position] = -1
 
     def _held(self, index: int, position: int, data: Any, shown: str) -> int:
-        node, version = self._nodes[index], self.version[position]
+        node, version = self._nodes[index], self._rows[self.look[position]].version
         wants, custom = ti.requires_grad(data), ti.is_custom_function(type(node))
         if version <= 0 and (wants or custom or ti.is_output_slot(shown)):
             return HELD
@@ -314,13 +439,17 @@ class SlotColumns:
     def _packed(self, position: int) -> None:
         hook, data = self._looked_at(position)
         self.packed.setdefault(self._node_at(position), []).append(hook)
-        self.state[position] = PACKED
+        self.state[position], self.look[position], self.key[position] = PACKED, NOTHING, -1
         tensors = [t for t in (data if type(data) in (tuple, list) else (data,)) if ti.is_tensor(t)]
-        self.bytes[position] = sum(ti.bytes_of(t) for t in tensors)
+        look = self.tables.careful_look(tensors[0]) if len(tensors) == 1 else Look()
+        look = look._replace(version=-1, wants_grad=True, bytes=sum(map(ti.bytes_of, tensors)))
+        self.look[position] = self.tables.looks[look]
         if len(tensors) == 1:
-            self.dtype[position] = self.tables.dtype(tensors[0])
-            self.shape[position] = self.tables.shape(tensors[0])
-            self.storage[position] = self.tables.storage(tensors[0])
+            self.key[position] = self.tables.storage_key(tensors[0])
+
+
+def _chunks(first: int, last: int) -> Iterator[tuple[int, int]]:
+    return ((at, min(at + CHUNK, last)) for at in range(first, last, CHUNK))
 
 
 def _only(

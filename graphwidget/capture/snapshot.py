@@ -1,7 +1,7 @@
 """The autograd graph at one moment, read off live objects into plain columns.
 
-`take` walks `next_functions` from the given tensors, iteratively, and fills one column after the other. The
-Python wrappers of the nodes are held for the walk only: nothing live remains when it returns.
+`take` walks `next_functions` from the given tensors and fills one column after the other. The Python wrappers of the
+nodes are held for as long as it runs: nothing live remains when it returns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, S
 
 from . import facts as fact_reading
 from . import torch_internals as ti
-from .deep import make_safe_to_drop
 from .identity import Identity
+from .memo import Memo
 from .slots import SlotColumns
-from .tables import Numbered, Tables
+from .tables import Tables
+from .walk import Walk, positions
 
 __all__ = ["take"]
 
@@ -60,7 +61,7 @@ def take(
     freed_by
         uid -> n of the call that freed it, from somebody who has watched all calls. None: nobody has.
     previous
-        An earlier snapshot with the same `identity`: what it proved is not asked again.
+        An earlier snapshot with the same `identity`: what it proved is not asked again, and what it has not read anew.
     settle
         Unpack even those saved views whose history that may rebuild. Only right just before the engine does the same.
     watched_from
@@ -75,15 +76,15 @@ def take(
     Returns
     -------
     Snapshot
-        Columns in order of discovery: roots first, then owners, breadth first.
+        Columns in order of discovery: what `previous` lacks comes first (roots, owners, breadth first), then the nodes
+        that it has, as they stand in it.
     """
     reader = _Reader(
         Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs, thorough
     )
     with ti.quiet(), ti.no_collection():
         reader.seeds(roots, inputs, owners)
-        reader.walk()
-        reader.read_slots(slots)
+        reader.read_nodes(slots)
         reader.read_leaves()
         reader.read_facts(around)
         return reader.snapshot(places)
@@ -121,21 +122,13 @@ class _Reader:
         self.watched_from = watched_from
         self.refuses_inputs = refuses_inputs
         self.thorough = thorough
-        self.tables = Tables()
-        self.columns = SlotColumns(self.tables, previous, freed_by or {}, settle)
+        self.memo = identity.memos.of(previous)
+        self.tables = Tables(self.memo.looks)
+        self.columns = SlotColumns(self.tables, previous, self.memo, freed_by or {}, settle)
         self.roots: list[_Seed] = []
         self.inputs: list[_Seed] = []
         self.owned: list[tuple[_Seed, Any]] = []
         self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive meanwhile
-        self.nodes: list[Any] = []
-        self.index: dict[Any, int] = {}
-        self.numbers: list[int] = []
-        self.names: list[str] = []
-        self.kinds = bytearray()
-        self.edge_start = array("i", [0])
-        self.edge_to: list[int] = []
-        self.edge_nr = array("i")
-        self.uids: list[int] = []
         self.leaves: dict[int, Leaf] = {}
         self.variables: dict[int, Any] = {}  # node index -> leaf tensor
         self.facts: dict[int, NodeFacts] = {}
@@ -161,10 +154,6 @@ class _Reader:
                 f"not looked at, because looking could change the order of later backward steps: the history of {some} "
                 "(views of tensors that were modified in place)"
             )
-        for seed in [*self.roots, *(seed for seed, _ in self.owned)]:
-            if seed.node is not None and seed.node not in self.index:
-                self.index[seed.node] = len(self.nodes)
-                self.nodes.append(seed.node)
 
     def _seed(self, tensor: Any, *, asked: bool) -> _Seed:
         seed = _Seed(tensor)
@@ -184,62 +173,25 @@ class _Reader:
 
     # ------------------------------------------------------------ the walk
 
-    def walk(self) -> None:
-        """Nodes, edges, numbers, names, kinds and uids of everything that can be reached."""
-        nodes, index = self.nodes, self.index
-        edge_to, further, ends, met = self.edge_to, dict[int, int](), list[int](), len(nodes)
-        find, meet, put_to, end = index.setdefault, nodes.append, edge_to.append, ends.append
-        for node in nodes:  # grows while it is read
-            for after, nr in node.next_functions:
-                if after is not None:
-                    at = find(after, met)
-                    if at == met:
-                        meet(after)
-                        met += 1
-                    if nr:
-                        further[len(edge_to)] = nr
-                    put_to(at)
-            end(len(edge_to))
-        self.edge_start.fromlist(ends)
-        self.edge_nr = array("i", [0]) * len(edge_to)  # nearly all gradients go to the first input
-        for edge, nr in further.items():
-            self.edge_nr[edge] = nr
-        self._describe()
-        known = self.identity.given
-        self.uids = self.identity.assign(nodes, self.numbers, self.names, (self.edge_start, edge_to), self.previous)
-        if self.identity.given > known:  # what was walked before was made safe then
-            make_safe_to_drop(nodes, self.numbers, self.edge_start, edge_to)
-
-    def _describe(self) -> None:
-        """Numbers, names and kinds, type by type."""
-        nodes, types = self.nodes, list(map(type, self.nodes))
-        readers = {cls: ti.node_readers(cls) for cls in set(types)}
-        self.numbers = ti.sequence_numbers(nodes, types)
-        shared = {cls: name for cls, (_, _, name, _) in readers.items()}
-        self.names = list(map(shared.__getitem__, types))
-        if None in shared.values():
-            self.names = [ti.name_of(n) if name is None else name for n, name in zip(nodes, self.names, strict=True)]
-        kinds = {cls: kind for cls, (_, _, _, kind) in readers.items()}
-        self.kinds.extend(map(kinds.__getitem__, types))
-
-    def read_slots(self, wanted: bool) -> None:
-        if wanted:
-            self.columns.read(self.nodes, self.uids, self.names)
+    def read_nodes(self, slots: bool) -> None:
+        """Everything that can be reached, and what it has saved."""
+        seeds = [seed.node for seed in (*self.roots, *(seed for seed, _ in self.owned)) if seed.node is not None]
+        self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous, self.memo.heights)
+        if slots:
+            self.columns.read(self.walk)
         else:
-            self.columns.skip(len(self.nodes))
+            self.columns.skip(len(self.walk.nodes))
 
     # ------------------------------------------------------------ leaves
 
     def read_leaves(self) -> None:
         by_tensor: dict[int, int] = {}
-        accumulate_kind = int(Kind.ACCUMULATE)
-        for i, kind in enumerate(self.kinds):
-            if kind == accumulate_kind:
-                variable = ti.accumulated_variable(self.nodes[i])
-                if variable is not None:
-                    self.variables[i] = variable
-                    by_tensor[id(variable)] = i
-                    self.leaves[i] = self._leaf(variable)
+        for i in positions(self.walk.kind, Kind.ACCUMULATE):
+            variable = ti.accumulated_variable(self.walk.nodes[i])
+            if variable is not None:
+                self.variables[i] = variable
+                by_tensor[id(variable)] = i
+                self.leaves[i] = self._leaf(variable)
         for seed in self.roots:
             if (
                 seed.node is None
@@ -254,12 +206,7 @@ class _Reader:
         """A leaf root that no other node leads to: torch makes its AccumulateGrad when the engine asks."""
         if id(variable) in by_tensor:
             return
-        at = by_tensor[id(variable)] = len(self.names)
-        self.names.append("AccumulateGrad")
-        self.numbers.append(ti.NO_SEQUENCE)
-        self.kinds.append(int(Kind.ACCUMULATE))
-        self.uids.append(self.identity.leaf(variable))
-        self.edge_start.append(len(self.edge_to))
+        at = by_tensor[id(variable)] = self.walk.add_leaf(variable)
         self.columns.skip(1)
         self.variables[at] = variable
         self.leaves[at] = self._leaf(variable)
@@ -299,14 +246,15 @@ class _Reader:
         for at, variable in self.variables.items():
             if not self.columns.settle and ti.maybe_no_leaf(variable):
                 reading.doubt_leaf(at)
-        self.facts = reading.read(self.nodes, self.kinds, self.numbers, self.uids, self.edge_start, self.edge_to)
+        walk = self.walk
+        self.facts = reading.read(walk.nodes, walk.kind, walk.seq, walk.uid, walk.edge_start, walk.edge_to)
 
     def _nodes_of(self, around: Sequence[Any]) -> Iterable[tuple[Any, int]]:
         """Tensors of which the histories are known, and those around that show a hook, with their nodes."""
         seen: set[int] = set()
         for seed in [*self.roots, *self.inputs, *(seed for seed, _ in self.owned)]:
             if seed.node is not None and ti.is_tensor(seed.tensor) and id(seed.tensor) not in seen:
-                at = self.index.get(seed.node)
+                at = self.walk.at(seed.node)
                 if at is not None:
                     seen.add(id(seed.tensor))
                     yield seed.tensor, at
@@ -314,33 +262,31 @@ class _Reader:
             yield variable, at
         for tensor in around:
             if ti.hooks_of(tensor) and not ti.maybe_stale_view(tensor):
-                at = self.index.get(ti.grad_fn(tensor))
+                at = self.walk.at(ti.grad_fn(tensor))
                 if at is not None:
                     yield tensor, at
 
     # ------------------------------------------------------------ the result
 
     def snapshot(self, places: Any) -> Snapshot:
-        columns, tables = self.columns, self.tables
-        name_table = Numbered()
-        name_column = array("i", map(name_table.__getitem__, self.names))
-        numbers = array("q", [-1 if number == ti.NO_SEQUENCE else number for number in self.numbers])
-        place, place_table, module, module_table = _places(places, numbers, self.names)
+        walk, columns, tables = self.walk, self.columns, self.tables
+        names = tuple(walk.names)
+        place, place_table, module, module_table = _places(places, walk.seq, list(map(names.__getitem__, walk.name)))
         for name, count in columns.unreadable.items():
             self.notes.append(f"the saved tensors of {count} {name} could not be read")
         return Snapshot(
-            uid=array("q", self.uids),
-            name=name_column,
-            seq=numbers,
-            kind=self.kinds,
+            uid=walk.uid,
+            name=walk.name,
+            seq=walk.seq,
+            kind=walk.kind,
             place=place,
             module=module,
-            ghost=bytearray(len(self.names)),
-            edge_start=self.edge_start,
-            edge_to=array("i", self.edge_to),
-            edge_nr=self.edge_nr,
+            ghost=bytearray(len(walk.uid)),
+            edge_start=walk.edge_start,
+            edge_to=walk.edge_to,
+            edge_nr=walk.edge_nr,
             slot_start=columns.start,
-            slot_name=array("i", columns.name),
+            slot_name=columns.name,
             slot_state=columns.state,
             slot_dtype=columns.dtype,
             slot_shape=columns.shape,
@@ -348,10 +294,10 @@ class _Reader:
             slot_storage=columns.storage,
             slot_freed_by=columns.freed,
             slot_version=columns.version,
-            names=tuple(name_table),
+            names=names,
             slot_names=tuple(tables.slot_names),
-            dtypes=tuple(str(dtype).removeprefix("torch.") for dtype in tables.dtypes),
-            shapes=tuple(ti.as_integers(shape) for shape in tables.shapes),
+            dtypes=tuple(columns.dtypes),
+            shapes=tuple(columns.shapes),
             places=place_table,
             modules=module_table,
             storages=self._storages(),
@@ -361,6 +307,7 @@ class _Reader:
             inputs=tuple(self._reference(seed) for seed in self.inputs),
             owners=self._owners(),
             notes=tuple(self.notes),
+            memo=self.identity.memos.keep(Memo(tables.looks, columns.look, columns.key, walk.heights)),
         )
 
     def _storages(self) -> Storages:
@@ -378,7 +325,8 @@ class _Reader:
 
     def _reference(self, seed: _Seed) -> TensorRef:
         tensor = seed.tensor
-        at = -1 if seed.node is None else self.index.get(seed.node, -1)
+        at = None if seed.node is None else self.walk.at(seed.node)
+        at = -1 if at is None else at
         if not ti.is_tensor(tensor):
             return TensorRef(at, seed.number, problem=seed.problem)
         wants = ti.requires_grad(tensor)
@@ -399,9 +347,9 @@ class _Reader:
 
     def _owners(self) -> tuple[Owner, ...]:
         return tuple(
-            Owner(holding.path, self.index[seed.node], seed.number, holding.kind)
+            Owner(holding.path, at, seed.number, holding.kind)
             for seed, holding in self.owned
-            if seed.node is not None
+            if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )
 
 

@@ -319,6 +319,8 @@ class Snapshot:
         Every known path that keeps a node alive.
     notes
         Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
+    memo
+        What the capture keeps for its next snapshot; says nothing to others.
     """
 
     uid: array[int] = field(default_factory=lambda: array("q"))
@@ -353,6 +355,7 @@ class Snapshot:
     inputs: tuple[TensorRef, ...] = ()
     owners: tuple[Owner, ...] = ()
     notes: tuple[str, ...] = ()
+    memo: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.storages, Storages):  # given as rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -16,7 +17,9 @@ __all__ = [
     "FunctionBase",
     "NO_SEQUENCE",
     "accumulated_variable",
+    "data_of_slot",
     "function_with_context",
+    "hook_of_slot",
     "is_compiled",
     "is_custom_function",
     "is_output_slot",
@@ -88,6 +91,14 @@ def is_saved_tensor_type(cls: type) -> bool:
 
 
 _SavedTensor = torch._C._autograd.SavedTensor
+
+
+def _reader_of_slot(name: str) -> Callable[[Any], Any]:
+    """The property's own function, which is quicker than to look the property up each time."""
+    return getattr(_SavedTensor.__dict__.get(name), "fget", None) or attrgetter(name)
+
+
+hook_of_slot, data_of_slot = _reader_of_slot("unpack_hook"), _reader_of_slot("data")
 
 
 def is_output_slot(shown: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from operator import attrgetter
@@ -51,6 +51,7 @@ __all__ = [
     "shape_of",
     "storage_key",
     "storage_of",
+    "storage_sizes",
     "tensors_alive",
     "untyped_storage",
     "version",
@@ -89,11 +90,11 @@ _look_of_the_base: tuple[Callable[[Any], Any], ...] = tuple(_Base.__dict__[name]
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
-def looks(tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
+def looks(tensors: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """(version, requires_grad, dtype, shape, nbytes) of many tensors. Raises if one of them cannot tell them all."""
     if _PLAIN.issuperset(map(type, tensors)):
-        return list(map(_look, tensors))
-    return [tuple([read(tensor) for read in _look_of_the_base]) for tensor in tensors]
+        return map(_look, tensors)
+    return (tuple([read(tensor) for read in _look_of_the_base]) for tensor in tensors)
 
 
 is_view: Callable[[Any], bool] = _Base._is_view
@@ -166,6 +167,14 @@ def creation_is_no_grad(tensor: Any) -> bool:
     if _creation_meta is None or not is_view(tensor):
         return False
     return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
+
+
+_nbytes_of_storage: Callable[[Any], int] = torch.UntypedStorage.nbytes
+
+
+def storage_sizes(tensors: Iterable[Any]) -> Iterator[int]:
+    """Bytes of the memory behind many tensors. Raises if one of them has none."""
+    return map(_nbytes_of_storage, map(untyped_storage, tensors))
 
 
 def storage_of(tensor: Any) -> tuple[int, int] | None:
