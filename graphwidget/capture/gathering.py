@@ -71,7 +71,7 @@ class Gatherer:
         self._reads: dict[type, _Reads | None] = {}  # None: ask each node
         self._names: dict[type, tuple[int, ...]] = {}
         self._careful = False
-        self._ended = b""  # by position in the earlier snapshot; one more at the end, for -1
+        self._ended: bytes | bytearray = b""  # by position in the earlier snapshot; one more at the end, for -1
         if previous is not None:
             if walk.whole:
                 tables.slot_names.update(zip(previous.slot_names, count()))
@@ -85,14 +85,14 @@ class Gatherer:
         return self._walk.new
 
     def there(self, first: int, last: int) -> range | None:
-        """Positions in the earlier snapshot of the slots of nodes from `first` to `last`, if it has all nodes."""
-        if self.previous is None or not self._walk.whole:
+        """Positions in the earlier snapshot of the slots of nodes from `first` to `last`; None: it lacks some nodes."""
+        if self.previous is None or not self._walk.whole or first < self.new:
             return None
         starts = self.previous.slot_start
         return range(starts[first - self.new], starts[last - self.new])
 
     def plain_slots(self, first: int, last: int, ended: Sequence[int]) -> list[tuple[Any, Any]] | None:
-        """(unpack hook, what it holds) of the slots that have not `ended`. None: the types do not tell which there are."""
+        """(unpack hook, what it holds) of slots that have not `ended`. None: the types do not tell which there are."""
         nodes = self._nodes[first:last]
         reads = self._reads_of(list(map(type, nodes)), nodes)
         if None in reads or sum(map(len, reads)) != len(ended):  # type: ignore[arg-type]

@@ -101,6 +101,7 @@ class SlotColumns:
             self._sure = previous.slot_state.translate(_SURE)
             for position in positions(previous.slot_state, FREED) if freed_by else ():
                 self._sure[position] = previous.slot_freed_by[position] >= 0  # who freed it may be known now
+        self._memo = memo
         self._lost: list[int] = []  # nodes with a slot that could not be read
         self._rows: list[Look] = []  # looks by number
         self._doubtful: set[int] = set()  # numbers of looks that tell too little
@@ -111,27 +112,29 @@ class SlotColumns:
 
     def skip(self, count: int) -> None:
         """Nodes whose slots are not asked for."""
-        self.start.extend([len(self.state)] * count)
+        self.start = self.start + array("i", [len(self.state)]) * count
 
     def read(self, walk: Walk) -> None:
         """Read the slots of all nodes. Never raises: a node that cannot be read gets one UNKNOWN slot."""
         self._nodes, self._uids, names = walk.nodes, walk.uid, tuple(walk.names)
         gatherer = Gatherer(self.tables, self.previous, walk)
         self.empty_after_release = gatherer.empty_after_release
-        changed = walk.new > 0 or self.previous is None
+        done = 0  # nodes of which the slots are written down; those of others, up to the current chunk, are as before
         for first, last in (*_chunks(0, walk.new), *_chunks(walk.new, len(walk.nodes))):
-            if first < walk.new or not self._as_before(gatherer, first, last):
+            if not self._as_before(gatherer, first, last):
+                self._copy(gatherer, done, first)
                 self._read(gatherer.gather(first, last, len(self.state)))
-                changed = True
+                done = last
         self._nodes = ()
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
             self.unreadable[name] = self.unreadable.get(name, 0) + 1
-        if changed or self.previous is None:
+        if done == 0 and self.previous is not None and walk.whole:
+            self._describe_as_before(self.previous)
+        else:
+            self._copy(gatherer, done, len(walk.nodes))
             self._number_storages()
             self._describe()
-        else:
-            self._describe_as_before(self.previous)
 
     def _read(self, chunk: Chunk) -> None:
         self.start.extend(chunk.starts())
@@ -150,7 +153,7 @@ class SlotColumns:
         self._chunk = Chunk(0, 0)
 
     def _as_before(self, gatherer: Gatherer, first: int, last: int) -> bool:
-        """Whether the slots of some nodes are what they were; then they are written down.
+        """Whether the slots of some nodes are what they were.
 
         A slot that was held still is if its tensor looks as it did: modified, it would be at another version.
         """
@@ -175,14 +178,21 @@ class SlotColumns:
             sizes = map(self._sizes.__getitem__, compress(old.slot_storage[begin:end], held))
             if self.tables.sizes_of(tensors, list(compress(self._keyed[begin:end], held))) != list(sizes):
                 return False
-        slots = len(self.state) - begin
-        self.start.extend(map(slots.__add__, old.slot_start[first - gatherer.new + 1 : last - gatherer.new + 1]))
+        return True
+
+    def _copy(self, gatherer: Gatherer, first: int, last: int) -> None:
+        """Write down the slots of nodes that are as they were."""
+        old, there = self.previous, gatherer.there(first, last)
+        if old is None or there is None or first == last:
+            return
+        begin, end = there.start, there.stop
+        shift = len(self.state) - begin
+        self.start.extend(map(shift.__add__, old.slot_start[first - gatherer.new + 1 : last - gatherer.new + 1]))
         self.name += old.slot_name[begin:end]
         self.state += self._was[begin:end]
         self.look += self._looked[begin:end]
         self.key += self._keyed[begin:end]
         self.freed += self._freed_before[begin:end]
-        return True
 
     def _begin_as_before(self, chunk: Chunk) -> None:
         """The slots as the earlier snapshot has them. Those that will not change any more are done with that."""
@@ -223,7 +233,9 @@ class SlotColumns:
             known.update(zip(new, count(len(known)), strict=False))
 
     def _describe_as_before(self, old: Snapshot) -> None:
-        """The columns that describe the tensors, if nothing has changed."""
+        """All columns, if nothing has changed. Snapshots share columns: they are never written to."""
+        self.start, self.name, self.state, self.freed = old.slot_start, old.slot_name, old.slot_state, old.slot_freed_by
+        self.look, self.key = self._memo.look, self._memo.key
         self.version, self.bytes, self.storage = old.slot_version, old.slot_bytes, old.slot_storage
         self.dtype, self.shape = old.slot_dtype, old.slot_shape
         self.dtypes.update(zip(old.dtypes, count(), strict=False))

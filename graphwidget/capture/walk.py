@@ -162,7 +162,7 @@ class Walk:
 
     def _pick_up(self) -> None:
         """The nodes of `old` below those that were met."""
-        starts, targets = self._old.edge_start, self._old.edge_to
+        starts, targets = self._old.edge_start.tolist(), self._old.edge_to.tolist()  # quicker to index than arrays
         there, picked = self._there, self._picked
         pick = picked.append
         for before in picked:  # they grow meanwhile
@@ -197,15 +197,17 @@ class Walk:
             if self._met.get(node, UNMET) >= 0:
                 raise _Differs  # it was taken for new already
             variable = ti.accumulated_variable(node)
-            if variable is not None:
-                self.uid[at] = self._identity.leaf(variable)  # one whose `.data` was replaced counts as new
+            uid = self.uid[at] if variable is None else self._identity.leaf(variable)
+            if uid != self.uid[at]:  # its `.data` was replaced, so it counts as new
+                self.uid = self.uid[:at] + array("q", [uid]) + self.uid[at + 1 :]
 
     def _describe_as_before(self, heights: array[int]) -> None:
+        """Snapshots share columns: they are never written to."""
         old = self._old
         self.nodes, self._shift, self.heights = self._there, range(len(old)), heights
-        self.uid, self.seq, self.kind = old.uid[:], old.seq[:], old.kind[:]
-        self.name, self.names = old.name[:], Numbered(zip(old.names, count()))
-        self.edge_start, self.edge_to, self.edge_nr = old.edge_start[:], old.edge_to, old.edge_nr
+        self.uid, self.seq, self.kind, self.name = old.uid, old.seq, old.kind, old.name
+        self.names = Numbered(zip(old.names, count()))
+        self.edge_start, self.edge_to, self.edge_nr = old.edge_start, old.edge_to, old.edge_nr
 
     def _describe_anew(self, new: _New, heights: array[int]) -> None:
         old, there = self._old, self._there
@@ -260,11 +262,11 @@ class Walk:
 
     def add_leaf(self, variable: Any) -> int:
         """The AccumulateGrad node of a leaf for which torch has made none yet. Returns its index."""
-        self.uid.append(self._identity.leaf(variable))
-        self.name.append(self.names["AccumulateGrad"])
-        self.seq.append(-1)
-        self.kind.append(Kind.ACCUMULATE)
-        self.edge_start.append(len(self.edge_to))
+        self.uid = self.uid + array("q", [self._identity.leaf(variable)])
+        self.name = self.name + array("i", [self.names["AccumulateGrad"]])
+        self.seq = self.seq + array("q", [-1])
+        self.kind = self.kind + bytes([Kind.ACCUMULATE])
+        self.edge_start = self.edge_start + array("i", [len(self.edge_to)])
         return len(self.uid) - 1
 
 
