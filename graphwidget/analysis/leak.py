@@ -247,8 +247,11 @@ def _kept_by_traceback(record: Record) -> Iterator[Finding]:
     kinds: dict[int, set[str]] = defaultdict(set)
     for owner in graph.owners:
         kinds[owner.node].add(owner.kind)
-    elsewhere = reachable(graph, (node for node, found in kinds.items() if found != {"traceback"}))
-    only = {node for node, found in kinds.items() if found == {"traceback"}} - elsewhere
+    suspects = {node for node, found in kinds.items() if found == {"traceback"}}
+    if not suspects:
+        return
+    elsewhere = reachable(graph, kinds.keys() - suspects)
+    only = suspects - elsewhere
     kept = bytes_held(graph, reachable(graph, only) - elsewhere)
     if not kept:
         return

@@ -24,6 +24,9 @@ __all__ = ["NOWHERE", "Provenance"]
 NOWHERE = Place(None, None)
 
 
+_Found = tuple[array, list[tuple[int, int, int]]]  # a column of indices and its table
+
+
 class Provenance:
     """Places of nodes and of calls.
 
@@ -54,6 +57,7 @@ class Provenance:
         self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
+        self._looked_up: tuple[Sequence[int], list[tuple[int, ...]], _Found, _Found] | None = None
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
 
     def start(self) -> None:
@@ -170,8 +174,11 @@ class Provenance:
     ) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
         """Places and module calls of many nodes: two columns of indices (-1: unknown) and their tables."""
         self.lines.boundary()
-        place_column, places = _column(seqs, self.lines.find, self.lines.threads)
-        module_column, modules = _column(seqs, self.modules.find, self.modules.threads)
+        marks = [state.ranges.mark() for state in (*self.lines.threads, *self.modules.threads)]
+        if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
+            places = _column(seqs, self.lines.find, self.lines.threads)
+            self._looked_up = seqs, marks, places, _column(seqs, self.modules.find, self.modules.threads)
+        _, _, (place_column, places), (module_column, modules) = self._looked_up
         return (
             place_column,
             tuple(self.place(key) for key in places),
@@ -202,6 +209,8 @@ def _column(
     A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
     the number before mostly answers.
     """
+    if not threads:
+        return array("i", [-1]) * len(seqs), []
     table: dict[tuple[int, int, int], int] = {}
     column = array("i")
     put, first, last, at = column.append, 0, 0, -1

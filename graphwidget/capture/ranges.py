@@ -40,6 +40,7 @@ class Ranges:
         # Appending here is all that happens at a line, one stretch after the other: start, end and the key. The
         # columns are filled when they are needed. It stays the same list.
         self.fresh: list[int] = []
+        self._forgot = 0  # how often stretches were dropped
 
     def __len__(self) -> int:
         return len(self.starts) + len(self.fresh) // 5
@@ -72,6 +73,7 @@ class Ranges:
             column.fromlist(fresh[at::5])
             if over:
                 del column[:over]
+        self._forgot += over > 0
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The key of the stretch that holds `seq`, or None."""
@@ -91,6 +93,11 @@ class Ranges:
             return max(self.ends[at] if at >= 0 else 0, 0), following
         return self.starts[at], self.ends[at]
 
+    def mark(self) -> tuple[int, int, int]:
+        """Another one whenever `find` may answer something else than before."""
+        self.settle()
+        return self._forgot, len(self.starts), self.ends[-1] if self.ends else 0
+
     def keep(self, live: Sequence[int]) -> None:
         """Drop the stretches that hold none of the ascending numbers `live`, except the newest."""
         self.settle()
@@ -102,3 +109,4 @@ class Ranges:
         self.ends = array("q", [ends[i] for i in wanted])
         self.keys = tuple(array("q", [key[i] for i in wanted]) for key in self.keys)  # type: ignore[assignment]
         self.limit = 2 * max(len(wanted), self._newest)
+        self._forgot += 1

@@ -361,7 +361,7 @@ def _places(
         return nowhere, (), nowhere[:], ()
     if hasattr(places, "lookup"):
         place, place_table, module, module_table = places.lookup(numbers, names)
-        return array("i", place), tuple(place_table), array("i", module), tuple(module_table)
+        return place, tuple(place_table), module, tuple(module_table)
     found_places: dict[Place, int] = {}
     found_modules: dict[ModuleCall, int] = {}
     place_column, module_column = array("i"), array("i")
