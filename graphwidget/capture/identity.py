@@ -46,6 +46,7 @@ class Identity:
         self._known: dict[int, int] = {}
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: ask the mark
+        self._twins = False  # whether a leaf was seen to have two nodes: then one of them bears a mark
         self._home = threading.get_ident()
 
     @property
@@ -73,10 +74,10 @@ class Identity:
             above = self._names.get(ti.name_of(node) if name is None else name)
             return None if above is None else self._known.get(number | above)
         variable = ti.accumulated_variable(node)
-        if variable is None:
-            uid: int | None = ti.memory_of_node(node).get(self._token)
-            return uid
-        return self._known_leaf(variable)
+        uid: int | None = None
+        if variable is None or self._twins:
+            uid = ti.memory_of_node(node).get(self._token)
+        return self._known_leaf(variable) if uid is None and variable is not None else uid
 
     def _known_leaf(self, variable: Any) -> int | None:
         entry = self._leaves.get(id(variable))
@@ -121,7 +122,9 @@ class Identity:
                         new += 1
         self._next = new
         for i in special:
-            found[i] = self._special(nodes[i])
+            found[i] = self.unnumbered(nodes[i])
+        if len(special) > 1:
+            self._tell_twins(special, nodes, found)
         uids: list[int] = found  # type: ignore[assignment]
         if apart:
             self._mark([i for i in apart if uids[i] == _UNMARKED], nodes, numbers, keys, uids, edges, previous)
@@ -129,10 +132,20 @@ class Identity:
             self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
 
-    def _special(self, node: Any) -> int:
-        """A node without number: a leaf's, or one that always raises."""
+    def unnumbered(self, node: Any) -> int:
+        """Uid of a node without number: a leaf's, or one that always raises."""
         variable = ti.accumulated_variable(node)
-        return self._marked(node) if variable is None else self.leaf(variable)
+        if variable is None or (self._twins and self._token in ti.memory_of_node(node)):
+            return self._marked(node)
+        return self.leaf(variable)
+
+    def _tell_twins(self, special: Sequence[int], nodes: Sequence[Any], found: list[int | None]) -> None:
+        """A leaf has two nodes while a graph lives that was made before its type changed (`model.double()`)."""
+        first: dict[int | None, int] = {}
+        for i in special:
+            if first.setdefault(found[i], i) != i:
+                self._twins = True
+                found[i] = self._marked(nodes[i])
 
     def leaf(self, variable: Any) -> int:
         """Uid of the AccumulateGrad node of a leaf, whether torch has made that node yet or not."""

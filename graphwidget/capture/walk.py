@@ -192,14 +192,7 @@ class Walk:
             self._describe_as_before(heights)
         else:
             self._describe_anew(new, heights)
-        for at in positions(self.kind, Kind.ACCUMULATE, self.new):
-            node = self.nodes[at]
-            if self._met.get(node, UNMET) >= 0:
-                raise _Differs  # it was taken for new already
-            variable = ti.accumulated_variable(node)
-            uid = self.uid[at] if variable is None else self._identity.leaf(variable)
-            if uid != self.uid[at]:  # its `.data` was replaced, so it counts as new
-                self.uid = self.uid[:at] + array("q", [uid]) + self.uid[at + 1 :]
+        self._name_old_leaves()
 
     def _describe_as_before(self, heights: array[int]) -> None:
         """Snapshots share columns: they are never written to."""
@@ -243,6 +236,17 @@ class Walk:
             if before is not None and alive[before]:
                 raise _Differs
         self.uid.extend(compress(old.uid, alive))
+
+    def _name_old_leaves(self) -> None:
+        """Leaves of `old` whose `.data` was replaced count as new."""
+        leaves = list(positions(self.kind, Kind.ACCUMULATE))
+        now = {at: self._identity.unnumbered(self.nodes[at]) for at in leaves if at >= self.new}
+        if now and len({*now.values(), *(self.uid[at] for at in leaves if at < self.new)}) < len(leaves):
+            raise _Differs  # one was taken for new already, or has two nodes
+        if any(self.uid[at] != uid for at, uid in now.items()):
+            self.uid = self.uid[:]
+            for at, uid in now.items():
+                self.uid[at] = uid
 
     def _describe_new(self, new: _New) -> tuple[list[int], list[str]]:
         """Begin the columns that tell a node by itself. Returns the sequence numbers and the names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from graphwidget.capture import gathering
+from graphwidget.capture import slots as slots_module
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
 from graphwidget.model import SlotState, Snapshot
@@ -81,6 +83,45 @@ class Program:
             self.tensors.pop(3)
 
 
+class Meddler(Program):
+    """Does what leaves no trace in versions, too; a part of the graph is made by another thread."""
+
+    def step(self) -> None:
+        for _ in range(self.random.choice([0, 1, 1, 8])):
+            super().step()
+        a = self.random.choice(self.tensors)
+        meddle = [self.nothing, self.nothing, self.swap, self.resize, self.pack_later, self.pack, self.elsewhere]
+        try:
+            self.random.choice(meddle)(a)
+        except RuntimeError as error:
+            assert not str(error).startswith("INTERNAL"), error
+
+    def nothing(self, a: torch.Tensor) -> None:
+        pass
+
+    def swap(self, a: torch.Tensor) -> None:
+        a.data = torch.rand(4, dtype=self.random.choice([torch.float32, torch.float64]))
+
+    def resize(self, a: torch.Tensor) -> None:
+        a.untyped_storage().resize_(self.random.choice([64, 128, 256]))
+
+    def pack_later(self, a: torch.Tensor) -> None:
+        raw = [name for name in dir(a.grad_fn) if name.startswith("_raw_saved_")] if a.grad_fn is not None else []
+        for slot in [getattr(a.grad_fn, name) for name in raw]:
+            if isinstance(slot, torch._C._autograd.SavedTensor) and slot.data is not None:
+                slot.register_hooks(lambda t: t.clone(), lambda t: t)
+
+    def pack(self, a: torch.Tensor) -> None:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: (t, 1), lambda packed: packed[0]):
+            self.tensors.append(a.exp() * a)
+
+    def elsewhere(self, a: torch.Tensor) -> None:
+        if self.random.random() < 0.2:
+            thread = threading.Thread(target=lambda: self.tensors.append(leaf(4).sin().cos()))
+            thread.start()
+            thread.join()
+
+
 def node_columns(snapshot: Snapshot) -> dict[int, Any]:
     """uid -> all that is known of a node. (Nodes that the previous snapshot has stand last.)"""
     found = {}
@@ -126,9 +167,14 @@ def remember(seen: dict[tuple[int, str], Any], snapshot: Snapshot) -> None:
                 assert seen[node.uid, slot.name] == what
 
 
+@pytest.mark.parametrize("chunk", [3, 256])
+@pytest.mark.parametrize("kind", [Program, Meddler])
 @pytest.mark.parametrize("seed", range(40))
-def test_it_says_what_a_fresh_one_says_whatever_happened_in_between(seed: int):
-    program, identity = Program(seed), Identity()
+def test_it_says_what_a_fresh_one_says_whatever_happened_in_between(
+    seed: int, kind: type[Program], chunk: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(slots_module, "CHUNK", chunk)
+    program, identity = kind(seed), Identity()
     previous, met, seen = None, set(), {}
     for _ in range(25):
         program.step()
