@@ -95,7 +95,7 @@ class Gatherer:
         """(unpack hook, what it holds) of slots that have not `ended`. None: the types do not tell which there are."""
         nodes = self._nodes[first:last]
         reads = self._reads_of(list(map(type, nodes)), nodes)
-        if None in reads or sum(map(len, reads)) != len(ended):  # type: ignore[arg-type]
+        if None in reads:
             return None
         found = self._slots(nodes, reads, ended)  # type: ignore[arg-type]
         return list(compress(found, map(not_, ended))) if 1 in ended else found  # type: ignore[arg-type,return-value]

@@ -181,6 +181,11 @@ class Walk:
                         raise _Differs
             if edge != end:
                 raise _Differs
+        # A dead node's number and name may be those of a living one, of a thread that nobody has noticed yet.
+        for cls, at in set(zip(map(type, there), self._old.name, strict=False)):
+            name = None if cls is type(None) else ti.node_readers(cls)[2]
+            if name is not None and name != self._old.names[at]:
+                raise _Differs
 
     # ------------------------------------------------------------ describing them
 
@@ -231,10 +236,6 @@ class Walk:
 
         rows = (self.edge_start, self.edge_to)
         self.uid = array("q", self._identity.assign(new.nodes, numbers, names, rows, self._previous))
-        for uid in self.uid if there else ():
-            before = old.index_of.get(uid)
-            if before is not None and alive[before]:
-                raise _Differs
         self.uid.extend(compress(old.uid, alive))
 
     def _name_old_leaves(self) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from array import array
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,24 @@ def test_tracing_survives_a_cell_that_raises(cells: Cells, error: str) -> None:
     assert sys.gettrace() is None or sys.version_info >= (3, 12)
     cells.run("y = x * 2")
     assert cells.place("y") == (3, 1, 3, 1, None)
+
+
+def test_places_are_looked_up_again_for_other_numbers_and_when_places_were_forgotten(cells: Cells) -> None:
+    cells.run("y = x * 2")
+    cells.run("z = x * 3")
+
+    def found(numbers: array[int]) -> list[int | None]:
+        column, places, _, _ = cells.provenance.lookup(numbers)
+        return [places[at].cell if at >= 0 else None for at in column]
+
+    one, other = (array("q", [cells.number_of(name)]) for name in "yz")
+    assert found(one) == found(one) == [2]
+    assert found(other) == [3]
+    assert found(one) == [2]
+    for state in cells.provenance.lines.threads:
+        state.ranges._newest = 0
+        state.ranges.keep([])
+    assert found(one) == [None]
 
 
 def test_a_module_is_named_by_its_path_from_the_users_name(cells: Cells) -> None:

@@ -109,7 +109,7 @@ class Meddler(Program):
         raw = [name for name in dir(a.grad_fn) if name.startswith("_raw_saved_")] if a.grad_fn is not None else []
         for slot in [getattr(a.grad_fn, name) for name in raw]:
             if isinstance(slot, torch._C._autograd.SavedTensor) and slot.data is not None:
-                slot.register_hooks(lambda t: t.clone(), lambda t: t)
+                slot.register_hooks(lambda t: t, lambda t: t)
 
     def pack(self, a: torch.Tensor) -> None:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: (t, 1), lambda packed: packed[0]):
@@ -152,6 +152,7 @@ def slots(snapshot: Snapshot) -> dict[tuple[int, str], Any]:
             else:
                 key = None if slot.storage is None else (slot.storage.key, slot.storage.bytes, slot.storage.owners)
                 version = snapshot.slot_version[slot.slot]
+                assert version < 0 or slot.state in (SlotState.HELD, SlotState.UNKNOWN)
                 found[node.uid, slot.name] = (slot.state, slot.dtype, slot.shape, slot.bytes, key, version)
     return found
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from graphwidget.capture import memo
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.memo import KEPT, Memo
@@ -110,7 +111,28 @@ def test_a_node_of_another_thread_with_number_and_name_of_a_known_one_is_not_tak
     assert numbers[0] == numbers[1]  # each thread counts from 0
     both = session.look(a=made[0], b=made[1])
     assert len(both) == len(set(both.uid)) == 4
-    assert len(session.look(a=made[0], b=made[1])) == 4
+    uids = {owner.path: both.uid[owner.node] for owner in both.owners}
+    alone = session.look(b=made[1])
+    assert {owner.path: alone.uid[owner.node] for owner in alone.owners} == {"b": uids["b"]}
+
+
+def test_a_node_of_another_thread_is_not_taken_for_a_dead_one_below_which_there_was_something_else():
+    session, made = Session(), []
+
+    def make(*steps: str) -> None:
+        h = leaf(3)
+        for step in steps:
+            h = getattr(h, step)()
+        made.append(h)
+
+    for steps in (["sin", "exp"], ["cos", "exp"], ["cos", "sin", "exp"], ["exp"]):
+        made.clear()
+        gc.collect()
+        thread = threading.Thread(target=make, args=steps)
+        thread.start()
+        thread.join()
+        names = [n.name for n in session.look(h=made[0]).nodes]
+        assert sorted(names) == sorted([f"{step.capitalize()}Backward0" for step in steps] + ["AccumulateGrad"])
 
 
 def test_a_leaf_whose_data_was_replaced_is_another_one_for_the_old_part_and_the_new():
@@ -125,21 +147,30 @@ def test_a_leaf_whose_data_was_replaced_is_another_one_for_the_old_part_and_the_
     assert [n.uid for n in node(now, "SinBackward0").next] == [n.uid for n in node(now, "CosBackward0").next]
 
 
-def test_a_model_that_changed_its_type_while_a_graph_lives():
+def test_a_model_that_changed_its_type_while_a_graph_lives(described: list[str]):
     session = Session()
     model = nn.Linear(2, 1)
     old = model(torch.ones(1, 2))
     session.look(old=old)
     model.double()
     new = model(torch.ones(1, 2, dtype=torch.float64))
-    for _ in range(2):
-        both = session.look(old=old, new=new)
-        assert len(set(both.uid)) == len(both)
-    assert [n.name for n in both.nodes].count("AccumulateGrad") == 4
-    uids = {n.uid for n in both.nodes if n.name == "AccumulateGrad"}
+
+    def leaves(snapshot: Snapshot, path: str) -> set[int]:
+        top = next(owner.node for owner in snapshot.owners if owner.path == path)
+        below = snapshot.node(top).next
+        return {n.uid for n in (*below, *(m for n in below for m in n.next)) if n.name == "AccumulateGrad"}
+
+    both = session.look(old=old, new=new)
+    assert len(set(both.uid)) == len(both)
+    one, two = leaves(both, "old"), leaves(both, "new")
+    assert len(one) == len(two) == 2 and not one & two
+    described.clear()
+    session.look(old=old, new=new)
+    assert described == []
+    turned = take([], owners=[Held("new", new), Held("old", old)], identity=session.identity)
+    assert (leaves(turned, "old"), leaves(turned, "new")) == (one, two)
     del old
-    alive = session.look(new=new)
-    assert {n.uid for n in alive.nodes if n.name == "AccumulateGrad"} < uids
+    assert leaves(session.look(new=new), "new") == two
 
 
 def test_only_the_latest_memos_are_kept_and_an_older_snapshot_does_as_well():
@@ -153,6 +184,34 @@ def test_only_the_latest_memos_are_kept_and_an_older_snapshot_does_as_well():
     now = take([y], identity=identity, previous=taken[0])
     assert states(now, "SinBackward0") == {"self": "stale"}
     assert isinstance(identity.memos.of(taken[0]), Memo)
+
+
+def test_a_table_of_looks_that_has_become_long_is_begun_anew(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(memo, "MOST_LOOKS", 8)
+    session, x = Session(), leaf(3)
+    for _ in range(50):
+        with torch.no_grad():
+            x.add_(1)
+        now = session.look(y=x.sin())
+        assert states(now, "SinBackward0") == {"self": "held"}
+    assert len(now.memo.looks) < 20
+
+
+def test_nothing_left():
+    session = Session()
+    session.look(y=leaf(3).sin())
+    now = session.look()
+    assert (len(now), len(now.slot_state), list(now.slot_start), len(now.storages)) == (0, 0, [0], 0)
+
+
+def test_a_tensor_outside_the_graph_has_no_node_in_it_though_it_had_one_before():
+    session = Session()
+    h, z = leaf(3).sin(), leaf(3).cos()
+    session.look(h=h, z=z)
+    now = take([z.sum()], inputs=[h], identity=session.identity, previous=session.last)
+    assert [ref.node for ref in now.inputs] == [-1]
+    known = take([h.sum()], inputs=[h], identity=session.identity, previous=session.last)
+    assert [known.name_of(ref.node) for ref in known.inputs] == ["SinBackward0"]
 
 
 def test_following_keeps_nothing_alive():
@@ -189,8 +248,8 @@ from graphwidget.capture.identity import Identity
 from graphwidget.capture.snapshot import take
 identity, last = Identity(), None
 h = torch.ones(1, requires_grad=True)
-for _ in range(30):  # no part is deep enough to overflow the stack alone
-    for _ in range(3_000):
+for _ in range(100):  # no part is deep enough for a break
+    for _ in range(900):
         h = h + 1
     last = take([h], identity=identity, previous=last)
 assert len(last) == 90_001, len(last)
