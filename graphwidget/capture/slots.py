@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, count, islice, repeat
 from operator import is_, is_not
 from typing import Any
@@ -34,7 +34,7 @@ from .slot_states import (
     unpack_slot,
 )
 from .tables import NOTHING, Look, Numbered, Tables
-from .walk import Walk, positions
+from .walk import Walk, joined, positions
 
 __all__ = ["SlotColumns"]
 
@@ -119,9 +119,14 @@ class SlotColumns:
         self._nodes, self._uids, names = walk.nodes, walk.uid, tuple(walk.names)
         gatherer = Gatherer(self.tables, self.previous, walk)
         self.empty_after_release = gatherer.empty_after_release
+        new, rest = _chunks(0, walk.new), _chunks(walk.new, len(walk.nodes))
+        same = {first: self._as_before(gatherer, first, last) for first, last in rest}
+        known = self.previous if walk.whole and all(same.values()) else None
+        if known is not None:
+            self._go_on_numbering(known)
         done = 0  # nodes of which the slots are written down; those of others, up to the current chunk, are as before
-        for first, last in (*_chunks(0, walk.new), *_chunks(walk.new, len(walk.nodes))):
-            if not self._as_before(gatherer, first, last):
+        for first, last in (*new, *rest):
+            if not same.get(first):
                 self._copy(gatherer, done, first)
                 self._read(gatherer.gather(first, last, len(self.state)))
                 done = last
@@ -129,12 +134,13 @@ class SlotColumns:
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
             self.unreadable[name] = self.unreadable.get(name, 0) + 1
-        if done == 0 and self.previous is not None and walk.whole:
-            self._describe_as_before(self.previous)
-        else:
+        if known is None:
             self._copy(gatherer, done, len(walk.nodes))
             self._number_storages()
             self._describe()
+        else:
+            self._describe()
+            self._append(known)
 
     def _read(self, chunk: Chunk) -> None:
         self.start.extend(chunk.starts())
@@ -232,17 +238,25 @@ class SlotColumns:
             self.tables.storage_bytes.extend(map(sizes.__getitem__, new))
             known.update(zip(new, count(len(known)), strict=False))
 
-    def _describe_as_before(self, old: Snapshot) -> None:
-        """All columns, if nothing has changed. Snapshots share columns: they are never written to."""
-        self.start, self.name, self.state, self.freed = old.slot_start, old.slot_name, old.slot_state, old.slot_freed_by
-        self.look, self.key = self._memo.look, self._memo.key
-        self.version, self.bytes, self.storage = old.slot_version, old.slot_bytes, old.slot_storage
-        self.dtype, self.shape = old.slot_dtype, old.slot_shape
+    def _go_on_numbering(self, old: Snapshot) -> None:
+        """With the numbers that the earlier snapshot gave: all its slots are as they were."""
         self.dtypes.update(zip(old.dtypes, count(), strict=False))
         self.shapes.update(zip(old.shapes, count(), strict=False))
         met = max(old.slot_storage, default=-1) + 1  # the first numbers are those of slots
         self.tables.storages.update(zip(old.storages.key[:met], count(), strict=False))
         self.tables.storage_bytes.extend(old.storages.bytes[:met])
+
+    def _append(self, old: Snapshot) -> None:
+        """The slots of the earlier snapshot behind those of new nodes."""
+        slots = len(self.state)
+        starts = old.slot_start if not slots else array("i", [slots + start for start in old.slot_start])
+        self.start = joined(self.start[:-1], starts)
+        self.name, self.state = joined(self.name, old.slot_name), joined(self.state, old.slot_state)
+        self.freed = joined(self.freed, old.slot_freed_by)
+        self.look, self.key = joined(self.look, self._memo.look), joined(self.key, self._memo.key)
+        self.version, self.bytes = joined(self.version, old.slot_version), joined(self.bytes, old.slot_bytes)
+        self.dtype, self.shape = joined(self.dtype, old.slot_dtype), joined(self.shape, old.slot_shape)
+        self.storage = joined(self.storage, old.slot_storage)
 
     def _describe(self) -> None:
         """The columns that describe the tensors. Types and shapes are numbered in the order in which they are met."""
@@ -460,8 +474,8 @@ class SlotColumns:
             self.key[position] = self.tables.storage_key(tensors[0])
 
 
-def _chunks(first: int, last: int) -> Iterator[tuple[int, int]]:
-    return ((at, min(at + CHUNK, last)) for at in range(first, last, CHUNK))
+def _chunks(first: int, last: int) -> list[tuple[int, int]]:
+    return [(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
 
 
 def _only(

@@ -7,10 +7,10 @@ are only picked up, to stand beside the columns that are known, and nothing is a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, count, islice, repeat
 from operator import attrgetter, is_not, sub
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from graphwidget.model import Kind, Snapshot
 
@@ -19,9 +19,10 @@ from .deep import UNMET, make_safe_to_drop
 from .identity import Identity
 from .tables import Numbered, Translation
 
-__all__ = ["Walk", "positions"]
+__all__ = ["Walk", "joined", "positions"]
 
 _NOTHING = Snapshot()
+_Column = TypeVar("_Column", "array[int]", bytearray)
 _edges_of: Callable[[Any], Sequence[tuple[Any, int]]] = attrgetter("next_functions")
 
 
@@ -48,6 +49,21 @@ class _New:
         self.starts: list[int] = []
         self.edge_to: list[int] = []
         self.further: dict[int, int] = {}  # edge -> which input of the target; not here: the first
+
+
+class _Rest(NamedTuple):
+    """What is left of the previous snapshot: its live nodes, with columns of their own."""
+
+    nodes: list[Any]
+    uid: array[int]
+    seq: array[int]
+    name: array[int]
+    names: Sequence[str]
+    kind: bytearray
+    heights: array[int]
+    edge_start: array[int]
+    edge_to: array[int]
+    edge_nr: array[int]
 
 
 class Walk:
@@ -107,14 +123,13 @@ class Walk:
             if before < 0 or self._there[before] is not node:
                 return None
             found = -1 - before
-        return found if found >= 0 else self._shift[-1 - found]
+        return found if found >= 0 else self.new + self._place[-1 - found]
 
     def _run(self, seeds: Sequence[Any], old: Snapshot, heights: array[int]) -> None:
         self._old = old
         self._there: list[Any] = [None] * len(old)  # its nodes, as far as they were met
         self._picked: list[int] = []  # their indices, in the order in which they were met
         self._met: dict[Any, int] = {}  # node -> index; -1 - index in `old`
-        self._shift: Sequence[int] = ()  # index in `old` -> index now
         new = self._find_new(seeds)
         self._pick_up()
         self._describe(new, heights)
@@ -190,53 +205,66 @@ class Walk:
     # ------------------------------------------------------------ describing them
 
     def _describe(self, new: _New, heights: array[int]) -> None:
-        """The columns: those of the new nodes, then those of `old` as far as its nodes are alive."""
-        self.new = len(new.nodes)
-        heights = heights if len(heights) == len(self._old) else array("i", [UNMET]) * len(self._old)
-        if not self.new and self.whole:
-            self._describe_as_before(heights)
-        else:
-            self._describe_anew(new, heights)
+        """The columns: those of the new nodes, then what is left of those of `old`."""
+        rest = self._rest(heights if len(heights) == len(self._old) else array("i", [UNMET]) * len(self._old))
+        self.new, edges = len(new.nodes), len(new.edge_to)
+        self.names = Numbered(zip(rest.names, count()))
+        types = list(map(type, new.nodes))
+        names, kinds = self._names_and_kinds(new.nodes, types)
+        numbers = ti.sequence_numbers(new.nodes, types)
+        targets = [at if at >= 0 else self.new + self._place[-1 - at] for at in new.edge_to]
+        inputs = array("i", [0]) * edges  # nearly all gradients go to the first input
+        for edge, nr in new.further.items():
+            inputs[edge] = nr
+        uids = self._identity.assign(new.nodes, numbers, names, (new.starts, targets), self._previous)
+        self.nodes = new.nodes + rest.nodes
+        self.uid = joined(array("q", uids), rest.uid)
+        # NO_SEQUENCE, all bits set, becomes -1.
+        self.seq = joined(array("q", array("Q", numbers).tobytes()), rest.seq)
+        self.name = joined(array("i", list(map(self.names.__getitem__, names))), rest.name)
+        self.kind = joined(bytearray(kinds), rest.kind)
+        self.heights = joined(array("i", [UNMET]) * self.new, rest.heights)
+        starts = rest.edge_start if not edges else array("i", [edges + start for start in rest.edge_start])
+        self.edge_start = joined(array("i", new.starts[:-1]), starts)
+        following = rest.edge_to if not self.new else array("i", [self.new + at for at in rest.edge_to])
+        self.edge_to = joined(array("i", targets), following)
+        self.edge_nr = joined(inputs, rest.edge_nr)
         self._name_old_leaves()
 
-    def _describe_as_before(self, heights: array[int]) -> None:
-        """Snapshots share columns: they are never written to."""
-        old = self._old
-        self.nodes, self._shift, self.heights = self._there, range(len(old)), heights
-        self.uid, self.seq, self.kind, self.name = old.uid, old.seq, old.kind, old.name
-        self.names = Numbered(zip(old.names, count()))
-        self.edge_start, self.edge_to, self.edge_nr = old.edge_start, old.edge_to, old.edge_nr
+    def _names_and_kinds(self, nodes: Sequence[Any], types: list[type]) -> tuple[list[str], Iterable[int]]:
+        readers = {cls: ti.node_readers(cls) for cls in dict.fromkeys(types)}
+        shared = {cls: name for cls, (_, _, name, _) in readers.items()}
+        kinds = {cls: kind for cls, (_, _, _, kind) in readers.items()}
+        names = list(map(shared.__getitem__, types))
+        if None in shared.values():
+            names = [ti.name_of(n) if name is None else name for n, name in zip(nodes, names, strict=True)]
+        return names, map(kinds.__getitem__, types)  # type: ignore[return-value]
 
-    def _describe_anew(self, new: _New, heights: array[int]) -> None:
+    def _rest(self, heights: array[int]) -> _Rest:
+        """The part of `old` that is alive. Sets `_place`: the index in it of each node of `old`."""
         old, there = self._old, self._there
-        numbers, names = self._describe_new(new)
+        if len(self._picked) == len(there):
+            self._place: Sequence[int] = range(len(there))
+            edges = old.edge_start, old.edge_to, old.edge_nr
+            return _Rest(there, old.uid, old.seq, old.name, old.names, old.kind, heights, *edges)
         alive = bytes(map(is_not, there, repeat(None)))
-        self._shift = list(accumulate(alive, initial=self.new))
-        self.nodes = new.nodes + list(compress(there, alive))
-        self.name.extend(map(Translation(self.names, old.names).__getitem__, compress(old.name, alive)))
-        self.seq.extend(compress(old.seq, alive))
-        self.kind.extend(compress(old.kind, alive))
-        self.heights = array("i", [UNMET]) * self.new
-        self.heights.extend(compress(heights, alive))
-
-        edges = array("i", map(sub, islice(old.edge_start, 1, None), old.edge_start))  # of each node
-        self.edge_start = array("i", new.starts)
-        last = self.edge_start[-1]
-        self.edge_start.extend(islice(accumulate(compress(edges, alive), initial=last), 1, None))
-        edge_alive = bytes(chain.from_iterable(map(repeat, alive, edges)))
-        targets = new.edge_to
-        if self._picked:
-            targets = [at if at >= 0 else self._shift[-1 - at] for at in targets]
-        self.edge_to = array("i", targets)
-        self.edge_to.extend(map(self._shift.__getitem__, compress(old.edge_to, edge_alive)))
-        self.edge_nr = array("i", [0]) * last  # nearly all gradients go to the first input
-        for edge, nr in new.further.items():
-            self.edge_nr[edge] = nr
-        self.edge_nr.extend(compress(old.edge_nr, edge_alive))
-
-        rows = (self.edge_start, self.edge_to)
-        self.uid = array("q", self._identity.assign(new.nodes, numbers, names, rows, self._previous))
-        self.uid.extend(compress(old.uid, alive))
+        self._place = place = list(accumulate(alive, initial=0))
+        names = Numbered()
+        name = list(map(Translation(names, old.names).__getitem__, compress(old.name, alive)))
+        counts = array("i", map(sub, islice(old.edge_start, 1, None), old.edge_start))  # edges of each node
+        edge_alive = bytes(chain.from_iterable(map(repeat, alive, counts)))
+        return _Rest(
+            list(compress(there, alive)),
+            array("q", compress(old.uid, alive)),
+            array("q", compress(old.seq, alive)),
+            array("i", name),
+            tuple(names),
+            bytearray(compress(old.kind, alive)),
+            array("i", compress(heights, alive)),
+            array("i", accumulate(compress(counts, alive), initial=0)),
+            array("i", list(map(place.__getitem__, compress(old.edge_to, edge_alive)))),
+            array("i", compress(old.edge_nr, edge_alive)),
+        )
 
     def _name_old_leaves(self) -> None:
         """Leaves of `old` whose `.data` was replaced count as new."""
@@ -249,22 +277,6 @@ class Walk:
             for at, uid in now.items():
                 self.uid[at] = uid
 
-    def _describe_new(self, new: _New) -> tuple[list[int], list[str]]:
-        """Begin the columns that tell a node by itself. Returns the sequence numbers and the names."""
-        types = list(map(type, new.nodes))
-        readers = {cls: ti.node_readers(cls) for cls in dict.fromkeys(types)}
-        shared = {cls: name for cls, (_, _, name, _) in readers.items()}
-        kinds = {cls: kind for cls, (_, _, _, kind) in readers.items()}
-        names = list(map(shared.__getitem__, types))
-        if None in shared.values():
-            names = [ti.name_of(n) if name is None else name for n, name in zip(new.nodes, names, strict=True)]
-        self.names = Numbered()
-        self.name = array("i", list(map(self.names.__getitem__, names)))
-        numbers = ti.sequence_numbers(new.nodes, types)
-        self.seq = array("q", array("Q", numbers).tobytes())  # NO_SEQUENCE, all bits set, becomes -1
-        self.kind = bytearray(map(kinds.__getitem__, types))
-        return numbers, names  # type: ignore[return-value]
-
     def add_leaf(self, variable: Any) -> int:
         """The AccumulateGrad node of a leaf for which torch has made none yet. Returns its index."""
         self.uid = self.uid + array("q", [self._identity.leaf(variable)])
@@ -273,6 +285,11 @@ class Walk:
         self.kind = self.kind + bytes([Kind.ACCUMULATE])
         self.edge_start = self.edge_start + array("i", [len(self.edge_to)])
         return len(self.uid) - 1
+
+
+def joined(first: _Column, then: _Column) -> _Column:
+    """One column after the other. Snapshots share columns where they can: they are never written to."""
+    return first + then if first else then
 
 
 def positions(column: bytearray, value: int, first: int = 0) -> Iterator[int]:
