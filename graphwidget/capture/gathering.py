@@ -73,23 +73,11 @@ class Gatherer:
         self._careful = False
         self._ended: bytes | bytearray = b""  # by position in the earlier snapshot; one more at the end, for -1
         if previous is not None:
-            if walk.whole:
+            if walk.new < len(walk.nodes):
                 tables.slot_names.update(zip(previous.slot_names, count()))
             self._translated = Translation(tables.slot_names, previous.slot_names)
             ended = previous.slot_state.translate(ENDED)
             self._ended = ended + b"\0" if 1 in ended else b""
-
-    @property
-    def new(self) -> int:
-        """How many nodes, from the first on, the earlier snapshot lacks."""
-        return self._walk.new
-
-    def there(self, first: int, last: int) -> range | None:
-        """Positions in the earlier snapshot of the slots of nodes from `first` to `last`; None: it lacks some nodes."""
-        if self.previous is None or not self._walk.whole or first < self.new:
-            return None
-        starts = self.previous.slot_start
-        return range(starts[first - self.new], starts[last - self.new])
 
     def plain_slots(self, first: int, last: int, ended: Sequence[int]) -> list[tuple[Any, Any]] | None:
         """(unpack hook, what it holds) of slots that have not `ended`. None: the types do not tell which there are."""

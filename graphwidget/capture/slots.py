@@ -96,7 +96,7 @@ class SlotColumns:
             self._freed_before = previous.slot_freed_by + array("i", [-1])
             self._looked = memo.look + array("i", [NOTHING])
             self._keyed = memo.key + array("q", [-1])
-            self._sizes = previous.storages.bytes + array("q", [-1])
+            self._sizes, self._stored = previous.storages.bytes + array("q", [-1]), previous.slot_storage
             self._ended = previous.slot_state.translate(ENDED)
             self._sure = previous.slot_state.translate(_SURE)
             for position in positions(previous.slot_state, FREED) if freed_by else ():
@@ -105,6 +105,7 @@ class SlotColumns:
         self._lost: list[int] = []  # nodes with a slot that could not be read
         self._rows: list[Look] = []  # looks by number
         self._doubtful: set[int] = set()  # numbers of looks that tell too little
+        self._walk: Walk | None = None
         self._nodes: Sequence[Any] = ()
         self._uids: Sequence[int] = ()
         self._shown: list[str] = []  # slot names by number
@@ -116,7 +117,7 @@ class SlotColumns:
 
     def read(self, walk: Walk) -> None:
         """Read the slots of all nodes. Never raises: a node that cannot be read gets one UNKNOWN slot."""
-        self._nodes, self._uids, names = walk.nodes, walk.uid, tuple(walk.names)
+        self._walk, self._nodes, self._uids, names = walk, walk.nodes, walk.uid, tuple(walk.names)
         gatherer = Gatherer(self.tables, self.previous, walk)
         self.empty_after_release = gatherer.empty_after_release
         new, rest = _chunks(0, walk.new), _chunks(walk.new, len(walk.nodes))
@@ -124,18 +125,16 @@ class SlotColumns:
         known = self.previous if walk.whole and all(same.values()) else None
         if known is not None:
             self._go_on_numbering(known)
-        done = 0  # nodes of which the slots are written down; those of others, up to the current chunk, are as before
-        for first, last in (*new, *rest):
-            if not same.get(first):
-                self._copy(gatherer, done, first)
+        for first, last in new if known is not None else (*new, *rest):
+            if same.get(first):
+                self._copy(first, last)
+            else:
                 self._read(gatherer.gather(first, last, len(self.state)))
-                done = last
-        self._nodes = ()
+        self._walk, self._nodes = None, ()
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
             self.unreadable[name] = self.unreadable.get(name, 0) + 1
         if known is None:
-            self._copy(gatherer, done, len(walk.nodes))
             self._number_storages()
             self._describe()
         else:
@@ -163,10 +162,9 @@ class SlotColumns:
 
         A slot that was held still is if its tensor looks as it did: modified, it would be at another version.
         """
-        old, there = self.previous, gatherer.there(first, last)
-        if old is None or there is None or 0 in self._sure[there.start : there.stop]:
+        begin, end = self._slots_before(first, last)
+        if begin < 0 or 0 in self._sure[begin:end]:
             return False
-        begin, end = there.start, there.stop
         ended = self._ended[begin:end]
         try:
             found = gatherer.plain_slots(first, last, ended)
@@ -181,19 +179,25 @@ class SlotColumns:
             held = ended.translate(_NOT)
             if self.tables.looks_of(tensors) != list(compress(self._looked[begin:end], held)):
                 return False
-            sizes = map(self._sizes.__getitem__, compress(old.slot_storage[begin:end], held))
+            sizes = map(self._sizes.__getitem__, compress(self._stored[begin:end], held))
             if self.tables.sizes_of(tensors, list(compress(self._keyed[begin:end], held))) != list(sizes):
                 return False
         return True
 
-    def _copy(self, gatherer: Gatherer, first: int, last: int) -> None:
+    def _slots_before(self, first: int, last: int) -> tuple[int, int]:
+        """Where in the earlier snapshot the slots of these nodes begin and end; -1: it does not have them in a row."""
+        before = None if self._walk is None else self._walk.before(first, last)
+        if before is None or self.previous is None:
+            return -1, -1
+        return self.previous.slot_start[before.start], self.previous.slot_start[before.stop]
+
+    def _copy(self, first: int, last: int) -> None:
         """Write down the slots of nodes that are as they were."""
-        old, there = self.previous, gatherer.there(first, last)
-        if old is None or there is None or first == last:
-            return
-        begin, end = there.start, there.stop
+        begin, end = self._slots_before(first, last)
+        before, old = self._walk.before(first, last), self.previous  # type: ignore[union-attr]
+        assert before is not None and old is not None
         shift = len(self.state) - begin
-        self.start.extend(map(shift.__add__, old.slot_start[first - gatherer.new + 1 : last - gatherer.new + 1]))
+        self.start.extend(map(shift.__add__, old.slot_start[before.start + 1 : before.stop + 1]))
         self.name += old.slot_name[begin:end]
         self.state += self._was[begin:end]
         self.look += self._looked[begin:end]

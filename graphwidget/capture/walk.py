@@ -115,6 +115,13 @@ class Walk:
         """Whether all nodes of the previous snapshot are there. Then they are the last ones, in its order."""
         return self.followed and len(self._picked) == len(self._there)
 
+    def before(self, first: int, last: int) -> range | None:
+        """Indices in the previous snapshot of the nodes from `first` up to `last`, if there they follow each other."""
+        if first < self.new:
+            return None
+        begin, end = self._kept[first - self.new], self._kept[last - 1 - self.new] + 1
+        return range(begin, end) if end - begin == last - first else None
+
     def at(self, node: Any) -> int | None:
         """Index of a node; None: it was not met."""
         found = self._met.get(node)
@@ -130,6 +137,8 @@ class Walk:
         self._there: list[Any] = [None] * len(old)  # its nodes, as far as they were met
         self._picked: list[int] = []  # their indices, in the order in which they were met
         self._met: dict[Any, int] = {}  # node -> index; -1 - index in `old`
+        self._place: Sequence[int] = ()
+        self._kept: Sequence[int] = ()
         new = self._find_new(seeds)
         self._pick_up()
         self._describe(new, heights)
@@ -241,14 +250,15 @@ class Walk:
         return names, map(kinds.__getitem__, types)  # type: ignore[return-value]
 
     def _rest(self, heights: array[int]) -> _Rest:
-        """The part of `old` that is alive. Sets `_place`: the index in it of each node of `old`."""
+        """The part of `old` that is alive. `_place`: the index in it of each node of `old`; `_kept`: the reverse."""
         old, there = self._old, self._there
         if len(self._picked) == len(there):
-            self._place: Sequence[int] = range(len(there))
+            self._place = self._kept = range(len(there))
             edges = old.edge_start, old.edge_to, old.edge_nr
             return _Rest(there, old.uid, old.seq, old.name, old.names, old.kind, heights, *edges)
         alive = bytes(map(is_not, there, repeat(None)))
         self._place = place = list(accumulate(alive, initial=0))
+        self._kept = list(compress(range(len(there)), alive))
         names = Numbered()
         name = list(map(Translation(names, old.names).__getitem__, compress(old.name, alive)))
         counts = array("i", map(sub, islice(old.edge_start, 1, None), old.edge_start))  # edges of each node
