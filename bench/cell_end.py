@@ -3,8 +3,8 @@
 python bench/cell_end.py [--nodes N ...] [--repeat R] [--profile] [--json]
 
 One line a size: the tracker's own `end_cell` (search, snapshot, places), the findings, the merged drawing, its wire
-text, and all of it. First for the cell that has made the graph, then for one that has changed nothing, one after a
-backward that has freed it, and one more. Medians of CPU milliseconds of this thread, so that other programs on the
+text (only what changed, where the nodes are the same), and all of it. First for the cell that has made the graph, then
+for one that has changed nothing, one that has built on it, one after a backward that has freed it, and one more. Medians of CPU milliseconds of this thread, so that other programs on the
 machine count little. Goals: 10 ms for 1,000 nodes, 120 ms for 10,000, and for 100,000 a snapshot within 1.5 bare
 walks and 2 us a node.
 """
@@ -34,7 +34,13 @@ from graphwidget.capture.tracker import Tracker
 from graphwidget.render import wire
 
 GOALS_MS = {1_000: 10.0, 10_000: 120.0}
-CELLS = {"made": "loss = make()", "nothing new": "1", "backward": "loss.backward()", "after it": "1"}
+CELLS = {
+    "made": "loss = make()",
+    "nothing new": "1",
+    "two nodes": "more = loss.sin() * 2",
+    "backward": "more.backward()",
+    "after it": "1",
+}
 
 
 def one_round(nodes: int) -> dict[str, dict[str, float]]:
@@ -44,24 +50,24 @@ def one_round(nodes: int) -> dict[str, dict[str, float]]:
     names = vars(__main__)
     tracker = Tracker(lambda: names, forecaster=forecast, diagnose=diagnose)
     tracker.start()
-    found = {}
+    found, base = {}, None
     try:
         names["make"] = lambda: dag(nodes)
         for number, (label, source) in enumerate(CELLS.items()):
             filename = f"<cell {number}>"
             tracker.begin_cell(number, source, filename=filename)
             exec(compile(source, filename, "exec"), names)
-            found[label] = cell_end(tracker)
+            found[label], base = cell_end(tracker, number, base)
     finally:
         tracker.stop()
-        for name in ("make", "loss"):
+        for name in ("make", "loss", "more"):
             names.pop(name, None)
     assert not tracker.problems, list(tracker.problems)
     return found
 
 
-def cell_end(tracker: Tracker) -> dict[str, float]:
-    """What happens in the kernel between the end of a cell and the message to the page."""
+def cell_end(tracker: Tracker, serial: int, base: wire.Base | None) -> tuple[dict[str, float], wire.Base]:
+    """What happens in the kernel between the end of a cell and the message to the page, and what later ones refer to."""
     times: dict[str, float] = {}
 
     def timed(name: str, work: Callable[[], Any]) -> Any:
@@ -74,9 +80,16 @@ def cell_end(tracker: Tracker) -> dict[str, float]:
     timed("end_cell", tracker.end_cell)
     timed("findings", tracker.findings)
     drawing = timed("drawing", tracker.drawing)
-    timed("wire", lambda: wire.encode(drawing, serial=1))
+
+    def encode() -> wire.Base:
+        """As `widget` does it."""
+        if base is not None and wire.delta(drawing, base, serial) is not None:
+            return base
+        return wire.Base.of(drawing, serial)
+
+    base = timed("wire", encode)
     times["all"] = sum(times.values())
-    return times
+    return times, base
 
 
 def bare(nodes: int) -> float:

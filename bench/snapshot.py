@@ -7,8 +7,9 @@ for the first time, so that both make the Python wrappers of the nodes. Then the
 unchanged graph, with the first as `previous`, one after a backward has freed everything, and one more, in which
 nothing can change any more. Prints medians of CPU microseconds a node (of this thread, so that other programs on
 the machine count little) and of the ratio within a repetition. Goal: the first snapshot at most 5 times the walk.
-Beyond it: one and a half walks and 2 us a node; what is above that is printed. The last line is the memory of one
-snapshot.
+Beyond it: one and a half walks and 2 us a node; what is above that is printed (below 0: within). In between, one of
+the same graph with two new nodes on top, and one in which those two have died and others stand there. The last line is
+the memory of one snapshot.
 
 A bare walk as anybody writes it runs with Python's garbage collector on. It makes a wrapper a node, and now and then
 the collector then goes over everything: where one of those passes falls into a walk, the walk costs two to three times
@@ -16,8 +17,9 @@ as much, and at 100,000 nodes that is a matter of chance. A snapshot keeps the c
 with the collector off: the hardest comparison there is, and no goal, because torch's own objects alone (the walk, then
 SavedTensor, tensor, version, storage) come to about five such walks of the chain and four of the DAG.
 
-Why the second snapshot of an unchanged graph is not free: a slot that was held may be empty or stale now, and only
-torch's own objects tell. Reading them (SavedTensor, tensor, version, storage) takes about 2 us a slot.
+Why the second snapshot of an unchanged graph is not free: its nodes are picked up along their edges, because they
+must not be held in between, and a slot that was held may be empty or stale now, which only torch's own objects tell
+(SavedTensor, tensor, version, storage). Nothing else is done for what has not changed.
 
 A bare walk of a deep graph would make torch 2.13 overflow the stack when the graph is dropped (see
 `graphwidget/capture/deep.py`), so walked graphs are made safe by a snapshot afterwards.
@@ -116,9 +118,14 @@ def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dic
         identity = Identity()
         first, one = timed(lambda root=taken, i=identity: take([root], identity=i))
         second, two = timed(lambda root=taken, i=identity, s=one: take([root], identity=i, previous=s))
+        more = taken.sin() * 2
+        grown, three = timed(lambda root=more, i=identity, s=two: take([root], identity=i, previous=s))
+        more = taken.cos() * 3
+        other, four = timed(lambda root=more, i=identity, s=three: take([root], identity=i, previous=s))
+        del more
         taken.backward()
-        freed, three = timed(lambda root=taken, i=identity, s=two: take([root], identity=i, previous=s))
-        ended, _ = timed(lambda root=taken, i=identity, s=three: take([root], identity=i, previous=s))
+        freed, five = timed(lambda root=taken, i=identity, s=four: take([root], identity=i, previous=s))
+        ended, _ = timed(lambda root=taken, i=identity, s=five: take([root], identity=i, previous=s))
         assert len(one) == count
         take([bare, still])
         for name, seconds in {
@@ -127,6 +134,8 @@ def measure(make: Callable[[int], torch.Tensor], nodes: int, repeat: int) -> dic
             "bare walk again": again,
             "snapshot": first,
             "second snapshot": second,
+            "two nodes more": grown,
+            "two others": other,
             "after backward": freed,
             "once more": ended,
         }.items():

@@ -39,6 +39,7 @@ from .walk import Walk, joined, positions
 __all__ = ["SlotColumns"]
 
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
+MOST_UNSEEN = 32  # chunks that are passed over after a failure
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 _SURE = bytes(state in (HELD, FREED, UNSAVED) for state in range(256))
 _NOT = bytes([1, 0, *repeat(0, 254)])
@@ -121,12 +122,12 @@ class SlotColumns:
         gatherer = Gatherer(self.tables, self.previous, walk)
         self.empty_after_release = gatherer.empty_after_release
         new, rest = _chunks(0, walk.new), _chunks(walk.new, len(walk.nodes))
-        same = {first: self._as_before(gatherer, first, last) for first, last in rest}
-        known = self.previous if walk.whole and all(same.values()) else None
+        same = self._all_as_before(gatherer, rest)
+        known = self.previous if walk.whole and len(same) == len(rest) else None
         if known is not None:
             self._go_on_numbering(known)
         for first, last in new if known is not None else (*new, *rest):
-            if same.get(first):
+            if first in same:
                 self._copy(first, last)
             else:
                 self._read(gatherer.gather(first, last, len(self.state)))
@@ -156,6 +157,24 @@ class SlotColumns:
             self._freed(chunk.released)
         self._read_gathered()
         self._chunk = Chunk(0, 0)
+
+    def _all_as_before(self, gatherer: Gatherer, chunks: Sequence[tuple[int, int]]) -> set[int]:
+        """The first nodes of the chunks of which the slots are what they were.
+
+        Changes come in rows (a call has freed all), and where there is one, the look at it was in vain. So after each
+        failure in a row twice as many chunks are passed over, unseen.
+        """
+        same, failures, chunk = set[int](), 0, 0
+        while chunk < len(chunks):
+            first, last = chunks[chunk]
+            if self._as_before(gatherer, first, last):
+                same.add(first)
+                failures = 0
+            else:
+                chunk += min(1 << failures, MOST_UNSEEN)
+                failures += 1
+            chunk += 1
+        return same
 
     def _as_before(self, gatherer: Gatherer, first: int, last: int) -> bool:
         """Whether the slots of some nodes are what they were.
