@@ -11,9 +11,9 @@ A slot that an earlier snapshot saw FREED or UNSAVED stays so for ever: it is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate, chain, compress, count, islice, repeat
-from operator import attrgetter, not_, sub
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain, count, islice, repeat
+from operator import attrgetter, sub
 from typing import Any
 
 from graphwidget.model import SlotState, Snapshot
@@ -79,14 +79,19 @@ class Gatherer:
             ended = previous.slot_state.translate(ENDED)
             self._ended = ended + b"\0" if 1 in ended else b""
 
-    def plain_slots(self, first: int, last: int, ended: Sequence[int]) -> list[tuple[Any, Any]] | None:
-        """(unpack hook, what it holds) of slots that have not `ended`. None: the types do not tell which there are."""
+    def tensors(self, first: int, last: int, ended: Sequence[int]) -> list[Any] | None:
+        """What lies in slots that have not `ended`, without those behind hooks. None: the types do not tell which."""
         nodes = self._nodes[first:last]
         reads = self._reads_of(list(map(type, nodes)), nodes)
         if None in reads:
             return None
-        found = self._slots(nodes, reads, ended)  # type: ignore[arg-type]
-        return list(compress(found, map(not_, ended))) if 1 in ended else found  # type: ignore[arg-type,return-value]
+        if 0 not in ended:
+            return []
+        if 1 not in ended:
+            pairs = zip(nodes, reads, strict=True)
+            return [_data_of(slot) for node, read in pairs for get in read if _hook_of(slot := get(node)) is None]  # type: ignore[union-attr]
+        wanted = self._wanted(nodes, reads, ended)
+        return [_data_of(slot) for node, get, over in wanted if not over and _hook_of(slot := get(node)) is None]
 
     def gather(self, first: int, last: int, base: int) -> Chunk:
         """The slots of nodes `first` to `last`; the first of them will be at position `base`."""
@@ -144,9 +149,13 @@ class Gatherer:
             return [(_hook_of(slot := get(node)), _data_of(slot)) for node, read in pairs for get in read]
         if 0 not in ended:
             return [None] * len(ended)
-        owners = chain.from_iterable(map(repeat, nodes, map(len, reads)))
-        wanted = zip(owners, chain.from_iterable(reads), ended, strict=True)
+        wanted = self._wanted(nodes, reads, ended)
         return [None if over else (_hook_of(slot := get(node)), _data_of(slot)) for node, get, over in wanted]
+
+    def _wanted(self, nodes: Sequence[Any], reads: list[Any], ended: Sequence[int]) -> Iterator[tuple[Any, Any, int]]:
+        """Of each slot: its node, its getter, whether it has ended."""
+        owners = chain.from_iterable(map(repeat, nodes, map(len, reads)))
+        return zip(owners, chain.from_iterable(reads), ended, strict=True)
 
     def _ended_of(self, before: Sequence[int]) -> bytes:
         if type(before) is range:

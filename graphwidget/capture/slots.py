@@ -186,22 +186,16 @@ class SlotColumns:
             return False
         ended = self._ended[begin:end]
         try:
-            found = gatherer.plain_slots(first, last, ended)
+            tensors = gatherer.tensors(first, last, ended)
         except Exception:  # the careful way will tell
             return False
-        if found is None:
+        if tensors is None or type(None) in set(map(type, tensors)):
             return False
-        if found:
-            hooks, tensors = zip(*found, strict=True)
-            if set(map(type, hooks)) != _NO_HOOK or type(None) in set(map(type, tensors)):
-                return False
-            held = ended.translate(_NOT)
-            if self.tables.looks_of(tensors) != list(compress(self._looked[begin:end], held)):
-                return False
-            sizes = map(self._sizes.__getitem__, compress(self._stored[begin:end], held))
-            if self.tables.sizes_of(tensors, list(compress(self._keyed[begin:end], held))) != list(sizes):
-                return False
-        return True
+        held = ended.translate(_NOT)
+        if self.tables.looks_of(tensors) != list(compress(self._looked[begin:end], held)):
+            return False
+        sizes = map(self._sizes.__getitem__, compress(self._stored[begin:end], held))
+        return self.tables.sizes_of(tensors, list(compress(self._keyed[begin:end], held))) == list(sizes)
 
     def _slots_before(self, first: int, last: int) -> tuple[int, int]:
         """Where in the earlier snapshot the slots of these nodes begin and end; -1: it does not have them in a row."""

@@ -171,6 +171,9 @@ def test_a_model_that_changed_its_type_while_a_graph_lives(described: list[str])
     assert (leaves(turned, "old"), leaves(turned, "new")) == (one, two)
     del old
     assert leaves(session.look(new=new), "new") == two
+    described.clear()
+    again = session.look(new=new, more=model(torch.ones(1, 2, dtype=torch.float64)))
+    assert leaves(again, "more") == two and described and "AccumulateGrad" not in described
 
 
 def test_only_the_latest_memos_are_kept_and_an_older_snapshot_does_as_well():
