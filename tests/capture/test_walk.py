@@ -135,6 +135,20 @@ def test_a_node_of_another_thread_is_not_taken_for_a_dead_one_below_which_there_
         assert sorted(names) == sorted([f"{step.capitalize()}Backward0" for step in steps] + ["AccumulateGrad"])
 
 
+@pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
+def test_a_node_of_another_thread_is_not_taken_for_a_dead_one_with_more_inputs_or_fewer(counts: tuple[int, int]):
+    session, made = Session(), []
+    for count in counts:
+        made.clear()
+        gc.collect()
+        thread = threading.Thread(target=lambda n=count: made.append(torch.cat([leaf(3) for _ in range(n)])))
+        thread.start()
+        thread.join()
+        now = session.look(h=made[0])
+        assert len(node(now, "CatBackward0").next) == count
+        assert len(now) == 1 + count
+
+
 def test_a_leaf_whose_data_was_replaced_is_another_one_for_the_old_part_and_the_new():
     session = Session()
     x = leaf(3)
