@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, KeysView
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -26,6 +26,7 @@ from graphwidget.capture.python_code import Reading, read_function
 __all__ = [
     "hooks_on_node",
     "is_python",
+    "losers",
     "lost_its_gradient",
     "numbers_with_hooks",
     "unstoppable_unpack_hooks",
@@ -170,6 +171,14 @@ def _note_loss(tensor: Any, needed: bool, *_: Any) -> None:
     if needed and not internals.requires_grad(tensor):
         key = id(tensor)
         _lost[key] = weakref.ref(tensor, functools.partial(_lost.pop, key))
+
+
+def losers() -> KeysView[int]:
+    """Ids of living tensors that were seen to lose their gradient, though they may have been given a new one since.
+
+    One that was `.detach_()`ed and then made to require one again looks like any leaf, and what saved it raises.
+    """
+    return _lost.keys()
 
 
 def lost_its_gradient(tensor: Any) -> bool:

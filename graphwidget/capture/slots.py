@@ -19,6 +19,7 @@ from typing import Any
 
 from graphwidget.model import Snapshot
 
+from . import noted
 from . import torch_internals as ti
 from .gathering import ENDED, Chunk, Gatherer
 from .memo import Memo
@@ -191,6 +192,9 @@ class SlotColumns:
             return False
         if tensors is None or type(None) in set(map(type, tensors)):
             return False
+        losers = noted.losers()
+        if losers and not losers.isdisjoint(map(id, tensors)):
+            return False
         held = ended.translate(_NOT)
         if self.tables.looks_of(tensors) != list(compress(self._looked[begin:end], held)):
             return False
@@ -314,13 +318,16 @@ class SlotColumns:
     def _write(self, where: Sequence[int], tensors: Sequence[Any]) -> None:
         """Looks and memory; the state is HELD unless a closer look tells otherwise."""
         looks, keys = self.tables.looks_of(tensors), self.tables.storages_of(tensors)
+        losers = noted.losers()
+        lost = {p for p, t in zip(where, tensors, strict=True) if id(t) in losers} if losers else set[int]()
         if self._chunk.before is not None:
             # A slot that was held still is if its tensor looks as it did: modified, it would be at another version.
             was, states = list(map(self.look.__getitem__, where)), list(map(self.state.__getitem__, where))
-            if looks == was and not any(states):
+            if looks == was and not any(states) and not lost:
                 self._put(self.key, where, keys)
                 return
-            changed = [a != b or s != HELD for a, b, s in zip(looks, was, states, strict=True)]
+            seen = zip(where, looks, was, states, strict=True)
+            changed = [a != b or s != HELD or position in lost for position, a, b, s in seen]
             self._put(self.look, where, looks)
             self._put(self.key, where, keys)
             where, looks = list(compress(where, changed)), list(compress(looks, changed))
@@ -329,8 +336,9 @@ class SlotColumns:
             self._put(self.look, where, looks)
             self._put(self.key, where, keys)
         self._known_rows()
-        if not self._doubtful.isdisjoint(looks):
-            self._check([position for position, look in zip(where, looks, strict=True) if look in self._doubtful])
+        if lost or not self._doubtful.isdisjoint(looks):
+            pairs = zip(where, looks, strict=True)
+            self._check([position for position, look in pairs if look in self._doubtful or position in lost])
 
     def _known_rows(self) -> list[Look]:
         """The looks by number. A tensor that was modified at some time, or requires no grad, has to be asked more."""
@@ -441,6 +449,11 @@ class SlotColumns:
     def _held(self, index: int, position: int, data: Any, shown: str) -> int:
         node, version = self._nodes[index], self._rows[self.look[position]].version
         wants, custom = ti.requires_grad(data), ti.is_custom_function(type(node))
+        plain = not custom and not ti.is_output_slot(shown) and not ti.maybe_stale_view(data)
+        if plain and id(data) in noted.losers():
+            state = unpack_slot(ti.slot_of(node, shown))
+            if state != UNKNOWN:
+                return state
         if version <= 0 and (wants or custom or ti.is_output_slot(shown)):
             return HELD
         if version > 0 and wants:

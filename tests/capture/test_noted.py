@@ -8,6 +8,9 @@ import torch
 
 from graphwidget import forecast
 from graphwidget.capture import noted
+from graphwidget.capture.identity import Identity
+from graphwidget.capture.snapshot import take
+from tests.capture.graphs import states
 
 
 @pytest.fixture
@@ -41,6 +44,30 @@ def test_a_hook_on_a_tensor_that_has_died_is_foreseen(watching):
     assert forecast(loss).reason == "raises"
     with pytest.raises(ValueError, match="boom"):
         loss.backward()
+
+
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_what_was_detached_in_place_and_needs_a_gradient_again_is_still_told(watching, seen_before):
+    h = torch.rand(3, requires_grad=True) * 2
+    loss = h.sin().sum()
+    identity = Identity()
+    before = take([loss], identity=identity) if seen_before else None
+    h.detach_().requires_grad_()
+    for _ in range(2):
+        before = take([loss], identity=identity, previous=before)
+        assert states(before, "SinBackward0") == {"self": "stale"}
+    assert forecast(loss).reason == "detached"
+    with pytest.raises(RuntimeError, match="detached in-place"):
+        loss.backward()
+
+
+def test_a_leaf_that_was_frozen_and_thawed_is_held(watching):
+    x = torch.rand(3, requires_grad=True)
+    loss = x.sin().sum()
+    x.requires_grad_(False).requires_grad_()
+    assert states(take([loss]), "SinBackward0") == {"self": "held"}
+    assert forecast(loss).ok
+    loss.backward()
 
 
 def test_a_note_keeps_neither_the_hook_nor_the_tensor_alive(watching):
