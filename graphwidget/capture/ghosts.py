@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate, chain, compress, islice, repeat
+from operator import sub
 from typing import Any
 
 from graphwidget.model import Leaf, NodeFacts, Snapshot, TensorRef
 
 __all__ = ["merged"]
+
+# Column -> the table that it points into.
+_NODE_TABLES = {"name": "names", "place": "places", "module": "modules"}
+_SLOT_TABLES = {"slot_name": "slot_names", "slot_dtype": "dtypes", "slot_shape": "shapes"}
 
 
 class _Table:
@@ -19,15 +25,13 @@ class _Table:
         self.values = list(values)
         self.index = {value: i for i, value in enumerate(values)}
 
-    def __call__(self, values: Sequence[Any], at: int) -> int:
-        if at < 0:
-            return -1
-        value = values[at]
-        found = self.index.get(value)
-        if found is None:
-            found = self.index[value] = len(self.values)
-            self.values.append(value)
-        return found
+    def numbers(self, values: Sequence[Any]) -> list[int]:
+        """Where each of some values stands here, and, at -1, that none stands nowhere. Those that are new are added."""
+        for value in values:
+            if value not in self.index:
+                self.index[value] = len(self.values)
+                self.values.append(value)
+        return [*map(self.index.__getitem__, values), -1]
 
 
 def merged(live: Snapshot, past: Sequence[Snapshot]) -> Snapshot:
@@ -38,26 +42,26 @@ def merged(live: Snapshot, past: Sequence[Snapshot]) -> Snapshot:
     past
         Graphs with uids of the same tracker, oldest first. Where two hold the same dead node the newer one counts.
     """
-    known = set(live.uid)
-    chosen: dict[int, tuple[Snapshot, int]] = {}
-    for graph in past:
-        for index, uid in enumerate(graph.uid):
-            if uid not in known:
-                chosen[uid] = (graph, index)
-    if not chosen:
+    newest = {uid: graph for graph in past for uid in graph.uid}
+    for uid in live.uid:
+        newest.pop(uid, None)
+    if not newest:
         return live
-    drawn = _Merge(live).add(chosen)
-    return replace(drawn, roots=(*live.roots, *_dead_roots(drawn, past, chosen)))
+    merge = _Merge(live)
+    for graph in past:
+        merge.add(graph, bytes(newest.get(uid) is graph for uid in graph.uid))
+    drawn = merge.result()
+    return replace(drawn, roots=(*live.roots, *_dead_roots(drawn, past)))
 
 
-def _dead_roots(drawn: Snapshot, past: Sequence[Snapshot], chosen: dict[int, tuple[Snapshot, int]]) -> list[TensorRef]:
+def _dead_roots(drawn: Snapshot, past: Sequence[Snapshot]) -> list[TensorRef]:
     """The tensors that the past calls were made on, where their nodes are ghosts now."""
     found = {}
     for graph in past:
         for root in graph.roots:
-            uid = graph.uid[root.node] if root.node >= 0 else -1
-            if uid in chosen:
-                found[uid, root.output_nr] = replace(root, node=drawn.index_of[uid])
+            at = drawn.index_of[graph.uid[root.node]] if root.node >= 0 else -1
+            if at >= 0 and drawn.ghost[at]:
+                found[at, root.output_nr] = replace(root, node=at)
     return list(found.values())
 
 
@@ -69,65 +73,55 @@ class _Merge:
         self.columns: dict[str, Any] = {
             name: value[:] for name, value in vars(live).items() if isinstance(value, (array, bytearray))
         }
-        self.names, self.places, self.modules = _Table(live.names), _Table(live.places), _Table(live.modules)
-        self.slot_names, self.dtypes, self.shapes = _Table(live.slot_names), _Table(live.dtypes), _Table(live.shapes)
+        self.tables = {
+            table: _Table(getattr(live, table)) for table in (*_NODE_TABLES.values(), *_SLOT_TABLES.values())
+        }
         self.leaves: dict[int, Leaf] = dict(live.leaves)
         self.facts: dict[int, NodeFacts] = dict(live.facts)
+        self._index = dict(live.index_of)  # uid -> index
+        self._edges: list[tuple[Snapshot, bytes]] = []  # to be added when all nodes have an index
 
-    def add(self, chosen: dict[int, tuple[Snapshot, int]]) -> Snapshot:
-        index = dict(self.live.index_of)
-        for uid in chosen:
-            index[uid] = len(index)
-        for uid, (graph, at) in chosen.items():
-            self._node(uid, graph, at)
-            self._edges(graph, at, index)
-            self._slots(graph, at)
-            if at in graph.leaves:
-                self.leaves[index[uid]] = replace(graph.leaves[at], grad_storage=-1)
-            if at in graph.facts:
-                self.facts[index[uid]] = graph.facts[at]
-        return replace(
-            self.live,
-            **self.columns,
-            names=tuple(self.names.values),
-            places=tuple(self.places.values),
-            modules=tuple(self.modules.values),
-            slot_names=tuple(self.slot_names.values),
-            dtypes=tuple(self.dtypes.values),
-            shapes=tuple(self.shapes.values),
-            leaves=self.leaves,
-            facts=self.facts,
-        )
-
-    def _node(self, uid: int, graph: Snapshot, at: int) -> None:
+    def add(self, graph: Snapshot, chosen: bytes) -> None:
+        """Add the nodes of a graph that are chosen. Those that their edges lead to must be there at `result`."""
         columns = self.columns
-        columns["uid"].append(uid)
-        columns["name"].append(self.names(graph.names, graph.name[at]))
-        columns["seq"].append(graph.seq[at])
-        columns["kind"].append(graph.kind[at])
-        columns["place"].append(self.places(graph.places, graph.place[at]))
-        columns["module"].append(self.modules(graph.modules, graph.module[at]))
-        columns["ghost"].append(1)
+        uids = list(compress(graph.uid, chosen))
+        self._index.update(zip(uids, range(len(self._index), len(self._index) + len(uids)), strict=True))
+        self._edges.append((graph, chosen))
+        columns["uid"].extend(uids)
+        columns["ghost"].extend(repeat(1, len(uids)))
+        self._copy(graph, ("seq", "kind"), _NODE_TABLES, chosen)
+        # A dead node keeps nothing alive: its slots have no storage, but still show what they held.
+        counts = array("i", map(sub, islice(graph.slot_start, 1, None), graph.slot_start))
+        slots = bytes(chain.from_iterable(map(repeat, chosen, counts)))
+        self._copy(graph, ("slot_state", "slot_freed_by", "slot_version"), _SLOT_TABLES, slots)
+        columns["slot_bytes"].extend(repeat(0, sum(slots)))
+        columns["slot_storage"].extend(repeat(-1, sum(slots)))
+        _count_on(columns["slot_start"], compress(counts, chosen))
+        for at in filter(chosen.__getitem__, graph.leaves):
+            self.leaves[self._index[graph.uid[at]]] = replace(graph.leaves[at], grad_storage=-1)
+        for at in filter(chosen.__getitem__, graph.facts):
+            self.facts[self._index[graph.uid[at]]] = graph.facts[at]
 
-    def _edges(self, graph: Snapshot, at: int, index: dict[int, int]) -> None:
-        columns = self.columns
-        for edge in range(graph.edge_start[at], graph.edge_start[at + 1]):
-            to = index.get(graph.uid[graph.edge_to[edge]])
-            if to is not None:
-                columns["edge_to"].append(to)
-                columns["edge_nr"].append(graph.edge_nr[edge])
-        columns["edge_start"].append(len(columns["edge_to"]))
+    def _copy(self, graph: Snapshot, plain: Iterable[str], numbered: dict[str, str], chosen: bytes) -> None:
+        for column in plain:
+            self.columns[column].extend(compress(getattr(graph, column), chosen))
+        for column, table in numbered.items():
+            numbers = self.tables[table].numbers(getattr(graph, table))
+            self.columns[column].extend(map(numbers.__getitem__, compress(getattr(graph, column), chosen)))
 
-    def _slots(self, graph: Snapshot, at: int) -> None:
-        """A dead node keeps nothing alive: its slots have no storage, but still show what they held."""
-        columns = self.columns
-        for slot in graph.slots_of(at):
-            columns["slot_name"].append(self.slot_names(graph.slot_names, graph.slot_name[slot]))
-            columns["slot_state"].append(graph.slot_state[slot])
-            columns["slot_dtype"].append(self.dtypes(graph.dtypes, graph.slot_dtype[slot]))
-            columns["slot_shape"].append(self.shapes(graph.shapes, graph.slot_shape[slot]))
-            columns["slot_bytes"].append(0)
-            columns["slot_storage"].append(-1)
-            columns["slot_freed_by"].append(graph.slot_freed_by[slot])
-            columns["slot_version"].append(graph.slot_version[slot])
-        columns["slot_start"].append(len(columns["slot_state"]))
+    def result(self) -> Snapshot:
+        """The snapshot with all that was added."""
+        for graph, chosen in self._edges:
+            counts = array("i", map(sub, islice(graph.edge_start, 1, None), graph.edge_start))
+            edges = bytes(chain.from_iterable(map(repeat, chosen, counts)))
+            there = list(map(self._index.__getitem__, graph.uid))
+            self.columns["edge_to"].extend(map(there.__getitem__, compress(graph.edge_to, edges)))
+            self.columns["edge_nr"].extend(compress(graph.edge_nr, edges))
+            _count_on(self.columns["edge_start"], compress(counts, chosen))
+        tables = {name: tuple(table.values) for name, table in self.tables.items()}
+        return replace(self.live, **self.columns, **tables, leaves=self.leaves, facts=self.facts)
+
+
+def _count_on(starts: array[int], counts: Iterable[int]) -> None:
+    """Where further rows end, behind those that are there."""
+    starts.extend(islice(accumulate(counts, initial=starts[-1]), 1, None))
