@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import compress, count, islice, repeat
 from operator import is_, is_not
 from typing import Any
@@ -40,6 +40,7 @@ from .walk import Walk, joined, positions
 __all__ = ["SlotColumns"]
 
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
+PIECE = 16  # chunks that are read without a pause
 MOST_UNSEEN = 32  # chunks that are passed over after a failure
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 _SURE = bytes(state in (HELD, FREED, UNSAVED) for state in range(256))
@@ -117,21 +118,26 @@ class SlotColumns:
         """Nodes whose slots are not asked for."""
         self.start = self.start + array("i", [len(self.state)]) * count
 
-    def read(self, walk: Walk) -> None:
-        """Read the slots of all nodes. Never raises: a node that cannot be read gets one UNKNOWN slot."""
+    def reading(self, walk: Walk) -> Iterator[int]:
+        """Read the slots of all nodes, in pieces; yields how many nodes are left.
+
+        Never raises: a node that cannot be read gets one UNKNOWN slot.
+        """
         self._walk, self._nodes, self._uids, names = walk, walk.nodes, walk.uid, tuple(walk.names)
         gatherer = Gatherer(self.tables, self.previous, walk)
         self.empty_after_release = gatherer.empty_after_release
         new, rest = _chunks(0, walk.new), _chunks(walk.new, len(walk.nodes))
-        same = self._all_as_before(gatherer, rest)
+        same = yield from self._all_as_before(gatherer, rest)
         known = self.previous if walk.whole and len(same) == len(rest) else None
         if known is not None:
             self._go_on_numbering(known)
-        for first, last in new if known is not None else (*new, *rest):
+        for done, (first, last) in enumerate(new if known is not None else (*new, *rest), 1):
             if first in same:
                 self._copy(first, last)
             else:
                 self._read(gatherer.gather(first, last, len(self.state)))
+            if not done % PIECE:
+                yield len(walk.nodes) - last
         self._walk, self._nodes = None, ()
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
@@ -159,14 +165,17 @@ class SlotColumns:
         self._read_gathered()
         self._chunk = Chunk(0, 0)
 
-    def _all_as_before(self, gatherer: Gatherer, chunks: Sequence[tuple[int, int]]) -> set[int]:
+    def _all_as_before(self, gatherer: Gatherer, chunks: Sequence[tuple[int, int]]) -> Generator[int, None, set[int]]:
         """The first nodes of the chunks of which the slots are what they were.
 
         Changes come in rows (a call has freed all), and where there is one, the look at it was in vain. So after each
         failure in a row twice as many chunks are passed over, unseen.
         """
-        same, failures, chunk = set[int](), 0, 0
+        same, failures, chunk, paused = set[int](), 0, 0, 0
         while chunk < len(chunks):
+            if chunk >= paused + PIECE:
+                paused = chunk
+                yield len(self._nodes)
             first, last = chunks[chunk]
             if self._as_before(gatherer, first, last):
                 same.add(first)

@@ -1,13 +1,14 @@
 """The autograd graph at one moment, read off live objects into plain columns.
 
 `take` walks `next_functions` from the given tensors and fills one column after the other. The Python wrappers of the
-nodes are held for as long as it runs: nothing live remains when it returns.
+nodes are held for as long as it runs: nothing live remains when it returns. `taking` does the same in pieces.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storages, TensorRef
@@ -16,14 +17,15 @@ from . import facts as fact_reading
 from . import torch_internals as ti
 from .identity import Identity
 from .memo import Memo
+from .pieces import at_once
 from .slots import SlotColumns
 from .tables import Tables
 from .walk import Walk, positions
 
-__all__ = ["take"]
+__all__ = ["take", "taking"]
 
 
-def take(
+def taking(
     roots: Sequence[Any],
     *,
     inputs: Sequence[Any] = (),
@@ -38,7 +40,7 @@ def take(
     refuses_inputs: bool = False,
     thorough: bool = False,
     around: Sequence[Any] = (),
-) -> Snapshot:
+) -> Generator[int, None, Snapshot]:
     """Read the graph behind `roots` and `owners`. Changes nothing, keeps nothing alive, does not raise.
 
     Parameters
@@ -73,6 +75,12 @@ def take(
     around
         Further tensors in reach of the user: their hooks count, if their nodes are met.
 
+    Yields
+    ------
+    int
+        How many nodes are still to be read. All of them have been found before the first time. Whoever resumes later
+        does so while the graph is what it was, or gets slots as they are by then.
+
     Returns
     -------
     Snapshot
@@ -82,12 +90,23 @@ def take(
     reader = _Reader(
         Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs, thorough
     )
-    with ti.quiet(), ti.no_collection():
+    with _undisturbed():
         reader.seeds(roots, inputs, owners)
-        reader.read_nodes(slots)
+        reader.find_nodes()
+    yield from reader.reading(slots)
+    with _undisturbed():
         reader.read_leaves()
         reader.read_facts(around)
         return reader.snapshot(places)
+
+
+take = at_once(taking)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    with ti.quiet(), ti.no_collection():
+        yield
 
 
 class _Seed:
@@ -173,14 +192,22 @@ class _Reader:
 
     # ------------------------------------------------------------ the walk
 
-    def read_nodes(self, slots: bool) -> None:
-        """Everything that can be reached, and what it has saved."""
+    def find_nodes(self) -> None:
+        """Everything that can be reached."""
         seeds = [seed.node for seed in (*self.roots, *(seed for seed, _ in self.owned)) if seed.node is not None]
         self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous, self.memo.heights)
-        if slots:
-            self.columns.read(self.walk)
-        else:
+
+    def reading(self, slots: bool) -> Iterator[int]:
+        """What the nodes have saved, piece by piece. See `taking`."""
+        if not slots:
             self.columns.skip(len(self.walk.nodes))
+            return
+        pieces = self.columns.reading(self.walk)
+        left: int | None = len(self.walk.nodes)
+        while left is not None:
+            yield left
+            with _undisturbed():
+                left = next(pieces, None)
 
     # ------------------------------------------------------------ leaves
 

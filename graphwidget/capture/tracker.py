@@ -10,9 +10,8 @@ Nothing of ours raises into the user's code: exceptions end up in `Tracker.probl
 from __future__ import annotations
 
 import sys
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -28,8 +27,9 @@ from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
+from graphwidget.capture.pieces import WorkLock, at_once
 from graphwidget.capture.provenance import Provenance
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.snapshot import taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
     BackwardCall,
@@ -50,6 +50,7 @@ HISTORY_BYTES = 32 * 2**20
 MAX_RUNS = 5_000  # cell runs of which the source is kept
 SEARCH_SECONDS = 0.02
 UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
+AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
@@ -75,6 +76,9 @@ class Tracker:
         For cells that ran before the start; see `cells.Book`.
     history_bytes
         Bound of what is remembered.
+    idle
+        Asked at the end of a cell: has a function called once the kernel is idle; None: it will not be. What takes long
+        is left until then, and done before anything else looks or runs.
     """
 
     def __init__(
@@ -88,8 +92,10 @@ class Tracker:
         shell: Any = None,
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         history_bytes: int = HISTORY_BYTES,
+        idle: Callable[[], Callable[[Callable[[], None]], object] | None] = lambda: None,
     ) -> None:
-        self.lock = threading.RLock()
+        self.lock = WorkLock(self.problem)
+        self._idle = idle
         self.problems: deque[str] = deque(maxlen=100)
         self.busy: str | None = None
         self.running = False
@@ -228,7 +234,6 @@ class Tracker:
 
     def end_cell(self, error: BaseException | None = None) -> None:
         """The innermost running cell has ended; `error` is what it raised. Only words of it are kept."""
-        event = None
         with self._guarded():
             if not self.running or not self._open:
                 return
@@ -240,9 +245,13 @@ class Tracker:
             if not self._open:
                 self.busy = None
             self._changed()
-            event = self._cell_event(run, error is None)
-        if event is not None:
-            self._tell(event)
+            work = self._after_cell(run, error is None)
+            when_idle = self._idle() if not self._open else None
+            for left in work:
+                if when_idle is not None and left > AT_ONCE:
+                    self.busy = f"reading {left:,} nodes"
+                    self.lock.leave(work, when_idle)
+                    return
 
     def _note_error(self, run: int, error: BaseException) -> None:
         place, at = None, error.__traceback__
@@ -256,13 +265,18 @@ class Tracker:
         text = BaseException.__str__(error)
         self.runs[run] = replace(self.runs[run], error_type=type(error).__name__, error=text, error_place=place)
 
-    def _cell_event(self, run: int, ok: bool) -> Event:
-        snapshot = self.snapshot()
+    def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
+        """Look at what a cell has left, and tell of it; yields how many nodes are still to be read."""
+        try:
+            snapshot = yield from self._looking()
+        finally:
+            if not self._open:
+                self.busy = None
         self._remember_names(snapshot)
         self._forget_the_dead()
         cell = self.runs[run].cell if run in self.runs else None
         self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
-        return self.history.add_event(
+        event = self.history.add_event(
             Event(
                 self.history.next_event,
                 "cell",
@@ -274,6 +288,8 @@ class Tracker:
                 snapshot=snapshot,
             )
         )
+        yield 0
+        self._tell(event)
 
     # ------------------------------------------------------------ calls
 
@@ -380,25 +396,28 @@ class Tracker:
         with self.lock:
             if self._cached is not None and not self._open:
                 return self._cached
-            frames = self.log.cell_frames(sys._getframe(1)) if self._open else []
-            self.provenance.name_modules([self._namespace()])
-            search = self._search(frames)
-            notes = tuple(search.notes)
-            snapshot = take(
-                (),
-                owners=search.holdings,
-                identity=self.identity,
-                places=self.provenance,
-                freed_by=self.log.freed,
-                previous=self._earlier(),
-                watched_from=self.log.watched_from,
-            )
-            snapshot = replace(
-                snapshot, roots=_roots(snapshot, search, set(self._called)), notes=(*snapshot.notes, *notes)
-            )
-            del search
-            self._cached = self._last = self.log.previous = snapshot
-            return snapshot
+            return self._look()
+
+    def _looking(self) -> Generator[int, None, Snapshot]:
+        """Take a snapshot in pieces; see `snapshot.taking`."""
+        frames = self.log.cell_frames(sys._getframe(1)) if self._open else []
+        self.provenance.name_modules([self._namespace()])
+        search = self._search(frames)
+        notes = tuple(search.notes)
+        snapshot = yield from taking(
+            (),
+            owners=search.holdings,
+            identity=self.identity,
+            places=self.provenance,
+            freed_by=self.log.freed,
+            previous=self._earlier(),
+            watched_from=self.log.watched_from,
+        )
+        snapshot = replace(snapshot, roots=_roots(snapshot, search, set(self._called)), notes=(*snapshot.notes, *notes))
+        self._cached = self._last = self.log.previous = snapshot
+        return snapshot
+
+    _look = at_once(_looking)
 
     def _earlier(self) -> Snapshot | None:
         """What is known of the graph before looking at it: the snapshot that covers most of it, this or a call's."""

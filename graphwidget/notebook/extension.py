@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import diagnosis, engine
@@ -42,6 +42,7 @@ __all__ = [
 
 log = logging.getLogger("graphwidget")
 
+SOON = 0.002  # seconds: the answer to the cell goes first, and whatever has come in
 UNLOADED = "graphwidget has been unloaded."
 
 _loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()
@@ -94,7 +95,23 @@ class Extension:
             explain=explain_call,
             shell=self.shell,
             code_names=self._earlier_cell,
+            idle=self._idle,
         )
+
+    def _idle(self) -> Callable[[Callable[[], None]], object] | None:
+        """How to have a function called soon after the running cell's answer; None: nobody would wait for it.
+
+        Programs that run notebooks (nbclient, Voila) take what was sent until the last cell's answer. They are those
+        that cannot be asked for input. Nor is anything called in time while a window's event loop has the main thread.
+        """
+        kernel = getattr(self.shell, "kernel", None)
+        loop = getattr(kernel, "io_loop", None)
+        if loop is None or getattr(kernel, "eventloop", None) is not None:
+            return None
+        request = getattr(kernel, "get_parent", dict)()
+        if not request.get("content", {}).get("allow_stdin"):
+            return None
+        return partial(loop.call_later, SOON)
 
     def _earlier_cell(self, filename: str) -> tuple[int, None, str] | None:
         """(number, id, source) of a cell that ran before tracking began, by the name it was compiled under."""
@@ -238,6 +255,8 @@ class Extension:
                     self.tracker.end_cell(error)
             if error is not None and self.tracker.unsaid:
                 print(self.tracker.unsaid, file=sys.stderr)
+            if self.view is not None and self.tracker.busy and not self._open:
+                self.view.busy = self.tracker.busy
         finally:
             self.turns.cell_ends(ended[0].info, interrupted=isinstance(error, KeyboardInterrupt))
 

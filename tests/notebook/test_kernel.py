@@ -31,12 +31,12 @@ class Page:
         self.comm = ""
         self.state: dict = {}
 
-    def send_cell(self, code: str) -> str:
-        return self.client.execute(code)
+    def send_cell(self, code: str, **options: Any) -> str:
+        return self.client.execute(code, **options)
 
-    def cell(self, code: str) -> dict:
+    def cell(self, code: str, **options: Any) -> dict:
         """Run a cell; returns the reply's content."""
-        request = self.send_cell(code)
+        request = self.send_cell(code, **options)
         reply = self.client.get_shell_msg(timeout=TIMEOUT)
         while reply["parent_header"].get("msg_id") != request:
             reply = self.client.get_shell_msg(timeout=TIMEOUT)
@@ -166,6 +166,34 @@ def test_a_long_cell_updates_the_view_while_it_runs(page: Page) -> None:
     ]  # fmt: skip
     assert 2 <= len(updates) <= 41
     assert page.state["busy"] == ""
+
+
+def test_a_large_graph_is_read_after_the_answer_where_somebody_waits_for_it(page: Page) -> None:
+    """Programs that run notebooks cannot be asked for input, and take nothing that comes after the answer."""
+    page.cell("""
+from graphwidget.capture import tracker as tracker_module
+from graphwidget.notebook.extension import tracker_of
+tracker, at_once, ends = tracker_of(get_ipython()), tracker_module.AT_ONCE, []
+get_ipython().events.register("post_run_cell", lambda result: ends.append(tracker.history.next_event))
+tracker_module.AT_ONCE = 3
+""")
+    cell = "before = tracker.history.next_event\n" + FORWARD
+    first = len(page.messages)
+
+    def told() -> list[str]:
+        states = [m["content"]["data"].get("state", {}) for m in page.messages[first:] if m["msg_type"] == "comm_msg"]
+        return [state["busy"] for state in states if "busy" in state]
+
+    page.cell(cell)
+    while told()[-2:] != ["reading 5 nodes", ""]:
+        page.pump(lambda message: True)
+    assert page.root("loss")["alive"] is True
+    # What ran last is still the cell above.
+    assert page.cell("assert ends[-1] == before, (ends, before)")["status"] == "ok"
+    page.cell(cell, allow_stdin=False)
+    assert page.cell("assert ends[-1] == before + 1, (ends, before)")["status"] == "ok"
+    page.cell("tracker_module.AT_ONCE = at_once")
+    page.cell(FORWARD)
 
 
 def test_rebuild_runs_the_cells_again_that_made_the_graph(page: Page) -> None:
