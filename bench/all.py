@@ -61,9 +61,15 @@ def snapshot() -> Iterator[Figure]:
 
 
 def cell_end() -> Iterator[Figure]:
-    rows = script("cell_end", "--repeat", 3, "--nodes", 1_000, 10_000)
+    rows = script("cell_end", "--repeat", 3, "--nodes", 1_000, 10_000, 100_000)
     for nodes, goal in (("1000", 10), ("10000", 120)):
         yield Figure(f"end of a cell that made {int(nodes):,} nodes", rows[nodes]["made"]["all"], goal, " ms")
+    large = rows["100000"]
+    goal = large.pop("bare walk")["goal"]
+    for label, row in large.items():
+        yield Figure(
+            f"kernel blocked after a cell: 100,000 nodes, {label}", max(row["answer"], row["longest"]), goal, " ms"
+        )
 
 
 def overhead() -> Iterator[Figure]:

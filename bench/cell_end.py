@@ -2,11 +2,14 @@
 
 python bench/cell_end.py [--nodes N ...] [--repeat R] [--profile] [--json]
 
-One line a size: the tracker's own `end_cell` (search, snapshot, places), the findings, the merged drawing, its wire
-text (only what changed, where the nodes are the same), and all of it. First for the cell that has made the graph, then
-for one that has changed nothing, one that has built on it, one after a backward that has freed it, and one more. Medians of CPU milliseconds of this thread, so that other programs on the
-machine count little. Goals: 10 ms for 1,000 nodes, 120 ms for 10,000, and for 100,000 a snapshot within 1.5 bare
-walks and 2 us a node.
+One line a cell. `answer` is what the cell's own end waits for: the search, the walk, the places, and the slots where
+there are few. In a kernel that somebody types into the rest waits until it is idle: `later` is what that comes to,
+`longest` its longest slice. Elsewhere (a program runs the notebook, or the next cell is run at once) it is done at the
+end of the cell, too. Then the findings, the merged drawing, its wire text (only what changed, where the nodes are the
+same), and all of it. First for the cell that has made the graph, then for one that has changed nothing, one that has
+built on it, one after a backward that has freed it, and one more. Medians of CPU milliseconds of this thread, so that
+other programs on the machine count little. Goals: all of it within 10 ms for 1,000 nodes, 120 ms for 10,000; for
+100,000 the kernel is blocked no longer than 1.5 bare walks and 2 us a node, at the answer nor in a slice.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from snapshot import dag, walk
+from snapshot import dag, take, walk
 
 from graphwidget.analysis.diagnosis import diagnose
 from graphwidget.analysis.engine import forecast
@@ -44,11 +47,12 @@ CELLS = {
 
 
 def one_round(nodes: int) -> dict[str, dict[str, float]]:
-    """Runs the four cells on one graph; what each took, in milliseconds."""
+    """Runs the cells on one graph; what each took, in milliseconds."""
     import __main__
 
     names = vars(__main__)
-    tracker = Tracker(lambda: names, forecaster=forecast, diagnose=diagnose)
+    waiting: list[Callable[[], None]] = []
+    tracker = Tracker(lambda: names, forecaster=forecast, diagnose=diagnose, idle=lambda: waiting.append)
     tracker.start()
     found, base = {}, None
     try:
@@ -57,7 +61,7 @@ def one_round(nodes: int) -> dict[str, dict[str, float]]:
             filename = f"<cell {number}>"
             tracker.begin_cell(number, source, filename=filename)
             exec(compile(source, filename, "exec"), names)
-            found[label], base = cell_end(tracker, number, base)
+            found[label], base = cell_end(tracker, waiting, number, base)
     finally:
         tracker.stop()
         for name in ("make", "loss", "more"):
@@ -66,7 +70,9 @@ def one_round(nodes: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def cell_end(tracker: Tracker, serial: int, base: wire.Base | None) -> tuple[dict[str, float], wire.Base]:
+def cell_end(
+    tracker: Tracker, waiting: list[Callable[[], None]], serial: int, base: wire.Base | None
+) -> tuple[dict[str, float], wire.Base]:
     """What happens in the kernel between the end of a cell and the message to the page, and what later ones refer to."""
     times: dict[str, float] = {}
 
@@ -77,7 +83,12 @@ def cell_end(tracker: Tracker, serial: int, base: wire.Base | None) -> tuple[dic
         return result
 
     gc.collect()
-    timed("end_cell", tracker.end_cell)
+    timed("answer", tracker.end_cell)
+    slices = [0.0]
+    while waiting:
+        timed("later", waiting.pop())
+        slices.append(times["later"])
+    times["later"] = sum(slices)
     timed("findings", tracker.findings)
     drawing = timed("drawing", tracker.drawing)
 
@@ -89,16 +100,21 @@ def cell_end(tracker: Tracker, serial: int, base: wire.Base | None) -> tuple[dic
 
     base = timed("wire", encode)
     times["all"] = sum(times.values())
+    times["longest"] = max(slices)
     return times, base
 
 
 def bare(nodes: int) -> float:
-    """Milliseconds of the barest walk over an equal graph, for the first time."""
+    """Milliseconds of the barest walk over an equal graph, for the first time, with the collector off."""
     root = dag(nodes)
     gc.collect()
+    gc.disable()
     start = time.thread_time()
     walk(root)
-    return (time.thread_time() - start) * 1e3
+    walked = (time.thread_time() - start) * 1e3
+    gc.enable()
+    take([root])  # makes it safe to drop
+    return walked
 
 
 def main() -> int:
@@ -117,11 +133,17 @@ def main() -> int:
     missed, rows = [], {}
     for nodes in options.nodes:
         rounds = [one_round(nodes) for _ in range(options.repeat)]
-        rows[nodes] = {"bare walk": {"all": bare(nodes)}} | {
+        walked = statistics.median(bare(nodes) for _ in range(options.repeat))
+        rows[nodes] = {"bare walk": {"all": walked, "goal": 1.5 * walked + 2e-3 * nodes}} | {
             label: {part: statistics.median(r[label][part] for r in rounds) for part in rounds[0][label]}
             for label in CELLS
         }
-        if rows[nodes]["made"]["all"] > GOALS_MS.get(nodes, float("inf")):
+        blocked = max(max(row["answer"], row["longest"]) for row in list(rows[nodes].values())[1:])
+        if nodes in GOALS_MS:
+            held = rows[nodes]["made"]["all"] <= GOALS_MS[nodes]
+        else:
+            held = blocked <= rows[nodes]["bare walk"]["goal"]
+        if not held:
             missed.append(nodes)
     if options.json:
         print(json.dumps(rows))
