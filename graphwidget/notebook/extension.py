@@ -95,23 +95,8 @@ class Extension:
             explain=explain_call,
             shell=self.shell,
             code_names=self._earlier_cell,
-            idle=self._idle,
+            idle=partial(_when_idle, self.shell),
         )
-
-    def _idle(self) -> Callable[[Callable[[], None]], object] | None:
-        """How to have a function called soon after the running cell's answer; None: nobody would wait for it.
-
-        Programs that run notebooks (nbclient, Voila) take what was sent until the last cell's answer. They are those
-        that cannot be asked for input. Nor is anything called in time while a window's event loop has the main thread.
-        """
-        kernel = getattr(self.shell, "kernel", None)
-        loop = getattr(kernel, "io_loop", None)
-        if loop is None or getattr(kernel, "eventloop", None) is not None:
-            return None
-        request = getattr(kernel, "get_parent", dict)()
-        if not request.get("content", {}).get("allow_stdin"):
-            return None
-        return partial(loop.call_later, SOON)
 
     def _earlier_cell(self, filename: str) -> tuple[int, None, str] | None:
         """(number, id, source) of a cell that ran before tracking began, by the name it was compiled under."""
@@ -321,6 +306,20 @@ def _to_main_thread(shell: Any) -> Callable[[Callable[[], None]], None] | None:
     """How to have the thread that runs cells call a function; None where the shell is not a kernel's."""
     loop = getattr(getattr(shell, "kernel", None), "io_loop", None)
     return loop.add_callback if loop is not None else None
+
+
+def _when_idle(shell: Any) -> Callable[[Callable[[], None]], object] | None:
+    """How to have a function called soon after the answer to the running cell; None: nobody would wait for it.
+
+    Programs that run notebooks (nbclient, Voila) take what was sent until the last cell's answer. They are those that
+    cannot be asked for input. And while a window's event loop has the main thread, nothing is called in time.
+    """
+    kernel = getattr(shell, "kernel", None)
+    loop = getattr(kernel, "io_loop", None)
+    if loop is None or getattr(kernel, "eventloop", None) is not None:
+        return None
+    request = getattr(kernel, "get_parent", dict)()
+    return partial(loop.call_later, SOON) if request.get("content", {}).get("allow_stdin") else None
 
 
 def current() -> Extension | None:

@@ -115,7 +115,7 @@ def test_a_training_loop_updates_the_view_while_it_runs(open_notebook):
     loop = """\
 import time
 opt = torch.optim.SGD(net.parameters(), lr=.1)
-for step in range(30):
+for step in range(60):
     loss = torch.nn.functional.cross_entropy(net(torch.randn(3, 5)), torch.tensor([0, 1, 1]))
     opt.zero_grad(); loss.backward(); opt.step()
     time.sleep(.2)"""
@@ -127,7 +127,7 @@ for step in range(30):
     notebook.page.evaluate("k => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = k; }", 3)
     notebook.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
     seen = set()
-    wait_for(lambda: seen.add(widget.get_attribute("data-serial")) or len(seen) >= 4, 30, "four pictures in the loop")
+    wait_for(lambda: seen.add(widget.get_attribute("data-serial")) or len(seen) >= 4, 60, "four pictures in the loop")
     running = notebook.page.evaluate(
         "() => window.jupyterapp.shell.currentWidget.content.widgets[3].model.executionState"
     )

@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -228,3 +230,30 @@ def test_two_shells_have_two_trackers(shell: Any) -> None:
     assert tracker(shell) is not tracker(other)
     ext.unload_ipython_extension(other)
     assert tracker(shell).running
+
+
+class Loop:
+    def call_later(self, seconds: float, function: Callable[[], None]) -> None: ...
+
+
+def kernel(allow_stdin: bool | None, **attributes: Any) -> SimpleNamespace:
+    content = {} if allow_stdin is None else {"allow_stdin": allow_stdin}
+    return SimpleNamespace(
+        **{"io_loop": Loop(), "eventloop": None, "get_parent": lambda: {"content": content}} | attributes
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "waits"),
+    [
+        (kernel(True), True),
+        (kernel(False), False),  # nbclient, Voila
+        (kernel(None), False),  # a click runs the cell again
+        (kernel(True, eventloop=lambda kernel: None), False),  # %gui qt
+        (kernel(True, io_loop=None), False),
+        (SimpleNamespace(io_loop=Loop()), False),  # a kernel that does not say what it was asked
+        (None, False),  # a terminal
+    ],
+)
+def test_only_where_somebody_waits_for_it_is_work_left_for_later(kernel: Any, waits: bool) -> None:
+    assert (ext._when_idle(SimpleNamespace(kernel=kernel)) is not None) == waits
