@@ -78,8 +78,7 @@ class WorkLock(RLock):
         def go_on() -> None:
             self.acquire()
             try:
-                if self._left is work:
-                    self._do(perf_counter() + SLICE_SECONDS)
+                self._do(perf_counter() + SLICE_SECONDS)
             finally:
                 self.release()
             if self._left is work:

@@ -16,7 +16,9 @@ from graphwidget.analysis.diagnosis import diagnose
 from graphwidget.analysis.engine import forecast
 from graphwidget.capture import pieces, slots
 from graphwidget.capture import tracker as tracker_module
+from graphwidget.capture.identity import Identity
 from graphwidget.capture.pieces import WorkLock, at_once
+from graphwidget.capture.snapshot import take, taking
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import Event, Snapshot
 
@@ -118,6 +120,19 @@ def test_what_is_read_in_slices_is_what_is_read_at_once() -> None:
         found.append([(e.kind, e.cell, e.nodes, e.held_bytes, plain(e.snapshot)) for e in notebook.tracker.events])
         notebook.tracker.stop()
     assert found[0] == found[1] and len(found[0]) == len(CELLS) + 1
+
+
+@pytest.mark.usefixtures("small")
+def test_a_snapshot_in_pieces_says_how_much_is_left() -> None:
+    w = torch.rand(3, requires_grad=True)
+    h = (w * w).sin().exp().sum()
+    identity = Identity()
+    reading = taking([h], identity=identity)
+    assert list(reading) == [5, 3, 1, 0]
+    assert list(taking([h], identity=identity)) == [5, 3, 1, 0]
+    previous = take([h], identity=identity)
+    assert list(taking([h], identity=identity, previous=previous)) == [5, 5, 5]  # nothing to be read but to be compared
+    assert list(taking([h], slots=False)) == []
 
 
 def test_it_says_that_it_reads_until_it_has_read(notebook: Notebook) -> None:

@@ -11,7 +11,7 @@ from graphwidget.analysis.engine import forecast
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.history import History
 from graphwidget.capture.tracker import Tracker, track
-from graphwidget.model import Event, SlotState
+from graphwidget.model import Event, SlotState, Snapshot
 
 
 class Notebook:
@@ -216,3 +216,12 @@ def test_a_stretch_of_a_script_can_be_tracked() -> None:
     assert list(tracker.problems) == []
     assert [call.result for call in tracker.calls] == ["ok", "ok"]
     assert tracker.calls[0].place.source == "loss.backward()"
+
+
+def test_a_snapshot_in_a_running_cell_sees_the_variables_of_its_functions(notebook: Notebook) -> None:
+    notebook.namespace["look"] = lambda: notebook.tracker.snapshot()
+    notebook.run("w = torch.ones(2, requires_grad=True)\ndef f():\n    inner = w * w\n    return look()\nseen = f()")
+    snapshot = notebook.namespace["seen"]
+    assert isinstance(snapshot, Snapshot)
+    assert [(n.name, n.labels) for n in snapshot.nodes if n.name == "MulBackward0"] == [("MulBackward0", ("f:inner",))]
+    assert len(notebook.tracker.snapshot()) == 0
