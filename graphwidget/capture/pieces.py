@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 __all__ = ["WorkLock", "at_once", "completed"]
 
-SLICE_SECONDS = 0.01  # how long an idle kernel may be kept from what is asked of it
+SLICE_SECONDS = 0.03  # how long an idle kernel may be kept from what is asked of it
 
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")

@@ -42,7 +42,7 @@ __all__ = [
 
 log = logging.getLogger("graphwidget")
 
-SOON = 0.002  # seconds: the answer to the cell goes first, and whatever has come in
+SOON = 0.001  # seconds: the answer to the cell goes first, and whatever has come in
 UNLOADED = "graphwidget has been unloaded."
 
 _loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()
