@@ -197,7 +197,8 @@ class CallLog:
             if not line.fits(top, sys._getframe(line.depth), outputs, args, kwargs):
                 return None
             now = ti.next_number()
-            highest = line.root_of(outputs[0], now)
+            with ti.quiet():
+                highest = line.root_of(outputs[0], now)
             if highest < 0 or ti.in_backward() or ti.is_fake(outputs):
                 return None
             with self.lock:
@@ -272,7 +273,7 @@ class CallLog:
             lines.boundary()
             began = perf_counter()
             try:
-                with self.lock:
+                with self.lock, ti.quiet():
                     return step(*arguments)
             finally:
                 self._spent += perf_counter() - began

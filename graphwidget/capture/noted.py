@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from graphwidget.capture import swaps
 from graphwidget.capture import torch_internals as internals
 from graphwidget.capture.python_code import Reading, read_function
 
@@ -91,9 +92,15 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
         setattr(torch.Tensor, name, method)
         return restore
 
+    def let_go(tensor: Any) -> Callable[[], None]:
+        """What was noted of a tensor's loss stays with the name that it has."""
+        if _lost.pop(id(tensor), None) is None:
+            return lambda: None
+        return lambda: _lose(tensor)
+
     notes = {"register_hook": _note_hook, "detach_": _note_loss, "requires_grad_": _note_loss}
     restores = [noting(name, note) for name, note in notes.items()]
-    restores.append(_notice_unpack_hooks())
+    restores += [_notice_unpack_hooks(), swaps.watch(let_go, problem)]
 
     def end() -> None:
         nonlocal watching
@@ -169,8 +176,12 @@ _lost: dict[int, weakref.ref[Any]] = {}
 
 def _note_loss(tensor: Any, needed: bool, *_: Any) -> None:
     if needed and not internals.requires_grad(tensor):
-        key = id(tensor)
-        _lost[key] = weakref.ref(tensor, functools.partial(_lost.pop, key))
+        _lose(tensor)
+
+
+def _lose(tensor: Any) -> None:
+    key = id(tensor)
+    _lost[key] = weakref.ref(tensor, functools.partial(_lost.pop, key))
 
 
 def losers() -> KeysView[int]:

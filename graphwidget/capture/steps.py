@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from operator import sub
 from time import perf_counter
@@ -36,7 +35,7 @@ class _Usual:
     def __init__(
         self,
         shape: list[int],
-        refs: list[weakref.ref[Any]],
+        refs: list[Callable[[], Any]],
         positions: list[int],
         raised: list[int],
         write: Write,
@@ -133,8 +132,9 @@ class Steps:
         try:
             groups = _attributes(optimizer).get("param_groups", ())
             usual = self.usual.get(id(optimizer))
-            if usual is None or not self._as_usual(optimizer, usual, groups):
-                self._look(optimizer, groups)
+            with internals.quiet():
+                if usual is None or not self._as_usual(optimizer, usual, groups):
+                    self._look(optimizer, groups)
         except Exception as error:
             self.problem(error)
         finally:
@@ -161,9 +161,10 @@ class Steps:
 
     def settle(self) -> None:
         """Compare what usual steps have done since it was last compared."""
-        for optimizer, usual in list(self.usual.items()):
-            if usual.n != usual.known:
-                self._compare(optimizer, usual, noted=True)
+        with internals.quiet():
+            for optimizer, usual in list(self.usual.items()):
+                if usual.n != usual.known:
+                    self._compare(optimizer, usual, noted=True)
 
     def _compare(self, optimizer: int, usual: _Usual, noted: bool) -> bool:
         """Whether the steps not yet compared have raised the versions as usual. If not, those `noted` are forgotten."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted, owners
+from graphwidget.capture import noted, owners, swaps
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -134,6 +134,7 @@ class Tracker:
         self.history = History(history_bytes, self.provenance.place)
         self.log.recent = lambda: self.history.calls
         self._end_of_notes: Callable[[], None] = lambda: None
+        self._end_of_swaps: Callable[[], None] = lambda: None
         self._subscribers: list[Callable[[Event], None]] = []
         self._told_at = 0.0  # when they last heard of a counted call
         self._open: list[int] = []  # runs of the cells that are running, innermost last
@@ -173,6 +174,7 @@ class Tracker:
                 self.provenance.start()
                 self._writes.install()
                 self._end_of_notes = noted.watch(self.problem)
+                self._end_of_swaps = swaps.watch(self._writes.let_go, self.problem)
 
     def stop(self) -> None:
         """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
@@ -182,6 +184,7 @@ class Tracker:
                 self.log.uninstall()
                 self.provenance.stop()
                 self._writes.uninstall()
+                self._end_of_swaps()
                 self._end_of_notes()
                 self._open.clear()
                 self.busy = None
@@ -413,7 +416,9 @@ class Tracker:
             previous=self._earlier(),
             watched_from=self.log.watched_from,
         )
-        snapshot = replace(snapshot, roots=_roots(snapshot, search, set(self._called)), notes=(*snapshot.notes, *notes))
+        with ti.quiet():
+            roots = _roots(snapshot, search, set(self._called))
+        snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))
         self._cached = self._last = self.log.previous = snapshot
         return snapshot
 

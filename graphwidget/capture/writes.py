@@ -103,6 +103,14 @@ class Writes:
         """Hear of the steps of optimizers."""
         self.steps.install()
 
+    def let_go(self, tensor: Any) -> Callable[[], None]:
+        """Drop every reference to a tensor for a while. Returns what takes hold of it again."""
+        self.steps.settle()
+        for armed in self._armed.values():
+            for line in armed:
+                line.named = [named for named in line.named if named[1]() is not tensor]
+        return self.watched.let_go(tensor)
+
     def uninstall(self) -> None:
         """Undo `install`."""
         self.steps.uninstall()
@@ -141,7 +149,8 @@ class Writes:
             if line > 0:
                 statement = self._statements_of(scope).get(line)
                 if statement is not None:
-                    self._begin_line(armed, frame, line, scope, statement)
+                    with internals.quiet():
+                        self._begin_line(armed, frame, line, scope, statement)
             return armed[-1].frame if armed else 0
         except Exception as error:
             self.problem(error)
@@ -199,10 +208,11 @@ class Writes:
 
     def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
         changed = []
-        for path, ref, before in ended.named:
-            tensor = ref()
-            if tensor is not None and version_of(tensor) != before:
-                changed.append((path, tensor))
+        with internals.quiet():
+            for path, ref, before in ended.named:
+                tensor = ref()
+                if tensor is not None and version_of(tensor) != before:
+                    changed.append((path, tensor))
         changed += self._changes()
         if changed:
             ended.statement.wrote = True

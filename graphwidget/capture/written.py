@@ -24,32 +24,54 @@ def version_of(tensor: Any) -> int | None:
         return None
 
 
+def _gone() -> None: ...
+
+
 class Watched:
     """Tensors by weak references, in columns: each with its version when it was last compared, and its name."""
 
     def __init__(self) -> None:
-        self.refs: list[weakref.ref[Any]] = []
+        self.refs: list[Callable[[], Any]] = []
         self.versions: list[int] = []
         self.paths: list[str] = []
         self.index: dict[int, int] = {}  # id of a tensor -> position
 
     def replace(self, tensors: Iterable[tuple[str, Any]]) -> None:
         """Watch these, by name, instead of those watched so far."""
-        refs, versions, paths = [], [], []
-        for path, tensor in tensors:
-            at = version_of(tensor)
-            if at is not None and len(refs) < MAX_WATCHED:
-                refs.append(weakref.ref(tensor))
-                versions.append(at)
-                paths.append(path)
+        refs: list[Callable[[], Any]] = []
+        versions, paths = [], []
+        with internals.quiet():
+            for path, tensor in tensors:
+                at = version_of(tensor)
+                if at is not None and len(refs) < MAX_WATCHED:
+                    refs.append(weakref.ref(tensor))
+                    versions.append(at)
+                    paths.append(path)
         self.refs, self.versions, self.paths = refs, versions, paths
         self.index = {id(ref()): i for i, ref in enumerate(refs)}
+
+    def let_go(self, tensor: Any) -> Callable[[], None]:
+        """Drop the reference to a tensor for a while. Returns what takes hold of it again, with the version by then."""
+        at = self.index.get(id(tensor))
+        if at is None or self.refs[at]() is not tensor:
+            return lambda: None
+        refs, versions = self.refs, self.versions
+        refs[at], versions[at] = _gone, -1
+
+        def take_hold() -> None:
+            with internals.quiet():
+                now = version_of(tensor)
+            if now is not None:
+                refs[at], versions[at] = weakref.ref(tensor), now
+
+        return take_hold
 
     def changes(self) -> list[tuple[str, Any]]:
         """Those whose version is another one than last time."""
         version = internals.version
-        tensors = [ref() for ref in self.refs]
-        now = [-1 if tensor is None else version(tensor) for tensor in tensors]
+        with internals.quiet():
+            tensors = [ref() for ref in self.refs]
+            now = [-1 if tensor is None else version(tensor) for tensor in tensors]
         before = self.versions
         if now == before:
             return []
@@ -100,7 +122,8 @@ class Log:
         """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
         names: dict[int, str] = {}
         for path, tensor in changed:
-            found = internals.storage_of(tensor)
+            with internals.quiet():
+                found = internals.storage_of(tensor)
             if found is not None and (path or found[0] not in names):
                 known = names.get(found[0])
                 names[found[0]] = path if not known or len(path) < len(known) else known

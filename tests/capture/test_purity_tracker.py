@@ -187,3 +187,59 @@ loss.backward()
         results = [run([source], tracked)["net"] for tracked in (False, True)]
     grads = [[p.grad for p in net.parameters()] for net in results]  # type: ignore[attr-defined]
     assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
+
+
+LOGGED = """
+from torch.overrides import TorchFunctionMode
+heard = []
+def name(function):
+    return getattr(function, "__name__", str(function))
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        heard.append(name(function))
+        return super().__torch_function__(function, types, args, kwargs or {})
+class Mode(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        heard.append(name(function))
+        return function(*args, **(kwargs or {}))
+"""
+LOGGED_STEPS = [
+    "w = torch.ones(3, requires_grad=True).as_subclass(Logged)\nbase = torch.ones(3, requires_grad=True)\nkept = [w, base * w]",
+    "for _ in range(40):\n    h = (base * w).exp()\n    h.register_hook(print)\n    h.sum().backward(retain_graph=True)",
+    "h.add_(1)\nh[0] = 2\nk = (base * 2).sin()\nk.detach_()",
+    "p = nn.Parameter(torch.ones(3).as_subclass(Logged))\nopt = torch.optim.SGD([p, base], lr=.1)\n"
+    "for _ in range(40):\n    (p * p).sum().backward()\n    opt.step()\n    opt.zero_grad()",
+    "with Mode():\n    v = (base * 2).exp()\n    v.mul_(2)\n    v = base * 3\n    for _ in range(40):\n        v.sum().backward(retain_graph=True)",
+    "with Mode():\n    for _ in range(200):\n        (base * 2).exp().sum().backward()",
+    "def inner(t):\n    u = t * 2\n    u.sum().backward()\n    return u\nu = inner(w)",
+]
+
+
+def test_code_of_subclasses_and_of_modes_runs_as_without() -> None:
+    plain, watched = (run([LOGGED, *LOGGED_STEPS], tracked)["heard"] for tracked in (False, True))
+    assert watched == plain and "mul" in str(plain)
+
+
+SWAPS = [
+    "torch.utils.swap_tensors(a, b)",
+    "def f():\n    t = torch.ones(2)\n    t.add_(1); torch.utils.swap_tensors(t, a)\nf()",
+    "frozen = torch.ones(2, requires_grad=True)\nfrozen.requires_grad_(False)\ntorch.utils.swap_tensors(a, frozen)",
+    "net.double()",
+    "net.load_state_dict({name: value + 1 for name, value in net.state_dict().items()})",
+    "opt.step()\nnet.half()\nopt.step()",
+]
+
+
+@pytest.mark.parametrize("cell", SWAPS)
+def test_tensors_can_be_swapped(cell: str) -> None:
+    made = "a, b = torch.zeros(2), torch.ones(2)\nnet = nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=.1)"
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    before = torch.utils.swap_tensors
+    try:
+        results = [run([made, "net(a).sum().backward()\na + b", cell, "1"], tracked) for tracked in (False, True)]
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    for name in ("a", "b"):
+        assert torch.equal(*[result[name] for result in results])  # type: ignore[arg-type]
+    assert torch.utils.swap_tensors is before

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture import owners
+from graphwidget.capture import owners, swaps
 from graphwidget.capture.cells import Book, Scope
 from graphwidget.capture.statements import statements
 from graphwidget.capture.writes import Writes
@@ -290,3 +290,16 @@ def test_a_line_costs_little_when_it_runs_often():
         notebook.writes.line(sys._getframe(), 1, scope)
     assert (time.perf_counter() - start) / 10_000 < 10e-6  # about 1 µs; comparing 50 tensors would take 5
     notebook.writes.end_cell()
+
+
+def test_tensors_that_were_swapped_are_still_watched(notebook):
+    notebook.run("import torch\na, b = torch.zeros(2), torch.ones(2)\nb += 1")
+    before = len(notebook.seen())
+    end = swaps.watch(notebook.writes.let_go, notebook.problems.append)
+    try:
+        notebook.run("torch.utils.swap_tensors(a, b)\nc = 1\na += 1")
+        notebook.run("b += 1")
+    finally:
+        end()
+    assert [(line, paths) for _, line, paths in notebook.seen()[before:]] == [(3, ("a",)), (1, ("b",))]
+    assert (notebook.namespace["a"].tolist(), notebook.namespace["b"].tolist()) == ([3, 3], [1, 1])
