@@ -135,6 +135,11 @@ def _refused_at_once(
                 continue  # as an input it is merely not part of the graph
             if tensor.problem and tensor.problem.startswith("no_grad_view"):
                 return Forecast(False, "no_grad", why=f"{what}{_called(tensor)} is a view that was made under no_grad")
+            if tensor.problem == "view_modified":
+                why = (
+                    f"the memory of {what}{_called(tensor)}, one of several views that one operation made, was modified"
+                )
+                return Forecast(False, "inplace", why=f"{why} in place: torch refuses any use of it")
             if tensor.problem:
                 return Forecast(None, why=f"the history of {what}{_called(tensor)} cannot be read")
     return None

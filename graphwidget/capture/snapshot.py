@@ -228,6 +228,22 @@ class _Reader:
             ):
                 self._lone_leaf(seed.tensor, by_tensor)
         self.lone = by_tensor
+        self._forget_old_accumulators()
+
+    def _forget_old_accumulators(self) -> None:
+        """What is asked about a leaf is asked about its node of now, which another type than then gives it anew.
+
+        `inputs=` of a leaf after `model.double()` is not part of the graph made before. Found out where somebody waits
+        for it, or where the types differ.
+        """
+        leaves = [seed.tensor for seed in self.inputs if seed.node is None and id(seed.tensor) in self.lone]
+        if not self.thorough:
+            leaves = [t for t in leaves if ti.dtype_name(t) != ti.dtype_of_input(self.walk.nodes[self.lone[id(t)]])]
+        if not leaves:
+            return
+        for leaf, node in zip(leaves, ti.accumulators_now(leaves), strict=True):
+            at = self.walk.at(node) if node is not None else self.lone[id(leaf)]
+            self.lone[id(leaf)] = -1 if at is None else at
 
     def _lone_leaf(self, variable: Any, by_tensor: dict[int, int]) -> None:
         """A leaf root that no other node leads to: torch makes its AccumulateGrad when the engine asks."""

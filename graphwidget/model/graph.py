@@ -163,7 +163,8 @@ class TensorRef:
 
     `problem` says why a backward cannot start, or is not known to, although `requires_grad` is true:
     ``no_grad_view`` (a view made under `no_grad`: refused as if it did not require grad), ``no_grad_view_modified``
-    (the same, modified since: even reading its history raises), ``stale_view`` (a view that may have been modified
+    (the same, modified since: even reading its history raises), ``view_modified`` (one of several views that one
+    operation made, modified since: so does reading this one's), ``stale_view`` (a view that may have been modified
     through its base; torch rebuilds its history when it is next used, so we did not look), ``unreadable``.
     For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not
     made yet.

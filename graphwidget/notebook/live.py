@@ -123,11 +123,13 @@ def _below(tensors: Sequence[Any]) -> tuple[set[Any], dict[int, Any]]:
     leaves: dict[int, Any] = {}
     work = []
     for tensor in tensors:
-        node = internals.grad_fn(tensor) if internals.is_tensor(tensor) else tensor.node
-        if node is None:
-            leaves[id(tensor)] = tensor
-        else:
+        node, problem = getattr(tensor, "node", None), None
+        if internals.is_tensor(tensor):
+            node, _, problem = internals.history(tensor, asked=True)
+        if node is not None:
             work.append(node)
+        elif problem is None:
+            leaves[id(tensor)] = tensor
     nodes = set(work)
     while work:
         node = work.pop()

@@ -4,6 +4,7 @@ import gc
 import json
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy
 import pytest
@@ -207,3 +208,51 @@ def test_a_forecast_is_definite_about_a_write_that_takes_a_view_and_rebuilds_no_
         assert torch._C._autograd._get_sequence_nr() == number
     assert (row.grad_fn.name() == "AsStridedBackward0") == modified  # rebuilt now, by this line
     assert (torch._C._autograd._get_sequence_nr() > number) == modified
+
+
+@pytest.mark.parametrize("converted", ["net.half()", "net.double()", "net.double(); net.float()", "net.weight.add_(1)"])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_leaf_is_an_input_of_the_graphs_that_were_made_with_its_type(converted: str, tracked: bool) -> None:
+    """Torch gives a leaf another AccumulateGrad node when its type changes; an old graph leads to the old one."""
+    with gw.track() if tracked else nullcontext():
+        net = torch.nn.Linear(3, 2)
+        loss = net(torch.ones(4, 3)).sum()
+        with torch.no_grad():
+            exec(converted, {"net": net})
+        number = torch._C._autograd._get_sequence_nr()
+        grad = gw.forecast(loss, inputs=[net.weight], api="grad", allow_unused=False, retain_graph=True)
+        backward = gw.forecast(loss, inputs=[net.weight], retain_graph=True)
+        assert torch._C._autograd._get_sequence_nr() == number
+        try:
+            torch.autograd.grad(loss, [net.weight], retain_graph=True)
+            raised = False
+        except RuntimeError:
+            raised = True
+        loss.backward(inputs=[net.weight], retain_graph=True)
+    assert grad.ok is not raised and raised is ("add_" not in converted)
+    assert len(backward.reaches) == (net.weight.grad is not None)
+
+
+def test_a_new_graph_after_a_conversion_has_the_new_leaf() -> None:
+    net = torch.nn.Linear(3, 2)
+    old = net(torch.ones(4, 3)).sum()
+    net.double()
+    new = net(torch.ones(4, 3, dtype=torch.float64)).sum()
+    both = old + new
+    found = gw.forecast(both, inputs=[net.weight])
+    both.backward(inputs=[net.weight])
+    assert len(found.reaches) == 1 and net.weight.grad is not None
+    assert [node.name for node in found.executes].count("AddmmBackward0") == 1
+
+
+def test_views_that_torch_refuses_are_refused_not_raised() -> None:
+    h = w.tanh()
+    a, b = h.chunk(2)
+    with torch.no_grad():
+        h[0] = 0
+    for found in (gw.forecast(a), gw.forecast(w.exp().sum(), inputs=[b]), gw.forecast([w.exp().sum(), a])):
+        assert (found.ok, found.reason) == (False, "inplace") and "one of several views" in found.why
+    with pytest.raises(RuntimeError, match="Output 0 of Split"):
+        a.backward(torch.ones(2))
+    assert len(gw.snapshot(a)) == 0
+    assert [node.name for node in gw.snapshot(a, w.exp()).nodes][:1] == ["ExpBackward0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -17,7 +18,9 @@ __all__ = [
     "FunctionBase",
     "NO_SEQUENCE",
     "accumulated_variable",
+    "accumulators_now",
     "data_of_slot",
+    "dtype_of_input",
     "function_with_context",
     "hook_of_slot",
     "is_compiled",
@@ -219,3 +222,27 @@ def is_compiled(cls: type) -> bool:
 def accumulated_variable(node: Any) -> Any:
     """The leaf behind an AccumulateGrad node, None for any other node."""
     return getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+
+
+def dtype_of_input(node: Any) -> str:
+    """Type of the gradients that a node takes, as `dtype_name` calls it."""
+    return str(node._input_metadata[0].dtype).removeprefix("torch.")
+
+
+def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:
+    """The AccumulateGrad node that torch gives each leaf now: another one than before if its type has changed since.
+
+    Asking makes a node above it, with a sequence number: in a thread of its own, which has its own numbers. None for
+    a leaf of a subclass, whose code would run.
+    """
+    found: list[Any] = []
+
+    def ask() -> None:
+        for leaf in leaves:
+            plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
+            found.append(leaf.view_as(leaf).grad_fn.next_functions[0][0] if plain else None)  # type: ignore[union-attr]
+
+    thread = threading.Thread(target=ask, name="graphwidget-leaves")
+    thread.start()
+    thread.join()
+    return found

@@ -243,8 +243,9 @@ def history(tensor: Any, *, asked: bool) -> tuple[Any, int, str | None]:
         return None, 0, "stale_view"
     try:
         node = grad_fn(tensor)
-    except RuntimeError:
-        return None, 0, "no_grad_view_modified"
+    except RuntimeError as error:
+        # "Output 0 of Split is a view and its base or another view of its base has been modified inplace. …"
+        return None, 0, "view_modified" if str(error).startswith("Output") else "no_grad_view_modified"
     if node is not None:
         return node, output_nr(tensor), None
     if is_view(tensor):
