@@ -6,11 +6,11 @@ where the forecast disagrees with what happened, only what the snapshots show is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from graphwidget.capture.freed import Freed
-from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot
+from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order
 
 HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 FREED_WORDS = ("second time", "extra time", "already been freed")
@@ -61,15 +61,11 @@ def carriers(border: set[int], inside: set[int], then: dict[str, int], now: dict
         held_then = {path for path, number in then.items() if number in inside}
         still = {path for path in held_then if now.get(path) == then[path]}
     if still:
-        return by_length(still)
+        return in_order(still)
     fresh = held_now - held_then
     if fresh and all(":" in path for path in held_then):
-        return by_length(fresh)
-    return by_length(held_then)
-
-
-def by_length(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(paths, key=lambda path: (len(path), path)))
+        return in_order(fresh)
+    return in_order(held_then)
 
 
 def agrees(forecast: Forecast, text: str | None) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storages, TensorRef
+from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storages, TensorRef, in_order
 
 from . import facts as fact_reading
 from . import torch_internals as ti
@@ -183,7 +183,7 @@ class _Reader:
             else:
                 seed.node, seed.number = edge
             return seed
-        seed.paths = tuple(sorted(self.paths.get(id(tensor), ()), key=lambda path: (len(path), path)))
+        seed.paths = in_order(self.paths.get(id(tensor), ()))
         try:
             seed.node, seed.number, seed.problem = ti.history(tensor, asked=asked)
         except Exception:
@@ -255,7 +255,7 @@ class _Reader:
         self.leaves[at] = self._leaf(variable)
 
     def _leaf(self, variable: Any) -> Leaf:
-        paths = tuple(sorted(self.paths.get(id(variable), ()), key=lambda path: (len(path), path)))
+        paths = in_order(self.paths.get(id(variable), ()))
         try:
             is_leaf, gradient = ti.leaf_and_grad(variable, asked=self.columns.settle)
             return Leaf(
@@ -363,7 +363,7 @@ class _Reader:
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
                     owners.setdefault(tables.storages[found[0]], []).extend(self.paths[id(holding.tensor)])
-        named = {at: tuple(paths) for at, paths in owners.items()}
+        named = {at: in_order(paths) for at, paths in owners.items()}
         return Storages(tables.storages, tables.storage_bytes, named)
 
     def _reference(self, seed: _Seed) -> TensorRef:

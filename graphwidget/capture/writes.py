@@ -18,6 +18,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -33,6 +34,7 @@ from graphwidget.model import Place, Write
 __all__ = ["Writes"]
 
 MAX_CELLS = 1000  # cells whose statements are kept
+MAX_ELEMENTS = 16  # of a list that a line names: tensors that it may write to
 
 
 class _Armed:
@@ -186,11 +188,10 @@ class Writes:
             self.steps.settle()
         named = []
         for chain in statement.chains:
-            tensor = _resolve(frame, chain)
-            if tensor is not None and id(tensor) not in self.watched.index:
-                at = version_of(tensor)
+            for path, tensor in _resolve(frame, chain):
+                at = version_of(tensor) if id(tensor) not in self.watched.index else None
                 if at is not None:
-                    named.append((".".join(chain), weakref.ref(tensor), at))
+                    named.append((path, weakref.ref(tensor), at))
         armed.append(_Armed(id(frame), line, scope, statement, named))
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> None:
@@ -252,8 +253,11 @@ class Writes:
         return self.book.place(inner, outer, self.iteration())
 
 
-def _resolve(frame: FrameType, chain: tuple[str, ...]) -> Any:
-    """The tensor that `chain` names in the frame, read without running the user's code; None if it is none."""
+def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """Names and tensors that `chain` leads to in the frame, read without running the user's code.
+
+    A tensor, its `.grad`, or the first elements of a list, tuple or dict.
+    """
     name, *attributes = chain
     value = None
     if frame.f_code.co_flags & reading.CO_OPTIMIZED:
@@ -262,7 +266,21 @@ def _resolve(frame: FrameType, chain: tuple[str, ...]) -> Any:
     if value is None:
         value = frame.f_globals.get(name)
     for attribute in attributes:
-        if value is None or internals.is_tensor(value):
+        if value is None or type(value) in (list, tuple, dict):
             break
-        value = reading.attribute(value, attribute)
-    return value if value is not None and internals.is_tensor(value) else None
+        if internals.is_tensor(value):
+            if attribute != "grad":
+                break
+            value = internals.leaf_and_grad(value)[1]
+        else:
+            value = reading.attribute(value, attribute)
+        name = f"{name}.{attribute}"
+    if internals.is_tensor(value):
+        return [(name, value)]
+    if type(value) in (list, tuple):
+        elements = [(f"{name}[{i}]", one) for i, one in enumerate(value[:MAX_ELEMENTS])]
+    elif type(value) is dict:
+        elements = [(f"{name}[{key!r}]", value[key]) for key in islice(value, MAX_ELEMENTS) if type(key) in (str, int)]
+    else:
+        return []
+    return [(path, one) for path, one in elements if internals.is_tensor(one)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from graphwidget.capture import torch_internals as internals
-from graphwidget.model import Place, Write
+from graphwidget.model import Place, Write, in_order
 
 __all__ = ["Log", "Step", "Watched", "version_of"]
 
@@ -126,7 +126,7 @@ class Log:
                 found = internals.storage_of(tensor)
             if found is not None and (path or found[0] not in names):
                 known = names.get(found[0])
-                names[found[0]] = path if not known or len(path) < len(known) else known
+                names[found[0]] = in_order(filter(None, (path, known)))[0] if path or known else ""
         if place is None or not names:
             return None
         named = sorted(names.items(), key=lambda item: not item[1])

@@ -26,6 +26,7 @@ from graphwidget.model.graph import (
     Storage,
     Storages,
     TensorRef,
+    in_order,
 )
 from graphwidget.model.records import (
     BackwardCall,
@@ -64,4 +65,5 @@ __all__ = [
     "Storages",
     "TensorRef",
     "Write",
+    "in_order",
 ]

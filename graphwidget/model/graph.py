@@ -25,7 +25,13 @@ __all__ = [
     "Storage",
     "Storages",
     "TensorRef",
+    "in_order",
 ]
+
+
+def in_order(paths: Iterable[str]) -> tuple[str, ...]:
+    """Names of one tensor, the best one first: short ones, and last those that IPython gives (``_``, ``Out[3]``)."""
+    return tuple(sorted(paths, key=lambda path: (path.startswith(("_", "Out[")), len(path), path)))
 
 
 class SlotState(IntEnum):

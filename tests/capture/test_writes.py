@@ -303,3 +303,21 @@ def test_tensors_that_were_swapped_are_still_watched(notebook):
         end()
     assert [(line, paths) for _, line, paths in notebook.seen()[before:]] == [(3, ("a",)), (1, ("b",))]
     assert (notebook.namespace["a"].tolist(), notebook.namespace["b"].tolist()) == ([3, 3], [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("w.grad.zero_()", "w.grad"),
+        ("made[1].add_(1)", "made[1]"),
+        ("torch._foreach_mul_(made[:2], 2)", "made[0]"),
+        ("by_name['b'].add_(1)", "by_name['b']"),
+    ],
+)
+def test_gradients_and_elements_that_a_line_names_are_seen(notebook, line, path):
+    notebook.run("import torch\nw = torch.ones(2, requires_grad=True)")
+    notebook.run(
+        f"(w * w).sum().backward()\nmade = [w.detach() * i for i in range(3)]\n"
+        f"by_name = {{'a': w.detach() * 1, 'b': w.detach() * 2}}\n{line}"
+    )
+    assert [(at, paths[0]) for _, at, paths in notebook.seen()] == [(4, path)]
