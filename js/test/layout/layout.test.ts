@@ -147,6 +147,21 @@ test("a trunk with two losses stands between them", () => {
   expect(out.x[0]).toBeCloseTo((out.x[1] + out.x[2]) / 2, 3);
 });
 
+test("of pictures with as few crossings the narrowest is taken: detours go to one side", () => {
+  const { x, width } = layout(
+    small(5, [
+      [1, 0],
+      [2, 1],
+      [2, 0],
+      [3, 2],
+      [4, 2],
+      [4, 3],
+    ]),
+  );
+  expect(Math.sign(x[1] - x[0])).toBe(Math.sign(x[3] - x[2]));
+  expect(width).toBeLessThan(180);
+});
+
 test("lanes keep their sides whatever crossings that costs", () => {
   const pairs: [number, number][] = [
     [2, 1],

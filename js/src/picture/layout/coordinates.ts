@@ -67,7 +67,7 @@ export function* placeItems(
 }
 
 /** Px sideways, of all links together. */
-function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
+export function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
   let length = 0;
   for (let v = 0; v < items; v++) for (let k = start[v]; k < start[v + 1]; k++) length += Math.abs(x[item[k]] - x[v]);
   return length;

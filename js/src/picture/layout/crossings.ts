@@ -1,6 +1,7 @@
 /** Crossings between two neighbouring rows: inversions among the ends of their links. */
 import { ints } from "../arrays.ts";
 import type { Layered } from "./layers.ts";
+import type { Rows } from "./types.ts";
 
 /** The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the row. */
 export interface Order {
@@ -66,4 +67,22 @@ function grown(array: Int32Array, size: number): Int32Array<ArrayBuffer> {
   const bigger = ints(2 * size);
   bigger.set(array);
   return bigger;
+}
+
+/** How many links of v and w end in the wrong order, less those in the right one. */
+export function pairGain(links: Rows, position: Int32Array, v: number, w: number): number {
+  const endV = links.start[v + 1];
+  const endW = links.start[w + 1];
+  // Hubs are left to the barycentre: comparing all their links would cost the square of them.
+  if ((endV - links.start[v]) * (endW - links.start[w]) > 256) return 0;
+  let gain = 0;
+  for (let i = links.start[v]; i < endV; i++) {
+    const p = position[links.item[i]];
+    for (let k = links.start[w]; k < endW; k++) {
+      const q = position[links.item[k]];
+      if (p > q) gain++;
+      else if (p < q) gain--;
+    }
+  }
+  return gain;
 }

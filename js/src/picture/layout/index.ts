@@ -9,9 +9,9 @@
 
 import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
-import { placeItems } from "./coordinates.ts";
+import { placeItems, wire } from "./coordinates.ts";
 import { direct } from "./direct.ts";
-import { type Layered, makeLayers } from "./layers.ts";
+import { makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
 import { type Routes, routeEdges } from "./route.ts";
@@ -19,6 +19,12 @@ import { placeRows } from "./rows.ts";
 import type { LayoutInput, LayoutOutput } from "./types.ts";
 
 export type { LayoutInput, LayoutOutput } from "./types.ts";
+
+/** A picture of up to so many boxes is begun so many times where it has crossings. */
+const SMALL = 2000;
+const BEGINNINGS = 6;
+/** With up to so many items all orders are placed, for the one with the shortest wires and the least width. */
+const FEW = 600;
 
 /** Runs to the end. */
 export function layout(input: LayoutInput): LayoutOutput {
@@ -39,28 +45,22 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
     of ? doubles(box.length).map((_, i) => of[box[i]] ?? Number.NaN) : null;
   const bonds: Bonds = { lane: perItem(input.lane), previous: perItem(input.previous?.x) };
   yield;
-  const itemX = yield* arrange(layered, bonds, input);
+  const few = layered.items <= FEW;
+  const orders = yield* orderRows(layered, bonds, input.previous || input.n > SMALL ? 1 : BEGINNINGS, few);
+  let least = Number.POSITIVE_INFINITY;
+  let itemX: Float64Array = doubles(0);
+  for (const order of few ? orders : orders.slice(0, 1)) {
+    const x = yield* placeItems(layered, order, input.width, input.nodesep, bonds.previous);
+    const size = few ? wire(layered, x) + Math.max(...x) - Math.min(...x) : 0;
+    if (size >= least) continue;
+    least = size;
+    itemX = x;
+  }
   yield;
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   yield;
   return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
-}
-
-/** A picture of up to so many boxes that has crossings is begun again, up to so many times, with so many items in all. */
-const SMALL = 2000;
-const BEGINNINGS = 16;
-const MOST_ITEMS = 50000;
-
-/** x of every item, in the order with the fewest crossings. */
-function* arrange(layered: Layered, bonds: Bonds, { width, nodesep }: LayoutInput): Slices<Float64Array> {
-  const most = bonds.previous || width.length > SMALL ? 1 : Math.min(BEGINNINGS, MOST_ITEMS / layered.items);
-  let best = yield* orderRows(layered, bonds);
-  for (let turn = 1; turn < most && best.crossings; turn++) {
-    const order = yield* orderRows(layered, bonds, turn);
-    if (order.crossings < best.crossings) best = order;
-  }
-  return yield* placeItems(layered, best, width, nodesep, bonds.previous);
 }
 
 /** Per box again, with the room that all of it takes. */

@@ -1,12 +1,13 @@
 /**
- * Fourth phase: the order within rows. A depth-first walk from the losses gives the input order; sweeps by
- * barycentre and swaps of neighbours then remove crossings. Rows with a single item cut the graph into segments
- * whose crossings are independent: each is worked on alone, and only where there are any.
+ * Fourth phase: the order within rows. Walks through the graph, the first one depth-first from the losses, give orders
+ * to begin with; sweeps by barycentre, swaps of neighbours and sifting then remove crossings. Rows with a single item
+ * cut the graph into parts whose crossings are independent: each is worked on alone, and only where there are any.
  */
 import { doubles, ints } from "../arrays.ts";
-import type { Slices } from "../slices.ts";
-import { crossingsBelow, type Order } from "./crossings.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
+import { sift } from "./sift.ts";
 
 /** What binds the order of two items of one row, per item; NaN: free. */
 export interface Bonds {
@@ -16,73 +17,90 @@ export interface Bonds {
 }
 
 const SLICE = 4096;
-/** Keeping the bonds of an item costs as much as so many others. */
-const BOND_COST = 0.25;
 
-/** `turn`: 0 begins with all inputs in their order, every other number with other ones turned round, and tries other swaps. */
-export function* orderRows(layered: Layered, bonds: Bonds, turn = 0): Slices<Order & { crossings: number }> {
-  const order = yield* walkOrder(layered, turn);
-  let crossings = 0;
-  let work = 0;
-  for (let r = 0; r < layered.rows; r++) {
-    keepBonds(layered, order, bonds, r);
-    work += BOND_COST * (layered.start[r + 1] - layered.start[r]);
-    if (work < SLICE) continue;
-    work = 0;
-    yield;
-  }
+/** What has more than so many times the crossings of the best order is not sifted: that hardly makes it the best one. */
+const HOPELESS = 1.25;
+
+/**
+ * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
+ * `all`: parts without crossings are begun again, too. A single beginning is for large pictures, and not sifted.
+ */
+export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false): Slices<Order[]> {
+  const { rows, start } = layered;
+  /** `counts[turn]`: how many crossings are left. */
+  const parts: { first: number; last: number; counts: number[] }[] = [];
   let first = 0;
-  for (let r = 1; r <= layered.rows; r++) {
-    const cut = r === layered.rows || layered.start[r + 1] - layered.start[r] === 1;
-    if (!cut) continue;
-    const last = Math.min(r, layered.rows - 1);
-    if (last - first > 1) crossings += yield* untangle(layered, order, bonds, first, last, turn);
-    work += layered.start[last] - layered.start[first];
-    if (work > SLICE) {
-      work = 0;
-      yield;
-    }
+  for (let r = 1; r <= rows; r++) {
+    if (r < rows && start[r + 1] - start[r] > 1) continue;
+    const last = Math.min(r, rows - 1);
+    if (last - first > 1) parts.push({ first, last, counts: [] });
     first = r;
   }
-  return { ...order, crossings };
+  const orders: Order[] = [];
+  for (let turn = 0, again = parts; turn < most && (again.length || !turn); turn++) {
+    const order = yield* walkOrder(layered, bonds, turn);
+    orders.push(order);
+    for (const { first, last, counts } of again) {
+      counts.push(
+        yield* untangle(layered, order, bonds, first, last, turn, most > 1 ? HOPELESS * Math.min(...counts) : 0),
+      );
+      yield;
+    }
+    if (!all) again = again.filter(({ counts }) => counts[turn]);
+  }
+  for (const { first, last, counts } of parts) {
+    const fewest = Math.min(...counts);
+    const best = orders[counts.indexOf(fewest)].item.subarray(start[first], start[last + 1]);
+    for (let turn = 0; turn < orders.length; turn++) {
+      if (counts[turn] !== fewest) arrange(layered, orders[turn], first, best);
+    }
+  }
+  return orders;
 }
 
-/** Depth-first from the items without users, up along the links, as given or turned; each row in the order of first visit. */
-function* walkOrder(layered: Layered, turn: number): Slices<Order> {
-  const { items, start, row, up, down } = layered;
+/**
+ * Each row in the order of first visit. The first walk goes up from the items without users, depth first; others go
+ * down from those without inputs, or breadth first, or see long edges first.
+ */
+function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order> {
+  const { rows, items, start, row, box, up, down } = layered;
+  const [back, links] = turn & 1 ? [up, down] : [down, up];
   const item = ints(items);
   const position = ints(items).fill(-1);
-  const filled = start.slice(0, layered.rows);
-  const stack = ints(up.item.length + 1);
+  const filled = start.slice(0, rows);
+  const waiting = ints(links.item.length + 1);
   let work = 0;
-  for (let source = items - 1; source >= 0; source--) {
-    if (down.start[source + 1] !== down.start[source]) continue;
-    let depth = 0;
-    stack[depth++] = source;
-    while (depth) {
-      const v = stack[--depth];
+  for (let i = 0; i < items; i++) {
+    const source = turn & 1 ? i : items - 1 - i;
+    if (back.start[source + 1] !== back.start[source]) continue;
+    let next = 0;
+    let end = 0;
+    waiting[end++] = source;
+    while (next < end) {
+      const v = waiting[turn & 2 ? next++ : --end];
       if (position[v] >= 0) continue;
       const r = row[v];
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
-      const first = up.start[v];
-      const count = up.start[v + 1] - first;
-      const hash = Math.imul(turn * (v + 1), 0x9e3779b1) >>> 8;
-      for (let i = count - 1; i >= 0; i--) {
-        const u = up.item[first + (turn ? (hash + (hash & 256 ? count - 1 - i : i)) % count : i)];
-        // The last one pushed is visited first.
-        if (position[u] < 0) stack[depth++] = u;
+      // Depth first, the last one in is visited first.
+      for (const long of [false, true]) {
+        for (let k = links.start[v + 1] - 1; k >= links.start[v]; k--) {
+          const u = links.item[k];
+          if (turn < 4 ? long : long === box[u] < 0) waiting[end++] = u;
+        }
       }
       if (++work % SLICE === 0) yield;
     }
   }
-  return { item, position };
+  const order = { item, position };
+  yield* eachSlice(rows, (r) => keepBonds(layered, order, bonds, r));
+  return order;
 }
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept. What wants the same
- * place changes its order now and then: else the search would go round in circles. Returns how many are left.
+ * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept, and sifted. What wants
+ * the same place changes its order now and then: else the search would go round in circles. Returns how many are left.
  */
 function* untangle(
   layered: Layered,
@@ -91,206 +109,89 @@ function* untangle(
   first: number,
   last: number,
   turn: number,
+  limit: number,
 ): Slices<number> {
-  const { start } = layered;
-  const crossings = ints(last - first + 1);
-  const tangle: Tangle = { layered, order, bonds, first, last, crossings, flip: false, least: 1 - (turn % 2), work: 0 };
-  let fewest = 0;
-  for (let r = first; r < last; r++) fewest += recount(tangle, r);
-  if (!fewest) return 0;
+  const { start, row, up, down } = layered;
+  const { item, position } = order;
+  /** Crossings that a swap has to remove. */
+  const least = turn & 1 ? 0 : 1;
   const from = start[first];
   const to = start[last + 1];
-  let best = order.item.slice(from, to);
-  // Small tangles are worth many tries, large ones are not.
-  const tries = Math.max(4, Math.min(40, Math.round(100000 / (to - from))));
-  for (let step = 0, idle = 0; step < tries && fewest > 0 && idle < Math.max(3, tries / 5); step++) {
-    tangle.flip = step % 4 > 1;
-    yield* sweep(tangle, step % 2 === 0);
-    yield* sweep(tangle, step % 2 === 1);
-    yield* swapNeighbours(tangle);
-    let now = 0;
-    for (const count of crossings) now += count;
+  const countAll = () => {
+    let crossings = 0;
+    for (let r = first; r < last; r++) crossings += crossingsBelow(layered, order, r);
+    return crossings;
+  };
+  let fewest = countAll();
+  if (!fewest) return 0;
+  let best = item.slice(from, to);
+  const keys = doubles(layered.items);
+  for (let step = 0, idle = 0; idle < 5 && step * (to - from) < 100000; step++) {
+    for (const links of step % 2 ? [down, up] : [up, down]) {
+      for (let k = 1; k <= last - first; k++) {
+        const r = links === up ? first + k : last - k;
+        if (!crossingsBelow(layered, order, links === up ? r - 1 : r)) continue;
+        for (let v = start[r]; v < start[r + 1]; v++) {
+          let sum = 0;
+          for (let i = links.start[v]; i < links.start[v + 1]; i++) sum += position[links.item[i]];
+          keys[v] = sum / (links.start[v + 1] - links.start[v]);
+        }
+        sortRow(layered, order, r, keys, (step + turn) % 4 > 1);
+        keepBonds(layered, order, bonds, r);
+        yield;
+      }
+    }
+    for (let i = from + 1; i < to; i++) {
+      if (i % SLICE === 0) yield;
+      const v = item[i - 1];
+      const w = item[i];
+      if (row[v] !== row[w] || pairGain(up, position, v, w) + pairGain(down, position, v, w) < least) continue;
+      if (boundPair(bonds, v, w)) continue;
+      item[i - 1] = w;
+      item[i] = v;
+      position[w]--;
+      position[v]++;
+    }
+    const now = countAll();
     idle++;
     if (now >= fewest) continue;
     idle = 0;
     fewest = now;
-    best = order.item.slice(from, to);
+    best = item.slice(from, to);
   }
-  order.item.set(best, from);
-  for (let r = first; r <= last; r++) renumber(layered, order, r);
+  arrange(layered, order, first, best);
+  if (!fewest || fewest > limit) return fewest;
+  yield* sift(layered, order, first, last, (v, w) => boundPair(bonds, v, w));
+  const sifted = countAll();
+  if (sifted < fewest) return sifted;
+  arrange(layered, order, first, best);
   return fewest;
 }
 
-/** Rows that are being untangled; `crossings[r - first]` lie between row r and row r + 1. */
-interface Tangle {
-  layered: Layered;
-  order: Order;
-  bonds: Bonds;
-  first: number;
-  last: number;
-  crossings: Int32Array;
-  /** Whether a sweep turns the order of those that want the same place. */
-  flip: boolean;
-  /** Crossings that a swap has to remove. */
-  least: number;
-  /** Items looked at since the last pause. */
-  work: number;
+/** Puts items into the rows from one on. */
+function arrange({ start, row }: Layered, { item, position }: Order, first: number, items: Int32Array): void {
+  item.set(items, start[first]);
+  for (let i = 0; i < items.length; i++) position[items[i]] = start[first] + i - start[row[items[i]]];
 }
 
-function recount(tangle: Tangle, r: number): number {
-  if (r < tangle.first || r >= tangle.last) return 0;
-  const count = crossingsBelow(tangle.layered, tangle.order, r);
-  tangle.crossings[r - tangle.first] = count;
-  return count;
-}
-
-/** Sorts every row that has crossings towards the row that was last sorted. */
-function* sweep(tangle: Tangle, downwards: boolean): Slices<void> {
-  const { layered, order, bonds, first, last, crossings } = tangle;
-  const { start } = layered;
-  for (let step = 1; step <= last - first; step++) {
-    const r = downwards ? first + step : last - step;
-    if (crossings[(downwards ? r - 1 : r) - first] === 0 || start[r + 1] - start[r] < 2) continue;
-    sortByBarycentre(tangle, r, downwards);
-    keepBonds(layered, order, bonds, r);
-    recount(tangle, r - 1);
-    recount(tangle, r);
-    tangle.work += start[r + 1] - start[r];
-    if (tangle.work > SLICE) {
-      tangle.work = 0;
-      yield;
-    }
+/** Puts the items of a row that have a key in the order of their keys, on the positions that they hold. */
+function sortRow({ start }: Layered, { item, position }: Order, r: number, key: Float64Array, flip = false): void {
+  const items: number[] = [];
+  for (let i = start[r]; i < start[r + 1]; i++) if (!Number.isNaN(key[item[i]])) items.push(item[i]);
+  if (flip) items.reverse();
+  items.sort((a, b) => key[a] - key[b]);
+  for (let i = start[r], next = 0; i < start[r + 1]; i++) {
+    if (!Number.isNaN(key[item[i]])) item[i] = items[next++];
+    position[item[i]] = i - start[r];
   }
 }
 
-function renumber(layered: Layered, order: Order, r: number): void {
-  const first = layered.start[r];
-  for (let i = first; i < layered.start[r + 1]; i++) order.position[order.item[i]] = i - first;
-}
-
-let keys = doubles(0);
-let moved = ints(0);
-
-/** Sorts a row by the mean position of the links above (or below). Items without links keep their place in the sequence. */
-function sortByBarycentre({ layered, order, flip }: Tangle, r: number, above: boolean): void {
-  const first = layered.start[r];
-  const end = layered.start[r + 1];
-  const { start, item } = above ? layered.up : layered.down;
-  if (keys.length < layered.items) {
-    keys = doubles(layered.items);
-    moved = ints(layered.items);
-  }
-  let linked = 0;
-  for (let i = first; i < end; i++) {
-    const v = order.item[i];
-    const from = start[v];
-    const to = start[v + 1];
-    if (from === to) continue;
-    let sum = 0;
-    for (let k = from; k < to; k++) sum += order.position[item[k]];
-    keys[v] = sum / (to - from);
-    moved[linked++] = v;
-  }
-  if (flip) moved.subarray(0, linked).reverse();
-  sortMoved(linked);
-  let next = 0;
-  for (let i = first; i < end; i++) {
-    const v = order.item[i];
-    if (start[v] !== start[v + 1]) order.item[i] = moved[next++];
-  }
-  renumber(layered, order, r);
-}
-
-/** Most rows are short: then insertion is quicker. */
-function sortMoved(count: number): void {
-  if (count > 32) moved.subarray(0, count).sort((a, b) => keys[a] - keys[b]);
-  else
-    for (let i = 1; i < count; i++) {
-      const v = moved[i];
-      let j = i;
-      for (; j > 0 && keys[moved[j - 1]] > keys[v]; j--) moved[j] = moved[j - 1];
-      moved[j] = v;
-    }
-}
-
-/** Puts the items bound by lane, and then those with an earlier place, into their order, on the positions that they hold. */
+/** By lane, and then by earlier place. */
 function keepBonds(layered: Layered, order: Order, { previous, lane }: Bonds, r: number): void {
-  for (const key of [lane, previous]) {
-    if (!key) continue;
-    const places: number[] = [];
-    const items: number[] = [];
-    for (let i = layered.start[r]; i < layered.start[r + 1]; i++) {
-      const v = order.item[i];
-      if (Number.isNaN(key[v])) continue;
-      places.push(i);
-      items.push(v);
-    }
-    items.sort((a, b) => key[a] - key[b]);
-    for (let i = 0; i < places.length; i++) order.item[places[i]] = items[i];
-    renumber(layered, order, r);
-  }
+  for (const key of [lane, previous]) if (key) sortRow(layered, order, r, key);
 }
 
-/** Swaps neighbours in a row where that removes crossings enough, up to a few rounds. */
-function* swapNeighbours(tangle: Tangle): Slices<void> {
-  const { layered, order, bonds, first, last, crossings } = tangle;
-  const { start } = layered;
-  for (let round = 0; round < 3; round++) {
-    let changed = false;
-    for (let r = first; r <= last; r++) {
-      if ((r === first || crossings[r - 1 - first] === 0) && crossings[r - first] === 0) continue;
-      let swapped = false;
-      for (let i = start[r]; i + 1 < start[r + 1]; i++) {
-        const v = order.item[i];
-        const w = order.item[i + 1];
-        if (boundPair(bonds, v, w) || swapGain(layered, order, v, w) < tangle.least) continue;
-        order.item[i] = w;
-        order.item[i + 1] = v;
-        order.position[w]--;
-        order.position[v]++;
-        swapped = true;
-      }
-      if (swapped) {
-        recount(tangle, r - 1);
-        recount(tangle, r);
-        // What gained nothing would be swapped back.
-        changed = tangle.least > 0;
-      }
-      tangle.work += start[r + 1] - start[r];
-      if (tangle.work > SLICE) {
-        tangle.work = 0;
-        yield;
-      }
-    }
-    if (!changed) return;
-  }
-}
-
-function boundPair(bonds: Bonds, v: number, w: number): boolean {
-  const { lane, previous } = bonds;
+function boundPair({ lane, previous }: Bonds, v: number, w: number): boolean {
   // NaN is no difference.
-  if (lane && lane[v] - lane[w]) return true;
-  return previous !== null && !Number.isNaN(previous[v] - previous[w]);
-}
-
-/** How many crossings fewer there are with w left of v. */
-function swapGain(layered: Layered, order: Order, v: number, w: number): number {
-  return pairGain(layered.up, order.position, v, w) + pairGain(layered.down, order.position, v, w);
-}
-
-function pairGain(links: Layered["up"], position: Int32Array, v: number, w: number): number {
-  const endV = links.start[v + 1];
-  const endW = links.start[w + 1];
-  // Hubs are left to the barycentre: comparing all their links would cost the square of them.
-  if ((endV - links.start[v]) * (endW - links.start[w]) > 256) return 0;
-  let gain = 0;
-  for (let i = links.start[v]; i < endV; i++) {
-    const p = position[links.item[i]];
-    for (let k = links.start[w]; k < endW; k++) {
-      const q = position[links.item[k]];
-      if (p > q) gain++;
-      else if (p < q) gain--;
-    }
-  }
-  return gain;
+  return [lane, previous].some((key) => key && key[v] - key[w]);
 }
