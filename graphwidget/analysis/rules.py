@@ -21,7 +21,7 @@ UNDEFINED, MAYBE, DEFINED = 0, 1, 2
 _UNSEEN_COPY_SLICES = NodeFacts(released=None, inner_stale=None)
 _UNSEEN_CUSTOM = NodeFacts()
 _NOTHING = NodeFacts()
-_RAISES: Final = "raises"  # the one effect whose outcome is certain
+_RAISES: Final = "raises"  # how an effect begins whose outcome is certain, the only one
 
 
 class Stop(NamedTuple):
@@ -77,7 +77,7 @@ class Rules:
         facts = self.facts(node)
         if facts.hook_effect:
             # A leaf's hook may be one that runs only after a gradient was added.
-            surely = facts.hook_effect == _RAISES and self.snapshot.kind[node] != Kind.ACCUMULATE
+            surely = facts.hook_effect.startswith(_RAISES) and self.snapshot.kind[node] != Kind.ACCUMULATE
             return Stop(_RAISES if surely else None, f"a hook on {self._name(node)} {facts.hook_effect}")
         if facts.hooks > facts.hooks_plain:
             self._assume(f"The hooks on {self._name(node)} neither raise nor change this graph.")
@@ -182,7 +182,7 @@ class Rules:
 
     def _python_backward(self, node: int, facts: NodeFacts, unpack: Callable[[], Stop | None]) -> Stop | None:
         """A custom Function's backward runs; `unpack` says what reading its saved tensors would come to."""
-        surely: Reason | None = "raises" if facts.effect == _RAISES else None
+        surely: Reason | None = _RAISES if facts.effect.startswith(_RAISES) else None
         if facts.effect and facts.reads_saved is not True:
             return Stop(surely if facts.reads_saved is False else None, f"{self._name(node)} {facts.effect}")
         stop = None if facts.reads_saved is False else unpack()

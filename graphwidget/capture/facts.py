@@ -203,7 +203,7 @@ class Facts:
         reading = read_backward(forward)
         entry.update(
             plain=reading.plain,
-            effect=reading.effect,
+            effect=reading.effect or _miscounts(reading, ti.number_of_inputs(node)),
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
             returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
@@ -298,6 +298,16 @@ def _needs_no_grad(tensor: Any) -> bool:
 def _lost_grad(tensor: Any, leaves: set[int]) -> bool:
     """Whether a tensor that needs no gradient now needed one before, so that recomputing saves other tensors."""
     return _needs_no_grad(tensor) and (id(tensor) in leaves or noted.lost_its_gradient(tensor))
+
+
+def _miscounts(reading: Reading, inputs: int) -> str:
+    """The effect of a backward that surely returns too few gradients, or too many: what is beyond must be None."""
+    if not reading.exact or reading.returns is None:
+        return ""
+    count = len(reading.returns)
+    if count == inputs or (count > inputs and not any(given is not False for given in reading.returns[inputs:])):
+        return ""
+    return f"raises: it returns {count} gradient{'s' * (count != 1)} for {inputs} input{'s' * (inputs != 1)}"
 
 
 def _per_edge(reading: Reading, there: Sequence[bool]) -> tuple[bool | None, ...]:

@@ -4,7 +4,8 @@ A custom Function's backward, a hook, an unpack hook and a checkpointed function
 can be definite about a node that runs them only if the code is *plain*: arithmetic on tensors, calls
 of torch and harmless builtins, writes into tensors that it made itself. What it is seen to do otherwise
 is an *effect* ("calls backward itself"); a call of something that cannot be looked into makes it merely
-not plain. Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None.
+not plain. Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None. That it
+never reads them is only said where `ctx` was followed everywhere: handed to code that is not read, or kept, it may be.
 
 Caveats: the source must be the one that was compiled (it is compared by the names in it); a tensor
 method is known by its name only; code that raises because of the values it meets counts as plain.
@@ -15,12 +16,13 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 import linecache
 import math
 import types
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -34,12 +36,13 @@ _TORCH_ROOTS = ("torch", "math", "operator", "numpy", "contextlib")
 _UNSEEN_TORCH = frozenset({"compile", "checkpoint", "checkpoint_sequential", "vmap", "jit", "script", "trace", "load"})
 _HARMLESS_BUILTINS = frozenset(
     "abs all any bool callable dict enumerate float getattr hasattr hash id int isinstance issubclass iter len list "
-    "max min next pow print range repr reversed round set slice sorted str sum tuple type zip".split()
+    "max min pow print range repr reversed round set slice sorted str sum tuple type zip".split()
 )
 _CONTAINER_METHODS = frozenset(
     name for cls in (list, dict, set, str, tuple) for name in dir(cls) if not name.startswith("_")
 )
 _TENSOR_METHODS = frozenset(name for name in dir(torch.Tensor) if not name.startswith("__"))
+_TAKES_OUT = ("pop", "popitem", "popleft", "remove")  # the second time it may raise
 _EFFECTS = {
     "backward": "calls backward itself",
     "register_hook": "registers hooks",
@@ -74,19 +77,34 @@ class Reading:
     effect: str = ""
     reads_saved: bool | None = None
     returns: tuple[bool | None, ...] | None = None
+    exact: bool = False  # it returns just as many values as `returns` has, whatever happens
     helpers: tuple[tuple[str, types.CodeType], ...] = ()  # what names stood for when it was read
 
 
 _UNREAD = Reading()
-_read: weakref.WeakKeyDictionary[types.FunctionType, Reading] = weakref.WeakKeyDictionary()
+_Parameter = int | str | None  # by position, by keyword, or there is none
+_read: weakref.WeakKeyDictionary[types.FunctionType, dict[_Parameter, Reading]] = weakref.WeakKeyDictionary()
 
 
 def read_backward(cls: type) -> Reading:
-    """Read the backward of a custom Function, through `once_differentiable`."""
-    function = getattr(cls, "backward", None)
-    while function is not None and getattr(function, "__module__", "") and _is_torch_wrapper(function):
-        function = function.__wrapped__
-    return read_function(function)
+    """Read the backward of a custom Function, or its `vjp`, through `once_differentiable` and `torch.library`."""
+    base = torch.autograd.Function
+    backward, vjp = getattr(cls, "backward", None), getattr(cls, "vjp", None)
+    if vjp not in (None, base.vjp):
+        if backward is not base.backward:
+            return Reading(effect=_RAISES, reads_saved=False)  # torch accepts only one of them
+        backward = vjp
+    while backward is not None and getattr(backward, "__module__", "") and _is_torch_wrapper(backward):
+        backward = backward.__wrapped__
+    formula = _formula_of_operator(backward)
+    return read_function(backward) if formula is None else replace(read_function(formula), exact=False)
+
+
+def _formula_of_operator(backward: Any) -> Any:
+    """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other."""
+    if getattr(backward, "__module__", "") != "torch._library.autograd" or type(backward) is not types.FunctionType:
+        return None
+    return getattr(_resolve(backward, "info"), "_backward_fn", None)
 
 
 def materializes_grads(cls: type) -> bool:
@@ -98,19 +116,22 @@ def materializes_grads(cls: type) -> bool:
     return True
 
 
-def read_function(function: Any, depth: int = 0) -> Reading:
-    """Read a function, method, lambda or partial. Anything else, and code without source, is unread."""
+def read_function(function: Any, depth: int = 0, context: _Parameter = 0) -> Reading:
+    """Read a function, method, lambda or partial. Anything else, and code without source, is unread.
+
+    `context` is the parameter that `ctx` is passed for.
+    """
     if type(function) is functools.partial:
         function = function.func
     function = getattr(function, "__func__", function) if type(function) is types.MethodType else function
     if type(function) is not types.FunctionType:
         return _UNREAD
-    known = _read.get(function)
+    known = _read.setdefault(function, {}).get(context)
     if known is not None and all(_code_of(_resolve(function, name)) is code for name, code in known.helpers):
         return known
     tree = _tree_of(function.__code__)
-    result = _UNREAD if tree is None else _Visitor(function, tree, depth).reading()
-    _read[function] = result
+    result = _UNREAD if tree is None else _Visitor(function, tree, depth, context).reading()
+    _read[function][context] = result
     return result
 
 
@@ -176,7 +197,10 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _resolve(function: types.FunctionType, name: str) -> Any:
-    """What a free or global name of the function stands for now; `_resolve` itself if nothing."""
+    """What a free or global name of the function, perhaps dotted, stands for now; `_resolve` itself if nothing."""
+    owner, dot, attribute = name.rpartition(".")
+    if dot:
+        return _member(_resolve(function, owner), attribute)
     code = function.__code__
     if name in code.co_freevars and function.__closure__:
         try:
@@ -184,6 +208,17 @@ def _resolve(function: types.FunctionType, name: str) -> Any:
         except ValueError:
             return _resolve
     return function.__globals__.get(name, getattr(builtins, name, _resolve))
+
+
+def _member(owner: Any, name: str) -> Any:
+    """An attribute of a module, or a function that is called through a class or object but is not bound to it."""
+    if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
+        return getattr(owner, name, _resolve)
+    found = inspect.getattr_static(owner, name, None)
+    if type(found) is staticmethod:
+        return found.__func__
+    unbound = isinstance(owner, type) or inspect.getattr_static(type(owner), name, None) is not found
+    return found if type(found) is types.FunctionType and unbound else _resolve
 
 
 def _code_of(value: Any) -> Any:
@@ -200,10 +235,12 @@ class _Visitor:
     function: types.FunctionType
     tree: _Function
     depth: int
+    context: _Parameter
     plain: bool = True
     effect: str = ""
     reads_saved: bool | None = False
     maybe: int = 0
+    skipped: bool = False  # a statement that was not looked into, and may return
     returned: list[ast.expr | None] = field(default_factory=list)
     helpers: dict[str, types.CodeType] = field(default_factory=dict)
     assigned: dict[str, list[ast.expr | None]] = field(default_factory=dict)  # None: from somewhere else
@@ -212,6 +249,7 @@ class _Visitor:
         arguments = self.tree.args
         self.arguments = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         self.extra = [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+        self.ctx = self._parameter()
         if isinstance(self.tree, ast.Lambda):
             self.returned.append(self.tree.body)
             self.look(self.tree.body)
@@ -222,7 +260,20 @@ class _Visitor:
             if not isinstance(self.tree.body[-1], (ast.Return, ast.Raise)):
                 self.returned.append(None)
         plain = self.plain and not self.effect
-        return Reading(plain, self.effect, self.reads_saved, self._returns(), tuple(self.helpers.items()))
+        returns, exact = self._returns()
+        return Reading(plain, self.effect, self.reads_saved, returns, exact, tuple(self.helpers.items()))
+
+    def _parameter(self) -> str:
+        """The name under which `ctx` comes, perhaps as the first of `*args`; empty if it does not."""
+        arguments = self.tree.args
+        if isinstance(self.context, int):
+            names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, arguments.vararg) if a]
+            if self.context < len(names):
+                return names[self.context]
+        elif self.context is None or self.context in self.arguments:
+            return self.context or ""
+        self._may_read()
+        return ""
 
     def _collect(self, body: list[ast.stmt]) -> None:
         """Every assignment to a local name, so that fresh tensors can be told from borrowed ones."""
@@ -236,6 +287,10 @@ class _Visitor:
                 self._assign(node.target, None)
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
                 self._assign(node.optional_vars, None)
+            elif isinstance(node, (ast.MatchAs, ast.MatchStar, ast.FunctionDef)) and node.name:
+                self.assigned.setdefault(node.name, []).append(None)
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                self.assigned.setdefault(node.rest, []).append(None)
 
     def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
@@ -284,25 +339,39 @@ class _Visitor:
         elif isinstance(node, ast.Try):
             self.plain = False
             self._branch(node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers))
+        elif isinstance(node, ast.Match):
+            self.look(node.subject)
+            self._perhaps([case.guard for case in node.cases])
+            self._branch(*(case.body for case in node.cases))
+        elif isinstance(node, ast.FunctionDef):
+            self._inner(node, node.body)
         elif isinstance(node, ast.Assert):
             self.maybe += 1
             self.look(node.test)
             self.maybe -= 1
+        elif isinstance(node, ast.Delete):
+            self.plain = self.plain and all(
+                isinstance(target, ast.Name) or (isinstance(target, ast.Subscript) and self._fresh(target.value))
+                for target in node.targets
+            )
         elif not isinstance(
-            node,
-            (
-                ast.Pass,
-                ast.Break,
-                ast.Continue,
-                ast.Global,
-                ast.Nonlocal,
-                ast.FunctionDef,
-                ast.Import,
-                ast.ImportFrom,
-                ast.Delete,
-            ),
+            node, (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)
         ):
             self.plain = False
+            self.skipped = True
+            self._may_read()
+
+    def _inner(self, node: ast.FunctionDef | ast.Lambda, body: Sequence[ast.stmt]) -> None:
+        """A function made here, which may be called any number of times: calling it makes this one not plain."""
+        for value in (*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())):
+            self.look(value)
+        returned, effect, maybe = self.returned, self.effect, self.maybe
+        self.returned, self.maybe = [], maybe + 1
+        for statement in body:
+            self.statement(statement)
+        if self.effect != effect:
+            self.plain = False
+        self.returned, self.effect, self.maybe = returned, effect, maybe
 
     def _branch(self, *bodies: list[ast.stmt]) -> None:
         returns = len(self.returned)
@@ -324,7 +393,7 @@ class _Visitor:
             if in_place and not self._fresh(target):
                 self._has(_WRITES)
         elif isinstance(target, ast.Attribute):
-            self.look(target.value)
+            self._attribute(target.value, target.attr)
             if target.attr in ("grad", "data", "requires_grad") or in_place:
                 self._has(_CHANGES_GRAD)
         elif isinstance(target, ast.Subscript):
@@ -341,9 +410,9 @@ class _Visitor:
         if isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.Attribute):
-            if node.attr in ("saved_tensors", "saved_variables"):
-                self._reads()
-            self.look(node.value)
+            self._attribute(node.value, node.attr)
+        elif self._is_ctx(node):
+            self._may_read()
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
             first, *rest = [node.test, node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
             self.look(first)
@@ -351,8 +420,12 @@ class _Visitor:
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             self.look(node.generators[0].iter)
             self._perhaps(list(ast.iter_child_nodes(node)))
-        elif isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom)):
+        elif isinstance(node, ast.Lambda):
             self.plain = False
+            self._inner(node, [ast.Expr(node.body)])
+        elif isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom)):
+            self.plain = False
+            self._may_read()
         else:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
@@ -367,17 +440,30 @@ class _Visitor:
                 self.look(node)
         self.maybe -= 1
 
+    def _attribute(self, owner: ast.expr, name: str) -> None:
+        """An attribute: the one use of `ctx` that tells by itself whether what was saved is read."""
+        if name in ("saved_tensors", "saved_variables", "_raw_saved_tensors"):
+            self._reads()
+        if not self._is_ctx(owner) or name.startswith("__"):
+            self.look(owner)
+
     def _call(self, node: ast.Call) -> None:
-        for argument in (*node.args, *(k.value for k in node.keywords)):
-            self.look(argument)
         callee = self._value(node.func)
+        arguments: list[ast.expr] = [*node.args, *(k.value for k in node.keywords)]
+        name = node.args[1] if callee is getattr and len(node.args) > 1 else None
+        if isinstance(name, ast.Constant):
+            self._attribute(arguments.pop(0), str(name.value))
+        followed = callee is not _resolve and _is_helper(callee)
+        for argument in arguments:
+            if not (followed and self._is_ctx(_unstarred(argument))):
+                self.look(argument)
         if isinstance(node.func, ast.Attribute) and callee is _resolve:
-            self.look(node.func.value)
+            self._attribute(node.func.value, node.func.attr)
             self._method(node.func)
         elif self._is_grad_call(node):
             if not self._local_grad(node):
                 self._has("calls autograd.grad on another graph")
-        elif callee is _resolve or not self._foreseen(node.func, callee):
+        elif callee is _resolve or not self._foreseen(node, callee):
             self.plain = False
 
     def _method(self, node: ast.Attribute) -> None:
@@ -387,13 +473,17 @@ class _Visitor:
         elif name == "requires_grad_" or (name.endswith("_") and not name.endswith("__")):
             if not self._fresh(node.value):
                 self._has(_WRITES)
+        elif name in _TAKES_OUT:
+            self.plain = self.plain and self._fresh(node.value)
         elif name not in _TENSOR_METHODS and name not in _CONTAINER_METHODS:
             self.plain = False
+            if self._is_ctx(node.value):
+                self._may_read()  # a function that was kept on it may hold it as well
 
-    def _foreseen(self, node: ast.expr, callee: Any) -> bool:
+    def _foreseen(self, node: ast.Call, callee: Any) -> bool:
         """Whether a call of something known can surprise; helpers are read as well."""
         name = getattr(callee, "__name__", "")
-        if type(callee) is types.FunctionType and not _from(callee, _TORCH_ROOTS):
+        if _is_helper(callee):
             return self._helper(node, callee)
         if callee is torch.autograd.backward:
             self._has(_EFFECTS["backward"])
@@ -408,16 +498,23 @@ class _Visitor:
         native = isinstance(callee, (types.BuiltinFunctionType, types.MethodDescriptorType))
         return native or _from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
 
-    def _helper(self, node: ast.expr, callee: types.FunctionType) -> bool:
-        if self.depth >= _DEPTH or callee is self.function:
+    def _helper(self, node: ast.Call, callee: types.FunctionType) -> bool:
+        given: list[_Parameter] = [i for i, a in enumerate(node.args) if self._is_ctx(_unstarred(a))]
+        before = node.args[: given[0]] if given else []
+        given += [k.arg for k in node.keywords if self._is_ctx(k.value)]
+        lost = len(given) > 1 or any(isinstance(a, ast.Starred) for a in before)
+        if lost or self.depth >= _DEPTH or callee is self.function:
+            if given:
+                self._may_read()
             return False
-        if isinstance(node, ast.Name):
-            self.helpers[node.id] = callee.__code__
-        read = read_function(callee, self.depth + 1)
+        self.helpers[ast.unparse(node.func)] = callee.__code__
+        read = read_function(callee, self.depth + 1, given[0] if given else None)
         if read.effect and not (read.effect == _RAISES and self.maybe):
             self._has(read.effect)
-        if read.reads_saved is not False:
-            self.reads_saved = self.reads_saved or None
+        if read.reads_saved:
+            self._reads()
+        elif read.reads_saved is None and given:
+            self._may_read()
         return read.plain or bool(read.effect and self.effect)
 
     # -- what is known about values
@@ -430,9 +527,11 @@ class _Visitor:
             return _resolve(self.function, node.id)
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
-            if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
-                return getattr(owner, node.attr, _resolve)
+            return owner if owner is _resolve else _member(owner, node.attr)
         return _resolve
+
+    def _is_ctx(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.ctx
 
     def _fresh(self, node: ast.expr, depth: int = 3) -> bool:
         """Whether the tensor was made here, so that nothing else can have saved it."""
@@ -482,23 +581,28 @@ class _Visitor:
     def _reads(self) -> None:
         self.reads_saved = True if not self.maybe or self.reads_saved else None
 
+    def _may_read(self) -> None:
+        """`ctx` went where it cannot be followed."""
+        self.reads_saved = self.reads_saved or None
+
     def _has(self, effect: str) -> None:
         self.effect = self.effect or effect
 
     # -- what is returned
 
-    def _returns(self) -> tuple[bool | None, ...] | None:
-        rows: list[tuple[bool | None, ...]] = []
-        for value in self.returned:
-            if isinstance(value, (ast.Tuple, ast.List)):
-                rows.append(tuple(self._defined(element) for element in value.elts))
-            else:
-                rows.append((self._defined(value),))
-        if not rows or any(len(row) != len(rows[0]) for row in rows):
-            return None
-        if any(isinstance(v, ast.Starred) for r in self.returned if isinstance(r, ast.Tuple) for v in r.elts):
-            return None
-        return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True))
+    def _returns(self) -> tuple[tuple[bool | None, ...] | None, bool]:
+        """What is known of each returned value, and whether they are surely that many."""
+        displays = [v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v] for v in self.returned]
+        rows = [tuple(map(self._defined, display)) for display in displays]
+        starred = any(isinstance(element, ast.Starred) for display in displays for element in display)
+        if not rows or self.skipped or starred or any(len(row) != len(rows[0]) for row in rows):
+            return None, False
+        # One value may be a tuple of several; torch takes a list for one.
+        exact = all(
+            isinstance(value, ast.Tuple) or (row != (None,) and not isinstance(value, ast.List))
+            for value, row in zip(self.returned, rows, strict=True)
+        )
+        return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)), exact
 
     def _defined(self, node: ast.expr | None, depth: int = 3) -> bool | None:
         """Whether an expression is a tensor, None (False), or cannot be told (None)."""
@@ -523,6 +627,10 @@ class _Visitor:
         return None
 
 
+def _is_helper(value: Any) -> bool:
+    return type(value) is types.FunctionType and not _from(value, _TORCH_ROOTS)
+
+
 def _from(value: Any, roots: tuple[str, ...]) -> bool:
     """Whether a function or class comes from one of these packages."""
     module = getattr(value, "__module__", None)
@@ -530,3 +638,7 @@ def _from(value: Any, roots: tuple[str, ...]) -> bool:
         return module.split(".")[0] in roots
     owner = type(getattr(value, "__self__", None)).__module__
     return isinstance(value, types.BuiltinFunctionType) and owner.split(".")[0] in roots
+
+
+def _unstarred(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Starred) else node

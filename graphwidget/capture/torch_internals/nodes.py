@@ -33,6 +33,7 @@ __all__ = [
     "next_functions_of_custom",
     "node_readers",
     "node_that_saved_a_view",
+    "number_of_inputs",
     "saved_by_custom",
     "sequence_numbers",
     "slot_names",
@@ -47,8 +48,14 @@ FunctionBase = torch._C._FunctionBase
 next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
 saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
 """ `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
+_needs_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["needs_input_grad"].__get__
 _name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
 _saved_tensors: Callable[[Any], Any] = FunctionBase.__dict__["saved_tensors"].__get__
+
+
+def number_of_inputs(node: Any) -> int:
+    """How many arguments a custom Function was applied to, tensors or not."""
+    return len(_needs_of_custom(node))
 
 
 def is_custom_function(cls: type) -> bool:
