@@ -108,8 +108,10 @@ def after(snapshot: Snapshot, forecast: Forecast, n: int = -1) -> Snapshot:
     facts = dict(snapshot.facts)
     if forecast.releases:
         for node in forecast.executes:
-            if node.kind == Kind.COPY_SLICES or (node.kind == Kind.CUSTOM and not node.saved):
-                facts[node.index] = replace(facts.get(node.index, NodeFacts(inner_stale=None)), released=True)
+            known = facts.get(node.index, NodeFacts(inner_stale=None))
+            nothing_shown = node.kind == Kind.COPY_SLICES or (node.kind == Kind.CUSTOM and not node.saved)
+            if nothing_shown or known.hides_saved:
+                facts[node.index] = replace(known, released=True)
     return replace(snapshot, slot_state=state, slot_freed_by=freed_by, leaves=leaves, facts=facts)
 
 

@@ -94,7 +94,7 @@ class Rules:
             return self._copy_slices(node, arrived)
         if kind == Kind.CUSTOM:
             return self._custom(node)
-        return self._slots(node)
+        return self._hidden(node) if self.facts(node).hides_saved else self._slots(node)
 
     def sends(self, node: int, arrived: int) -> tuple[int, ...] | int:
         """How defined the gradients are that `node` hands on: one value for all edges, or one per edge."""
@@ -166,6 +166,15 @@ class Rules:
         if stale is None:
             self._assume("The tensors that an in-place write into a view needs were not modified since.")
         return stop
+
+    def _hidden(self, node: int) -> Stop | None:
+        """A function written in C++, which shows nothing of what it saved."""
+        if self.facts(node).released:
+            return Stop(
+                None, f"{self._name(node)} does not show what it saved, and an earlier call may have freed that"
+            )
+        self._assume(f"What {self._name(node)} saved was neither freed nor modified since.")
+        return None
 
     def _custom(self, node: int) -> Stop | None:
         facts = self.facts(node)
@@ -261,6 +270,10 @@ class Rules:
             stop = self._written(storage, slot)
             if stop:
                 return stop
+        if facts.argument_state == "used":
+            return Stop(
+                None, "an earlier call used what its selective checkpoint kept, and it allows for one call", slot
+            )
         if facts.argument_state in ("frozen", "unknown"):
             what = "need no gradient any more" if facts.argument_state == "frozen" else "have been modified in place"
             return Stop(None, f"an argument of its checkpoint may {what}", slot)

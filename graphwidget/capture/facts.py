@@ -71,6 +71,12 @@ class Facts:
         """Whether somebody has watched since before the node with this sequence number was made."""
         return self.freed_by is not None and number >= self.watched_from
 
+    def _released(self, number: int, uid: int) -> bool | None:
+        """Whether a call let go of what a node saved, where the node does not show it."""
+        if self.freed_by is not None and uid in self.freed_by:
+            return True
+        return False if self._watched(number) else None
+
     def _of(self, index: int) -> dict[str, Any]:
         return self.found.setdefault(index, {})
 
@@ -108,6 +114,9 @@ class Facts:
                 self._custom(index, nodes[index])
             except Exception:
                 self._of(index).setdefault("effect", "could not be read")
+        hiding = {cls for cls in set(map(type, nodes)) if ti.hides_saved(cls)}
+        for index in [index for index, node in enumerate(nodes) if type(node) in hiding] if hiding else ():
+            self._of(index).update(hides_saved=True, released=self._released(numbers[index], uids[index]))
         if writes:
             self._writes(nodes, numbers, uids, writes)
         hooked = noted.numbers_with_hooks()
@@ -131,10 +140,7 @@ class Facts:
     def _writes(self, nodes: Sequence[Any], numbers: Sequence[int], uids: Sequence[int], found: Sequence[int]) -> None:
         """CopySlices nodes: nothing of the node inside can be read, so they are asked."""
         for index in found:
-            released: bool | None = False if self._watched(numbers[index]) else None
-            if self.freed_by is not None and uids[index] in self.freed_by:
-                released = True
-            self._of(index).update(released=released, inner_stale=None)
+            self._of(index).update(released=self._released(numbers[index], uids[index]), inner_stale=None)
         # Only a Python function can be stopped before it unpacks, so nobody may have hidden another one there.
         stoppable = not noted.unstoppable_unpack_hooks() and all(
             noted.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
@@ -225,7 +231,10 @@ class Facts:
                 )
                 saved = [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
                 self._recomputes(index, ti.checkpointed_function(frame), saved, nested=False)
-                entry["unpack_plain"] = entry.pop("plain")
+                in_context, used_up = ti.recomputes_under(frame)
+                entry["unpack_plain"] = entry.pop("plain") and not in_context
+                if used_up:
+                    entry["argument_state"] = "used"
 
     def _recomputes(self, index: int, function: Any, arguments: Sequence[Any], nested: bool) -> None:
         """What running a checkpointed function again would meet."""

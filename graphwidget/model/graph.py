@@ -221,13 +221,16 @@ class NodeFacts:
         Node of `torch.utils.checkpoint`. `checkpoint` numbers the frame that its slots belong to.
     argument_state
         Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen" (a leaf that
-        it uses was switched to `requires_grad=False` since: the recomputation may save other tensors), "unknown".
+        it uses was switched to `requires_grad=False` since: the recomputation may save other tensors), "used" (it is a
+        selective one, and an earlier call used what it kept), "unknown".
     hooks
         Number of Python hooks known to be registered on the node or leaf; 0: none known.
     released
         For a CopySlices node: whether a call has run over it without retain_graph. None: cannot be known.
         For a custom Function: True where it was released although it shows no slot (it saved nothing), so that
-        reading `ctx.saved_tensors` raises "freed".
+        reading `ctx.saved_tensors` raises "freed". For one that hides what it saved: as for CopySlices.
+    hides_saved
+        A function written in C++ (TorchScript, extensions): whether it saved anything cannot be seen.
     inner_stale
         For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
     inner_packed
@@ -264,6 +267,7 @@ class NodeFacts:
     argument_state: str = "ok"
     hooks: int = 0
     released: bool | None = False
+    hides_saved: bool = False
     inner_stale: bool | None = False
     inner_packed: bool = False
     overlap: bool = False

@@ -242,3 +242,72 @@ def test_an_unpack_hook_that_takes_something_out_of_a_container_is_assumed_to_fi
     assert forecast(loss).assumes
     with pytest.raises(KeyError):
         loss.backward()
+
+
+def second_call(loss):
+    """What is forecast of a second call, and whether it works."""
+    loss.backward(retain_graph=True)
+    told = forecast(loss)
+    try:
+        loss.backward()
+    except Exception as error:
+        return told, error
+    return told, None
+
+
+def test_a_selective_checkpoint_is_not_said_to_work_twice():
+    from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+    def policy(ctx, operator, *args, **kwargs):
+        kept = operator == torch.ops.aten.mm.default
+        return CheckpointPolicy.MUST_SAVE if kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+    w = torch.rand(3, 3, requires_grad=True)
+    with track():
+        loss = checkpoint(
+            lambda x: (x @ w).sin(),
+            torch.rand(2, 3),
+            use_reentrant=False,
+            context_fn=lambda: create_selective_checkpoint_contexts(policy),
+        ).sum()
+        first = forecast(loss)
+        assert first.ok and first.assumes
+        told, error = second_call(loss)
+    assert error is not None and "an extra time" in str(error)
+    assert told.ok is None and "selective" in told.why
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_a_parameter_frozen_after_a_checkpoint_of_its_module_leaves_the_outcome_open(method):
+    from torch.utils.checkpoint import checkpoint
+
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+    with track():
+        part = net.forward if method else net
+        loss = checkpoint(part, torch.rand(2, 3, requires_grad=True), use_reentrant=False).sum()
+        assert forecast(loss).ok
+        net[0].weight.requires_grad_(False)
+        assert forecast(loss).ok is None
+        with pytest.raises(torch.utils.checkpoint.CheckpointError):
+            loss.backward()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_a_scripted_function_saved_cannot_be_seen():
+    @torch.jit.script
+    def scripted(x, y):
+        a = torch.sigmoid(x * y)
+        b = torch.tanh(a * x)
+        return a * b + y
+
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    with track():
+        for _ in range(4):  # it is compiled on the way
+            loss = scripted(x, y).sum()
+        assert "DifferentiableGraph" in loss.grad_fn.next_functions[0][0].name()
+        told = forecast(loss)
+        assert told.ok and told.assumes
+        loss.backward()
+        assert forecast(loss).ok is None
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
+from torch.utils import checkpoint
 
 from .tensors import is_tensor
 
@@ -12,6 +14,7 @@ __all__ = [
     "checkpoint_frame",
     "checkpointed_function",
     "is_reentrant_checkpoint",
+    "recomputes_under",
     "refuses_reentrant_checkpoints",
     "state_of_argument",
     "tensors_around",
@@ -47,6 +50,20 @@ def checkpointed_function(frame: Any) -> Any:
     return cells.get("fn", cells.get("function"))
 
 
+def recomputes_under(frame: Any) -> tuple[bool, bool]:
+    """Whether a frame's function runs again in a context of the user's, and whether that one refuses to be used again.
+
+    A selective checkpoint hands out what it kept once, also if the graph is retained.
+    """
+    context = _cells(frame.recompute_fn).get("recompute_context")
+    if context is None or isinstance(context, contextlib.nullcontext):
+        return False, False
+    consumed = getattr(checkpoint, "_CONSUMED", None)
+    kept = context.storage if type(context) is getattr(checkpoint, "_CachedTorchDispatchMode", None) else {}
+    used_up = consumed is not None and any(entry is consumed for calls in kept.values() for entry in calls.values())
+    return True, used_up
+
+
 def state_of_argument(saved: Any) -> str:
     """Whether a checkpoint's argument can still be taken: "ok", "inplace" or "detached". No hook runs."""
     unpack = getattr(saved, "unpack", None)
@@ -60,20 +77,33 @@ def state_of_argument(saved: Any) -> str:
 
 
 def tensors_around(function: Any, depth: int = 0) -> list[Any]:
-    """Tensors that a function uses without being given them: closure, defaults, globals; two levels deep."""
-    function = getattr(function, "__func__", function)
+    """Tensors that a function uses without being given them: closure, defaults, globals; two levels deep.
+
+    Of a module, and of one whose method it is: the parameters.
+    """
+    if isinstance(function, torch.nn.Module):
+        return _parameters(function)
+    owner, function = getattr(function, "__self__", None), getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if code is None:
         return []
     names = function.__globals__
     used = [names[name] for name in code.co_names if name in names]
     found: list[Any] = []
+    if isinstance(owner, torch.nn.Module):
+        found += _parameters(owner)
     for value in (*_cells(function).values(), *(function.__defaults__ or ()), *used):
         if is_tensor(value):
             found.append(value)
-        elif depth < 2 and type(value).__name__ == "function":
+        elif isinstance(value, torch.nn.Module) or (depth < 2 and type(value).__name__ == "function"):
             found += tensors_around(value, depth + 1)
     return found
+
+
+def _parameters(module: torch.nn.Module) -> list[Any]:
+    """Of a module and those inside it; none of its own code runs."""
+    modules = torch.nn.Module.named_modules(module)
+    return [value for _, inner in modules for value in inner.__dict__["_parameters"].values() if value is not None]
 
 
 def _cells(function: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ __all__ = [
     "data_of_slot",
     "dtype_of_input",
     "function_with_context",
+    "hides_saved",
     "hook_of_slot",
     "is_compiled",
     "is_custom_function",
@@ -51,6 +52,11 @@ saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensor
 _needs_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["needs_input_grad"].__get__
 _name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
 _saved_tensors: Callable[[Any], Any] = FunctionBase.__dict__["saved_tensors"].__get__
+
+
+def hides_saved(cls: type) -> bool:
+    """Whether nodes of this type are functions written in C++ outside of torch's formulas: they show no slots."""
+    return cls.__name__ == "CppFunction"
 
 
 def number_of_inputs(node: Any) -> int:
