@@ -224,7 +224,7 @@ class _Run:
     def to_the_end(self) -> tuple[Stop | None, int]:
         """Run until the queue is empty or a node stops it. Returns the stop and the node."""
         self._begin()
-        special = _special(self.snapshot)
+        special = _special(self.snapshot, self.rules.doubtful)
         needed, executed, rules, ready, arrived = self.needed, self.executed, self.rules, self.ready, self.arrived
         facts, leaves, snapshot = self.snapshot.facts, self.snapshot.leaves, self.snapshot
         while len(ready):
@@ -309,10 +309,10 @@ def _reversed(start: list[int], to: list[int]) -> list[list[int]]:
     return before
 
 
-def _special(snapshot: Snapshot) -> bytearray:
+def _special(snapshot: Snapshot, doubtful: Iterable[int]) -> bytearray:
     """1 for every node at which something other than "unpack and hand on" can happen."""
     special = bytearray(snapshot.kind.translate(_ORDINARY_KINDS))
-    for node in snapshot.facts:
+    for node in (*snapshot.facts, *doubtful):
         special[node] = 1
     states = snapshot.slot_state.translate(_ORDINARY_SLOTS)
     if 1 in states:

@@ -24,6 +24,37 @@ _NOTHING = NodeFacts()
 _RAISES: Final = "raises"  # how an effect begins whose outcome is certain, the only one
 
 
+# Nodes of a second order that hand on a gradient to each of their inputs whenever one arrives. Others may hand on none
+# (convolution, norms, grid_sample), or have no formula at all (cdist, embedding_bag).
+_COMPLETE = frozenset(
+    """
+    AdaptiveAvgPool2D AdaptiveMaxPool2D AvgPool2D AvgPool3D BinaryCrossEntropy Diagonal Elu EmbeddingDense
+    FractionalMaxPool2D Gelu Glu Hardshrink Hardswish Hardtanh HuberLoss LeakyRelu LogSigmoid MaskedScatter
+    MaxPool2DWithIndices MseLoss NllLoss NllLoss2D ReflectionPad1D ReflectionPad2D RreluWithNoise Select Sigmoid Slice
+    SmoothL1Loss SoftMarginLoss Softplus Softshrink Tanh Threshold Unfold UpsampleBicubic2D UpsampleBilinear2D
+    """.split()
+)
+# Nodes of a first order whose formula lacks a part.
+_INCOMPLETE = ("DirichletGrad", "Igamma", "Igammac", "SpecialZeta", "StandardGammaGrad")
+
+
+def _doubtful(snapshot: Snapshot) -> frozenset[int]:
+    """Nodes made from formulas of which it is not known that they hand on a gradient to each of their inputs."""
+    incomplete, norms = set(), set()
+    for at, name in enumerate(snapshot.names):
+        stem = name.rstrip("0123456789")
+        inner = stem.removesuffix("BackwardBackward")
+        if (inner != stem and inner not in _COMPLETE) or stem.removesuffix("Backward") in _INCOMPLETE:
+            incomplete.add(at)
+        elif stem.endswith("NormBackward"):
+            norms.add(at)
+    found = {node for node, name in enumerate(snapshot.name) if name in incomplete} if incomplete else set()
+    if norms and any(snapshot.edge_nr):  # a gradient only of its mean and deviation goes to the input alone
+        further = {to for to, nr in zip(snapshot.edge_to, snapshot.edge_nr, strict=True) if nr}
+        found.update(node for node in further if snapshot.name[node] in norms)
+    return frozenset(node for node in found if snapshot.kind[node] == Kind.FUNCTION)
+
+
 class Stop(NamedTuple):
     """Why the engine stops at a node. `reason` None: it cannot be known whether it does."""
 
@@ -52,6 +83,7 @@ class Rules:
         self.assumes: dict[str, None] = {}  # an ordered set
         self._grads_written: dict[int, bool] = {}  # storage of a .grad that this call adds to in place -> surely
         self._recomputed: set[int] = set()  # checkpoint frames unpacked so far
+        self.doubtful = _doubtful(snapshot)
 
     @property
     def writes_saved_grads(self) -> bool:
@@ -100,6 +132,8 @@ class Rules:
         """How defined the gradients are that `node` hands on: one value for all edges, or one per edge."""
         facts = self.facts(node)
         if self.snapshot.kind[node] != Kind.CUSTOM and not facts.class_name:
+            if arrived != UNDEFINED and node in self.doubtful:
+                self._assume(f"{self._name(node)} has a formula for each of its inputs and hands each a gradient.")
             return arrived
         # A CopySlices without a gradient hands on none, whatever is inside.
         ceiling = DEFINED if facts.materialize_grads and self.snapshot.kind[node] == Kind.CUSTOM else arrived
