@@ -13,7 +13,7 @@ from graphwidget.model import Kind, NodeFacts
 
 from . import hidden, noted
 from . import torch_internals as ti
-from .python_code import Reading, materializes_grads, read_backward, read_function
+from .python_code import WRITES_ARGUMENT, Reading, materializes_grads, read_backward, read_function
 from .slots import SlotColumns
 from .tables import Tables
 
@@ -133,7 +133,7 @@ class Facts:
                 self._of(index).update(
                     hooks=len(found),
                     hooks_plain=sum(reading.plain for reading in found.values()),
-                    hook_effect=next((reading.effect for reading in found.values() if reading.effect), ""),
+                    hook_effect=next(filter(None, map(_effect_on_the_graph, found.values())), ""),
                 )
         return {index: NodeFacts(**entry) for index, entry in self.found.items()}
 
@@ -209,7 +209,7 @@ class Facts:
         reading = read_backward(forward)
         entry.update(
             plain=reading.plain,
-            effect=reading.effect or _miscounts(reading, ti.number_of_inputs(node)),
+            effect=_effect_on_the_graph(reading) or _miscounts(reading, ti.number_of_inputs(node)),
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
             returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
@@ -307,6 +307,11 @@ def _needs_no_grad(tensor: Any) -> bool:
 def _lost_grad(tensor: Any, leaves: set[int]) -> bool:
     """Whether a tensor that needs no gradient now needed one before, so that recomputing saves other tensors."""
     return _needs_no_grad(tensor) and (id(tensor) in leaves or noted.lost_its_gradient(tensor))
+
+
+def _effect_on_the_graph(reading: Reading) -> str:
+    """The effect of code whose arguments are gradients. To write into one is common, and mostly harmless."""
+    return "" if reading.effect == WRITES_ARGUMENT else reading.effect
 
 
 def _miscounts(reading: Reading, inputs: int) -> str:

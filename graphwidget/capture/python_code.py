@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Reading", "read_backward", "read_function"]
+__all__ = ["WRITES_ARGUMENT", "Reading", "read_backward", "read_function"]
 
 _DEPTH = 4  # helpers called by helpers
 _MAX_LINES = 20_000
@@ -53,7 +53,9 @@ _EFFECTS = {
 }
 _RAISES = "raises"
 _WRITES = "writes into a tensor in place"
+WRITES_ARGUMENT = "writes into its argument in place"  # the effect that counts least: any other is named instead
 _CHANGES_GRAD = "changes a tensor's gradient or data"
+_NO_TENSOR = (dict, list, set, tuple, int, float, complex, str, bytes)
 _OWN_RESULT = ("clone", "detach", "contiguous")  # `.detach()` shares memory, but not the history
 
 
@@ -390,17 +392,37 @@ class _Visitor:
         elif isinstance(target, ast.Starred):
             self._written(target.value)
         elif isinstance(target, ast.Name):
-            if in_place and not self._fresh(target):
-                self._has(_WRITES)
+            if in_place:
+                self._written_into(target)
         elif isinstance(target, ast.Attribute):
             self._attribute(target.value, target.attr)
-            if target.attr in ("grad", "data", "requires_grad") or in_place:
+            if target.attr in ("grad", "data", "requires_grad"):
                 self._has(_CHANGES_GRAD)
+            elif in_place:
+                self.plain = False  # a number or a tensor
         elif isinstance(target, ast.Subscript):
             self.look(target.value)
             self.look(target.slice)
-            if not (self._fresh(target.value) or isinstance(self._value(target.value), (dict, list))):
-                self._has(_WRITES)
+            self._written_into(target.value)
+
+    def _written_into(self, node: ast.expr) -> None:
+        """What is changed in place by a statement or a method."""
+        if self._fresh(node) or isinstance(self._value(node), _NO_TENSOR):
+            return
+        elements = self._elements(node.value) if isinstance(node, ast.Subscript) else None
+        if elements is not None and not any(issubclass(type(element), torch.Tensor) for element in elements):
+            self.plain = False  # an element of a container: no tensor, so far
+        elif isinstance(node, ast.Name) and node.id in self.arguments and node.id not in self.assigned:
+            self._has(WRITES_ARGUMENT)
+        else:
+            self._has(_WRITES)
+
+    def _elements(self, node: ast.expr) -> list[Any] | None:
+        """What a container that has a name holds now."""
+        container = self._value(node)
+        if isinstance(container, dict):
+            return list(dict.values(container))
+        return list.copy(container) if isinstance(container, list) else None
 
     # -- expressions
 
@@ -470,9 +492,8 @@ class _Visitor:
         name = node.attr
         if name in _EFFECTS:
             self._has(_EFFECTS[name])
-        elif name == "requires_grad_" or (name.endswith("_") and not name.endswith("__")):
-            if not self._fresh(node.value):
-                self._has(_WRITES)
+        elif name.endswith("_") and not name.endswith("__"):
+            self._written_into(node.value)
         elif name in _TAKES_OUT:
             self.plain = self.plain and self._fresh(node.value)
         elif name not in _TENSOR_METHODS and name not in _CONTAINER_METHODS:
@@ -510,7 +531,7 @@ class _Visitor:
         self.helpers[ast.unparse(node.func)] = callee.__code__
         read = read_function(callee, self.depth + 1, given[0] if given else None)
         if read.effect and not (read.effect == _RAISES and self.maybe):
-            self._has(read.effect)
+            self._has(_WRITES if read.effect == WRITES_ARGUMENT else read.effect)
         if read.reads_saved:
             self._reads()
         elif read.reads_saved is None and given:
@@ -586,7 +607,8 @@ class _Visitor:
         self.reads_saved = self.reads_saved or None
 
     def _has(self, effect: str) -> None:
-        self.effect = self.effect or effect
+        if self.effect in ("", WRITES_ARGUMENT):
+            self.effect = effect
 
     # -- what is returned
 

@@ -311,3 +311,28 @@ def test_what_a_scripted_function_saved_cannot_be_seen():
         assert forecast(loss).ok is None
         with pytest.raises(RuntimeError, match="second time"):
             loss.backward()
+
+
+def test_hooks_on_several_tensors_leave_the_call_foreseen():
+    x = torch.rand(3, requires_grad=True)
+    with track():
+        a, b = x * 2, x.exp()
+        torch.autograd.graph.register_multi_grad_hook([a, b], lambda gradients: None)
+        loss = (a + b).sum()
+        told = forecast(loss)
+        assert told.ok and told.assumes
+        loss.backward()
+
+
+@pytest.mark.parametrize("expanded", [False, True])
+def test_a_hook_that_clips_its_gradient_in_place_is_assumed_to_succeed(expanded):
+    x = torch.rand(3, requires_grad=True)
+    x.register_hook(lambda g: g.clamp_(-0.1, 0.1))
+    loss = x.sum() if expanded else (x * x).sum()
+    told = forecast(loss)
+    assert told.ok and told.assumes
+    if expanded:  # the reason why it is no certainty
+        with pytest.raises(RuntimeError, match="single memory location"):
+            loss.backward()
+    else:
+        loss.backward()

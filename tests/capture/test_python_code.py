@@ -7,6 +7,7 @@ from graphwidget.capture.python_code import Reading, read_backward, read_functio
 
 kept = []
 table = {"n": 0}
+rows = {"all": [None]}
 other = torch.rand(2, requires_grad=True)
 
 
@@ -73,7 +74,39 @@ def test_writing_into_a_tensor_made_here_is_plain_and_into_another_is_not():
         return g
 
     assert read_function(own).plain
-    assert {read_function(f).effect for f in (theirs, method, augmented)} == {"writes into a tensor in place"}
+    assert {read_function(f).effect for f in (theirs, method, augmented)} == {"writes into its argument in place"}
+
+
+def test_writing_into_what_came_from_elsewhere_is_an_effect_whatever_else_is_written():
+    def saved(ctx, g):
+        g.mul_(2)
+        ctx.saved_tensors[0].zero_()
+        return g
+
+    def helper(t):
+        t.zero_()
+
+    def through_helper(ctx, g):
+        helper(ctx.saved_tensors[0])
+        return g
+
+    def outer(g):
+        other.data[0] = 1
+        return g
+
+    assert {read_function(f).effect for f in (saved, through_helper, outer)} == {"writes into a tensor in place"}
+
+
+def test_counting_and_filling_lists_is_not_taken_for_a_write_into_a_tensor():
+    n = 0
+
+    def f(g):
+        nonlocal n
+        n += 1
+        rows["all"][0] = g
+        f.calls += 1
+
+    assert not read_function(f).effect and not read_function(f).plain
 
 
 def test_counting_in_a_dict_and_appending_to_a_list_is_plain():
