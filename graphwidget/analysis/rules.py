@@ -84,6 +84,8 @@ class Rules:
         self._grads_written: dict[int, bool] = {}  # storage of a .grad that this call adds to in place -> surely
         self._recomputed: set[int] = set()  # checkpoint frames unpacked so far
         self.doubtful = _doubtful(snapshot)
+        if snapshot.checks_nan:
+            self._assume("No gradient is NaN: anomaly detection is on.")
 
     @property
     def writes_saved_grads(self) -> bool:

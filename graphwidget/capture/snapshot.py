@@ -350,6 +350,7 @@ class _Reader:
             inputs=tuple(self._reference(seed) for seed in self.inputs),
             owners=self._owners(),
             notes=tuple(self.notes),
+            checks_nan=ti.checks_nan(),
             memo=self.identity.memos.keep(Memo(tables.looks, columns.look, columns.key, walk.heights)),
         )
 

@@ -330,6 +330,8 @@ class Snapshot:
         Every known path that keeps a node alive.
     notes
         Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
+    checks_nan
+        Anomaly detection was on: a call raises at the first gradient that is NaN.
     memo
         What the capture keeps for its next snapshot; says nothing to others.
     """
@@ -366,6 +368,7 @@ class Snapshot:
     inputs: tuple[TensorRef, ...] = ()
     owners: tuple[Owner, ...] = ()
     notes: tuple[str, ...] = ()
+    checks_nan: bool = False
     memo: Any = None
 
     def __post_init__(self) -> None:

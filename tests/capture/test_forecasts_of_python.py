@@ -336,3 +336,16 @@ def test_a_hook_that_clips_its_gradient_in_place_is_assumed_to_succeed(expanded)
             loss.backward()
     else:
         loss.backward()
+
+
+def test_anomaly_detection_raises_where_a_gradient_is_nan():
+    x = torch.zeros(2, requires_grad=True)
+    loss = (x.sqrt() * 0).sum()
+    assert not forecast(loss).assumes
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        assert not forecast(loss).assumes
+        loss.backward(retain_graph=True)
+    with pytest.warns(UserWarning, match="Error detected"), torch.autograd.set_detect_anomaly(True):
+        assert any("NaN" in assumed for assumed in forecast(loss).assumes)
+        with pytest.raises(RuntimeError, match="nan values"):
+            loss.backward()

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 __all__ = [
+    "checks_nan",
     "dispatch_mode",
     "grad_mode",
     "next_number",
@@ -26,6 +27,11 @@ def sequence_nr() -> int:
     """The number that the next node made by this thread will get. Reading it takes none."""
     number: int = torch._C._autograd._get_sequence_nr()
     return number
+
+
+def checks_nan() -> bool:
+    """Whether a backward call would raise at the first gradient that is NaN: anomaly detection is on."""
+    return torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled()
 
 
 def quiet() -> AbstractContextManager[Any]:
