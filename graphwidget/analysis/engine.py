@@ -224,7 +224,7 @@ class _Run:
     def to_the_end(self) -> tuple[Stop | None, int]:
         """Run until the queue is empty or a node stops it. Returns the stop and the node."""
         self._begin()
-        special = _special(self.snapshot, self.rules.doubtful)
+        special = _special(self.snapshot, self.rules.doubtful | self.rules.meets_reshaped)
         needed, executed, rules, ready, arrived = self.needed, self.executed, self.rules, self.ready, self.arrived
         facts, leaves, snapshot = self.snapshot.facts, self.snapshot.leaves, self.snapshot
         while len(ready):

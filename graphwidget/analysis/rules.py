@@ -7,7 +7,7 @@ which nothing can be known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Final, NamedTuple
 
 from graphwidget.model import Kind, NodeFacts, Reason, SlotState, Snapshot
@@ -55,6 +55,13 @@ def _doubtful(snapshot: Snapshot) -> frozenset[int]:
     return frozenset(node for node in found if snapshot.kind[node] == Kind.FUNCTION)
 
 
+def _before(snapshot: Snapshot, targets: Set[int]) -> frozenset[int]:
+    """Nodes with an edge to one of these."""
+    if not targets:
+        return frozenset()
+    return frozenset(node for node in range(len(snapshot)) if not targets.isdisjoint(snapshot.next(node)))
+
+
 class Stop(NamedTuple):
     """Why the engine stops at a node. `reason` None: it cannot be known whether it does."""
 
@@ -84,6 +91,7 @@ class Rules:
         self._grads_written: dict[int, bool] = {}  # storage of a .grad that this call adds to in place -> surely
         self._recomputed: set[int] = set()  # checkpoint frames unpacked so far
         self.doubtful = _doubtful(snapshot)
+        self.meets_reshaped = _before(snapshot, {node for node, leaf in snapshot.leaves.items() if leaf.reshaped})
         if snapshot.checks_nan:
             self._assume("No gradient is NaN: anomaly detection is on.")
 
@@ -120,6 +128,8 @@ class Rules:
     def run(self, node: int, arrived: int) -> Stop | None:
         """Run `node`, to which gradients have come that are `arrived` (UNDEFINED, MAYBE or DEFINED)."""
         kind = self.snapshot.kind[node]
+        if node in self.meets_reshaped:
+            return Stop(None, f"a leaf that {self._name(node)} used was given data of another shape since")
         if kind == Kind.ACCUMULATE:
             return self._accumulate(node, arrived)
         if kind == Kind.ERROR:

@@ -218,7 +218,7 @@ class _Reader:
             if variable is not None:
                 self.variables[i] = variable
                 by_tensor[id(variable)] = i
-                self.leaves[i] = self._leaf(variable)
+                self.leaves[i] = self._leaf(variable, self.walk.nodes[i])
         for seed in self.roots:
             if (
                 seed.node is None
@@ -254,13 +254,14 @@ class _Reader:
         self.variables[at] = variable
         self.leaves[at] = self._leaf(variable)
 
-    def _leaf(self, variable: Any) -> Leaf:
+    def _leaf(self, variable: Any, node: Any = None) -> Leaf:
         paths = in_order(self.paths.get(id(variable), ()))
         try:
+            taken, shape = ti.accumulates_shape(node), ti.shape_of(variable)
             is_leaf, gradient = ti.leaf_and_grad(variable, asked=self.columns.settle)
             return Leaf(
                 paths=paths,
-                shape=ti.shape_of(variable),
+                shape=shape,
                 dtype=ti.dtype_name(variable),
                 has_grad=gradient is not None,
                 requires_grad=ti.requires_grad(variable),
@@ -268,6 +269,7 @@ class _Reader:
                 bytes=ti.bytes_of(variable),
                 grad_storage=-1 if gradient is None else self.tables.storage(gradient),
                 grad_refuses="" if gradient is None else ti.refuses_writes(gradient),
+                reshaped=taken is not None and taken != shape,
             )
         except Exception:
             return Leaf(paths=paths, shape=(), dtype="", has_grad=False)

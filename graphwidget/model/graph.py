@@ -99,6 +99,7 @@ class Leaf:
     """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself.
 
     `grad_refuses` says why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: something can.
+    `reshaped`: it was given data of another shape than it had when it was used (``w.data = ...``).
     """
 
     paths: tuple[str, ...]
@@ -110,6 +111,7 @@ class Leaf:
     bytes: int = 0
     grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
     grad_refuses: str = ""
+    reshaped: bool = False
 
 
 class Storage(NamedTuple):

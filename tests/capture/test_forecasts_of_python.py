@@ -349,3 +349,16 @@ def test_anomaly_detection_raises_where_a_gradient_is_nan():
         assert any("NaN" in assumed for assumed in forecast(loss).assumes)
         with pytest.raises(RuntimeError, match="nan values"):
             loss.backward()
+
+
+def test_a_leaf_given_data_of_another_shape_leaves_the_outcome_open():
+    w = torch.ones(3, requires_grad=True)
+    loss = (w**2).sum()
+    with torch.no_grad():
+        w.data = torch.full((3,), 2.0)
+    assert forecast(loss).ok
+    w.data = torch.ones(5)
+    told = forecast(loss)
+    assert told.ok is None and told.unknown_at.name == "PowBackward0" and "another shape" in told.why
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        loss.backward()

@@ -12,12 +12,13 @@ import torch
 
 from graphwidget.model import Kind
 
-from .tensors import maybe_stale_view
+from .tensors import as_integers, maybe_stale_view
 
 __all__ = [
     "FunctionBase",
     "NO_SEQUENCE",
     "accumulated_variable",
+    "accumulates_shape",
     "accumulators_now",
     "data_of_slot",
     "dtype_of_input",
@@ -222,6 +223,14 @@ def name_of(node: Any) -> str:
     """torch's own name of a node; ``AccumulateGrad`` without its prefix ``torch::autograd::``."""
     name: str = _name_of_custom(node) if isinstance(node, FunctionBase) else node.name()
     return "AccumulateGrad" if name == "torch::autograd::AccumulateGrad" else name
+
+
+def accumulates_shape(node: Any) -> tuple[int, ...] | None:
+    """The shape of the gradients that an AccumulateGrad takes: that of its leaf when it was made. None: not known."""
+    try:
+        return as_integers(node._input_metadata[0].shape)
+    except (AttributeError, IndexError, RuntimeError):
+        return None
 
 
 def is_compiled(cls: type) -> bool:
