@@ -619,19 +619,31 @@ class _Visitor:
         starred = any(isinstance(element, ast.Starred) for display in displays for element in display)
         if not rows or self.skipped or starred or any(len(row) != len(rows[0]) for row in rows):
             return None, False
-        # One value may be a tuple of several; torch takes a list for one.
-        exact = all(
-            isinstance(value, ast.Tuple) or (row != (None,) and not isinstance(value, ast.List))
-            for value, row in zip(self.returned, rows, strict=True)
-        )
+        exact = all(isinstance(value, ast.Tuple) or self._is_one(value) for value in self.returned)
         return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)), exact
+
+    def _is_one(self, node: ast.expr | None) -> bool:
+        """Whether an expression is surely no tuple: None, or arithmetic with a gradient that came as an argument."""
+        if isinstance(node, ast.BinOp):
+            return self._is_one(node.left) or self._is_one(node.right)
+        if isinstance(node, ast.Name):
+            return node.id in self.arguments[1:] and node.id not in self.assigned
+        return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+    def _is_sequence(self, node: ast.expr | None, depth: int = 3) -> bool:
+        """Whether an expression may be a tuple or list put together here."""
+        if isinstance(node, ast.BinOp):
+            return self._is_sequence(node.left, depth) or self._is_sequence(node.right, depth)
+        if isinstance(node, ast.Name) and depth:
+            return any(self._is_sequence(value, depth - 1) for value in self.assigned.get(node.id, ()))
+        return isinstance(node, (ast.Tuple, ast.List, ast.ListComp))
 
     def _defined(self, node: ast.expr | None, depth: int = 3) -> bool | None:
         """Whether an expression is a tensor, None (False), or cannot be told (None)."""
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             return False
         if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-            return True
+            return None if self._is_sequence(node) else True
         if isinstance(node, ast.IfExp):
             both = {self._defined(node.body, depth), self._defined(node.orelse, depth)}
             return both.pop() if len(both) == 1 else None
