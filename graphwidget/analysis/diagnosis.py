@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.analysis import leak, nograd, silent
+from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, short, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
@@ -18,14 +19,13 @@ from graphwidget.analysis.story import (
     call_at,
     failed_meeting,
     iteration,
-    lasting_name,
     own_path,
     path_to,
     root_name,
     where,
 )
 from graphwidget.analysis.surgery import anything_stale
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState, Snapshot, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
@@ -204,7 +204,7 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     node = call.failed_node or ""
     saved = f"{node} had saved it" if node else "it was saved"
     index = graph.index_of.get(call.failed_uid) if graph is not None and call.failed_uid is not None else None
-    tensor, writes = _culprit(record, graph, index, call.n) if graph is not None and index is not None else (None, ())
+    tensor, writes = culprit(record, graph, index, call.n) if graph is not None and index is not None else (None, ())
     shown = f"`{tensor}`" if tensor else "a tensor"
     if writes:
         story = f"{short(writes[-1].by)} ({_when(writes[-1].place)}) modified {shown} after {saved}."
@@ -233,38 +233,6 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     )
 
 
-def _culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
-    """The user's name of the stale tensor that a node had saved, and the lines that modified it since, in order."""
-    slots = [slot for slot in graph.slots_of(index) if graph.slot_state[slot] == SlotState.STALE]
-    facts = graph.facts.get(index)
-    found: tuple[str | None, tuple[Write, ...]] = (None, ())
-    for at in (*(graph.slot_storage[slot] for slot in slots[:1]), *(facts.operands if facts and not slots else ())):
-        if at < 0:
-            continue
-        storage = graph.storages[at]
-        writes = [w for w in record.writes if storage.key in w.storages and w.after_calls <= n]
-        since = tuple(write for write in writes if _since(write.place, graph.place_of(index))) or tuple(writes[-1:])
-        name = lasting_name(record, storage.owners) if storage.owners else None
-        if since and not name:
-            position = since[-1].storages.index(storage.key)
-            name = since[-1].paths[position] if position < len(since[-1].paths) else None
-        found = (name, since)
-        if since:
-            break
-    return found
-
-
-def _since(write: Place, made: Place | None) -> bool:
-    """Whether a write was later than a node was made, as far as their lines tell."""
-    if made is None or write.run is None or made.run is None:
-        return True
-    if write.run != made.run or write.iteration != made.iteration:
-        return (write.run, write.iteration or 0) > (made.run, made.iteration or 0)
-    if write.outer_line != made.outer_line:
-        return (write.outer_line or 0) > (made.outer_line or 0)
-    return write.cell != made.cell or (write.line or 0) >= (made.line or 0)
-
-
 def _retained_meeting(record: Record, call: BackwardCall) -> Meeting | None:
     """The latest earlier call that ran the failing node, kept alive by retain_graph."""
     if call.graph is None or call.failed_uid is None:
@@ -288,7 +256,7 @@ def stale_now(record: Record) -> Iterator[Finding]:
         if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
             continue
         index = forecast.fails_at.index
-        yield _would_be_stale(record, graph, path, index, *_culprit(record, graph, index, call.n), call)
+        yield _would_be_stale(record, graph, path, index, *culprit(record, graph, index, call.n), call)
 
 
 def _would_be_stale(

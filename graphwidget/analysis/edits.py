@@ -63,6 +63,14 @@ def with_keyword(line: str, keyword: str, root: str = "") -> Edit:
     return ()
 
 
+def in_front(edit: Edit) -> Edit:
+    """An edit that writes lines in front of one, as one that finds that line first."""
+    new = [step for step in edit if step.startswith("+")]
+    if not edit or not edit[0].startswith("+") or edit != (*new, f"  {edit[-1][2:]}"):
+        return edit
+    return (f"- {edit[-1][2:]}", *new, f"+ {edit[-1][2:]}")
+
+
 def _calls(line: str) -> Iterator[ast.Call]:
     try:
         tree = ast.parse(line)
@@ -110,6 +118,11 @@ _OVERWRITING = {
     *("copy_", "zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_"),
     *("log_normal_", "cauchy_"),
 }
+# Methods of which there is no other form, or one that does something else; they depend on the old values.
+_ONLY_IN_PLACE = {
+    *("apply_", "map_", "map2_", "fill_diagonal_", "set_", "resize_", "resize_as_", "resize_as_sparse_"),
+    *("sparse_resize_", "sparse_resize_and_clear_"),
+}
 
 
 def statement_of(text: str) -> ast.stmt | None:
@@ -139,8 +152,12 @@ def modified(text: str) -> str | None:
     return None
 
 
+_INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify what they get, whatever they are called
+
+
 def _is_module(node: ast.expr) -> bool:
-    return ast.unparse(node) in ("torch", "F", "nn.functional", "torch.nn.functional")
+    text = ast.unparse(node)
+    return text in ("torch", "F", "nn.functional", "torch.nn.functional") or f"{text}." in _INIT
 
 
 def _inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
@@ -187,7 +204,7 @@ def out_of_place(text: str) -> Edit:
         return replaced(text, f"{left} = {left} {sign} {value}") if sign else ()
     call = next(_inplace_calls(statement), None)
     base = modified(text)
-    if call is None or base is None:
+    if call is None or base is None or hasattr(statement, "body") or ast.unparse(call.func).startswith(_INIT):
         return ()
     told = _told_inplace(call)
     method = isinstance(call.func, ast.Attribute) and not _is_module(call.func.value)
@@ -196,8 +213,9 @@ def out_of_place(text: str) -> Edit:
     elif isinstance(call.func, ast.Attribute):
         if method and ast.unparse(call.func.value) != base:
             return ()  # a part of it: the rest would be lost
-        if method and call.func.attr in _OVERWRITING:
-            call.func.value = ast.parse(f"torch.empty_like({base})", mode="eval").body
+        if method and call.func.attr in _OVERWRITING | _ONLY_IN_PLACE:
+            fresh = f"torch.empty_like({base})" if call.func.attr in _OVERWRITING else f"{base}.clone()"
+            call.func.value = ast.parse(fresh, mode="eval").body
         else:
             call.func.attr = call.func.attr[:-1]
     assert statement is not None

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from graphwidget.analysis import source
-from graphwidget.analysis.edits import Edit
+from graphwidget.analysis.edits import Edit, in_front
 from graphwidget.model import Fix, Record
+
+Spot = tuple[int, int]  # cell, line
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -22,12 +24,12 @@ def checked(record: Record, fix: Fix) -> Fix:
     """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
     if fix.id == "rerun_forward_cell" or (fix.edit and fix.at is None):
         return fix
-    if fix.edit and fix.at is not None and fits(_cells(record), fix.at, fix.edit):
+    if fix.edit and fix.at is not None and fits(cells_of(record), fix.at, fix.edit):
         return fix
     return replace(fix, verified=False, edit=())
 
 
-def _cells(record: Record) -> dict[int, str]:
+def cells_of(record: Record) -> dict[int, str]:
     """In the order of running: the number of each cell and its text, as it was last run."""
     latest: dict[int, str] = {}
     for _, run in sorted(record.runs.items()):
@@ -91,6 +93,23 @@ def apply(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> Applied | N
             line += 1
         removed = sign == "-"
     return Applied({cell: "\n".join(lines) for cell, lines in texts.items()}, written)
+
+
+def joined(cells: dict[int, str], edits: list[tuple[Spot, Edit]]) -> tuple[Spot, Edit] | None:
+    """Several edits, each from its (cell, line) on, as one. None: applied as one they would change other lines."""
+    order = list(cells)
+    if not all(edit and at[0] in cells for at, edit in edits):
+        return None
+    edits = sorted(edits, key=lambda one: (order.index(one[0][0]), one[0][1]))
+    texts = dict(cells)
+    for at, edit in reversed(edits):  # the last first: no line that is still to be found moves
+        after = apply(texts, at, edit)
+        if after is None:
+            return None
+        texts = after.texts
+    whole = (*edits[0][1], *(step for _, edit in edits[1:] for step in in_front(edit)))
+    after = apply(cells, edits[0][0], whole)
+    return (edits[0][0], whole) if after is not None and after.texts == texts else None
 
 
 def _indentation(line: str) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
-from graphwidget.analysis import edits, source
+from graphwidget.analysis import blame, edits, fitting, source
 from graphwidget.analysis.fixes import Candidates, at, short, simulate
 from graphwidget.analysis.rewriting import rerun
-from graphwidget.analysis.story import Meeting, where
+from graphwidget.analysis.story import Meeting, source_line, where
 from graphwidget.analysis.surgery import reachable, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
+MOST_WRITES = 4  # that one fix rewrites
 
 
 def for_inplace(
@@ -61,8 +64,7 @@ def _after_a_step(
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
-        alone = len({where(one.place) for one in writes}) == 1
-        yield lambda: _step_later(record, call, graph, write, fresh and alone)
+        yield lambda: _step_later(record, call, graph, write)
     if other is not None and not other.built_after:
         yield Candidates(other).detach
     if other is not None:
@@ -75,8 +77,10 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
 
-def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, works: bool) -> Fix:
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> Fix:
     place = write.place
+    line = source_line(place)
+    works, other = _tried(record, call, graph, lambda found: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
     spot = at(place)
@@ -87,7 +91,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     return Fix(
         "zero_grad_or_step_order",
         f"Run every backward before {by} ({where(place)}) changes the weights: "
-        f"move it behind {where(call.place) or 'this call'}.",
+        f"move it behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
         "The step then takes the gradients of both." if _mixes(graph, call, write) else "It costs nothing.",
@@ -140,40 +144,129 @@ def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
     return Fix("recompute_in_loop", sentence, fresh, place, "One more forward pass.", plan.edit if plan else ())
 
 
+@dataclass(frozen=True)
+class _Remedy:
+    """A change of the program after which a write, and those that follow it by the same name, modify another tensor."""
+
+    id: str
+    sentence: str
+    at: fitting.Spot | None
+    edit: edits.Edit
+    write: Write
+    name: tuple[object, ...]
+
+
 def _after_a_write(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str | None
 ) -> Iterator[Callable[[], Fix | None]]:
-    fresh = simulate(with_nothing_stale(graph), call).ok is True
     if write is None:
         sentence = f"Modify a copy of {f'`{tensor}`' if tensor else 'it'}, or write to a new tensor."
         yield lambda: Fix("clone_before_inplace", sentence, False, None, _COPY)
         return
+    for remedy in _remedies(record, call, graph, write, tensor):
+        yield partial(_with_the_rest, record, call, graph, remedy)
+
+
+def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _Remedy) -> Fix:
+    """The fix that begins with a remedy: as long as another write stands in the way, with one for that, too."""
+    taken = [first]
+    while True:
+        works, other = _tried(record, call, graph, lambda found: _not_led_away(record, found, taken))
+        more = _remedies(record, call, graph, other[1], other[0]) if other is not None else ()
+        usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edit), None)
+        if usable is None or len(taken) == MOST_WRITES:
+            break
+        taken.append(usable)
+    sentence = " ".join(dict.fromkeys(remedy.sentence for remedy in taken)) + _words(other)
+    place, edit = first.at, first.edit
+    if len(taken) > 1:
+        several = [(remedy.at, remedy.edit) for remedy in taken if remedy.at is not None]
+        place, edit = fitting.joined(fitting.cells_of(record), several) or (first.at, ())
+    return Fix(first.id, sentence, works, place, _COPY, edit)
+
+
+def _tried(
+    record: Record, call: BackwardCall, graph: Snapshot, left: Callable[[tuple[Write, ...]], list[Write]]
+) -> tuple[bool, tuple[str | None, Write] | None]:
+    """Whether a call works if of the writes to each tensor only some are `left`; or the tensor and write in the way."""
+    tried = blame.without(record, graph, call.n, lambda found: not left(found))
+    forecast = simulate(tried, call)
+    if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
+        return forecast.ok is True, None
+    tensor, found = blame.culprit(record, tried, forecast.fails_at.index, call.n)
+    return False, next(((tensor, write) for write in left(found)), None)
+
+
+def _not_led_away(record: Record, found: tuple[Write, ...], taken: list[_Remedy]) -> list[Write]:
+    """Of the writes to one tensor, in order, those that still modify it."""
+    elsewhere: set[tuple[object, ...]] = set()
+    left: list[Write] = []
+    for write in found:
+        names = {remedy.name for remedy in taken if source_line(remedy.write.place) == source_line(write.place)}
+        if not names and not elsewhere & _names(record, write):
+            left.append(write)
+        elsewhere |= names
+    return left
+
+
+def _words(other: tuple[str | None, Write] | None) -> str:
+    """What a fix says of the write that it leaves."""
+    return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""
+
+
+def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
+    """By which names a write modifies: its tensor, where the name belongs, and the modules it calls."""
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    name = edits.modified(write.by)
+    tree = source.parse(write.by)
+    called = {("module", call) for call in (_heads(tree) if tree else ())}
+    return {*called, *([_scoped(cell, line, name)] if name else ())}
+
+
+def _scoped(cell: str, line: int, name: str) -> tuple[object, ...]:
+    """A name and the function that it belongs to."""
+    inside = source.function_at(cell, line)
+    return (name, inside[1].name if inside is not None else None)
+
+
+def _heads(tree: ast.AST) -> set[str]:
+    return {name.split(".", 1)[0].split("[", 1)[0] for name in source.calls_in(tree)}
+
+
+def _remedies(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, tensor: str | None
+) -> Iterator[_Remedy]:
+    """What can be done about one write."""
+    if write.optimizer:
+        return
     cell, line = _text(record, write.place.cell), write.place.line or 0
     by, name = f"{short(write.by)} ({where(write.place)})", edits.modified(write.by) or tensor
     view = _view(cell, line, name, tensor)
-    if view is not None:
-        yield lambda: _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), fresh)
+    if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
+        yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
         return
-    edit, spot = _rewritten(record, cell, line, write.by)
+    edit, spot, module = _rewritten(record, cell, line, write.by)
     new = edit[1][2:].strip() if edit else ""
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     saved_there = _saves_what_it_writes(call, graph, write)
     if edit or saved_there:
-        yield lambda: Fix("out_of_place", sentence, fresh, spot or at(write.place), _COPY, edit)
+        scoped = ("module", module) if module else _scoped(cell, line, str(name))
+        yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
     if not saved_there and name is not None:
-        yield lambda: _copied(write, cell, line, name, short(write.by), fresh)
+        yield _copied(write, cell, line, name, short(write.by), name)
 
 
-def _copied(write: Write, cell: str, line: int, name: str, before: str, works: bool) -> Fix:
-    return Fix(
+def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
+    """A copy of `name` before a line, which writes, or makes what a later one writes `through`."""
+    return _Remedy(
         "clone_before_inplace",
         f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
-        works,
         (write.place.cell, line) if write.place.cell is not None else None,
-        _COPY,
         edits.before(cell, line, [f"{name} = {name}.clone()"]),
+        write,
+        _scoped(cell, line, through),
     )
 
 
@@ -205,17 +298,21 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
 
 def _rewritten(
     record: Record, cell: str, line: int | None, statement: str
-) -> tuple[edits.Edit, tuple[int, int] | None]:
-    """The statement without its in-place part; for a module, the line that made it with `inplace=True`."""
+) -> tuple[edits.Edit, fitting.Spot | None, str]:
+    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name."""
     edit = edits.out_of_place(statement) or (edits.scattered(cell, line, statement) if line is not None else ())
     if edit:
-        return edit, None
+        return edit, None, ""
     tree = source.parse(statement)
-    called = {name.split(".", 1)[0].split("[", 1)[0] for name in source.calls_in(tree)} if tree else set()
+    called = _heads(tree) if tree else set()
     for run in record.runs.values():
         for name in called:
             for made in source.assignments(run.source, name):
                 text = source.line_text(run.source, made.lineno)
                 if run.cell is not None and "inplace=True" in text:
-                    return edits.replaced(text, text.replace("inplace=True", "inplace=False")), (run.cell, made.lineno)
-    return (), None
+                    return (
+                        edits.replaced(text, text.replace("inplace=True", "inplace=False")),
+                        (run.cell, made.lineno),
+                        name,
+                    )
+    return (), None, ""

@@ -36,6 +36,8 @@ def test_a_line_without_such_a_call_gives_no_edit(line):
         ("torch.relu_(y)", "y = torch.relu(y)"),
         ("buf.copy_(w * i)", "buf = torch.empty_like(buf).copy_(w * i)"),
         ("z = y.relu_()", "z = y.relu()"),
+        ("b.resize_(5)", "b = b.clone().resize_(5)"),
+        ("m.fill_diagonal_(0)", "m = m.clone().fill_diagonal_(0)"),
         ("h = F.dropout(h, inplace=True)", "h = F.dropout(h, inplace=False)"),
     ],
 )
@@ -44,7 +46,18 @@ def test_an_in_place_statement_is_written_out_of_place(statement, changed):
 
 
 @pytest.mark.parametrize(
-    "statement", ["", "e[mask] = 0", "h[0].add_(1)", "h[0].copy_(v)", "out = drop(h)", "broken (", "x = y"]
+    "statement",
+    [
+        "",
+        "e[mask] = 0",
+        "h[0].add_(1)",
+        "h[0].copy_(v)",
+        "out = drop(h)",
+        "broken (",
+        "x = y",
+        "nn.init.zeros_(h)",
+        "with f(): h.add_(1)",
+    ],
 )
 def test_what_has_no_such_form_gives_no_edit(statement):
     assert edits.out_of_place(statement) == ()

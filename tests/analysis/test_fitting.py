@@ -64,3 +64,21 @@ def test_a_fix_whose_edit_does_not_fit_is_advice():
         assert (told.verified, told.edit) == (False, ())
     again = Fix("rerun_forward_cell", "Run In[1] again.", True, (1, 1))
     assert fitting.checked(record, again) == again
+
+
+TWO = {1: "a = f()\na.add_(1)\nb = g()\nb.mul_(2)\n", 2: "if b:\n    a.add_(1)\nc = 1\n"}
+
+
+def test_edits_of_several_lines_are_one_edit_in_the_order_of_the_text():
+    later = ((1, 4), ("- b.mul_(2)", "+ b = b.mul(2)"))
+    in_front = ((1, 2), ("+ a = a.clone()", "  a.add_(1)"))
+    at, edit = fitting.joined(TWO, [later, in_front])
+    assert at == (1, 2) and edit == ("+ a = a.clone()", "  a.add_(1)", *later[1])
+    at, edit = fitting.joined(TWO, [in_front, ((2, 2), in_front[1])])
+    assert fitting.apply(TWO, at, edit).texts[2] == "if b:\n    a = a.clone()\n    a.add_(1)\nc = 1"
+
+
+def test_an_edit_that_would_find_another_line_first_is_not_joined():
+    one, other = ((1, 1), ("- a = f()", "+ a = 1")), ((2, 2), ("- a.add_(1)", "+ a = a.add(1)"))
+    assert fitting.joined(TWO, [one, other]) is None
+    assert fitting.joined(TWO, [one, ((2, 3), ())]) is None

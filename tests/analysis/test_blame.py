@@ -1,0 +1,54 @@
+"""What some writes made stale is as it was without them; what others did stays."""
+
+from dataclasses import replace
+
+from handmade import HELD, STALE, N, graph, leaf
+from records import place, placed
+
+from graphwidget.analysis import blame
+from graphwidget.model import NodeFacts, Record, SlotState, Storage, Write
+
+A, B = 71, 72
+SHOT = placed(
+    graph(
+        N("Sum", "Exp Sin", (), seq=3),
+        N("Exp", "w", (STALE,), seq=1, storage=(0,)),
+        N("Sin", "w", (STALE,), seq=2, storage=(1,)),
+        leaf("w"),
+        storages=(Storage(A, 8, ("a",)), Storage(B, 8, ("b",))),
+    ),
+    [place(1, 3, run=0), place(1, 1, run=0), place(1, 2, run=0), place(1, 1, run=0)],
+)
+WRITES = (
+    Write(place(2, 1, run=1), "a.add_(1)", ("a",), (A,)),
+    Write(place(2, 2, run=1), "b.mul_(2)", ("b",), (B,)),
+    Write(place(2, 3, run=1), "a.mul_(2)", ("a",), (A,)),
+)
+RECORD = Record(SHOT, (), WRITES, {})
+
+
+def test_the_culprits_are_the_writes_to_what_the_node_had_saved():
+    assert blame.culprit(RECORD, SHOT, 1, 0) == ("a", (WRITES[0], WRITES[2]))
+    assert blame.culprit(RECORD, SHOT, 2, 0) == ("b", (WRITES[1],))
+
+
+def test_only_what_all_its_writes_are_undone_for_is_as_it_was():
+    assert states(lambda found: True) == [HELD, HELD]
+    assert states(lambda found: found == (WRITES[1],)) == [STALE, HELD]
+    assert states(lambda found: WRITES[0] in found) == [HELD, STALE]
+
+
+def test_what_nobody_was_seen_to_write_stays_modified():
+    unseen = replace(RECORD, writes=WRITES[1:2])
+    assert states(lambda found: True, unseen) == [STALE, HELD]
+
+
+def test_what_a_hidden_node_saved_may_be_anything_that_was_written_since():
+    hidden = replace(SHOT, facts={1: NodeFacts(inner_stale=True)})
+    some = blame.without(RECORD, hidden, 0, lambda found: WRITES[1] not in found)
+    assert some.facts[1].inner_stale is True
+    assert blame.without(RECORD, hidden, 0, lambda found: True).facts[1].inner_stale is False
+
+
+def states(undone, record=RECORD):
+    return [SlotState(one) for one in blame.without(record, SHOT, 0, undone).slot_state]

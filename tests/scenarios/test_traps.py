@@ -1,0 +1,47 @@
+"""Programs in which a fix looks right and is not: a second carrier, a second write, an alias, a tensor used again later.
+
+The header of each says which fixes are verified. Each of these is applied by a machine and the program run in plain torch.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import editor
+import verify
+from conftest import forked
+from test_fixes import plain
+
+TRAPS = {path.stem: path for path in sorted((Path(__file__).parent / "traps").glob("*.py"))}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch_is_here():
+    """Import torch once: every program runs in a fork of this process."""
+    import torch
+
+    torch.set_num_threads(1)  # a fork has only the thread that made it
+    verify.preload()
+
+
+def verified_in(header):
+    (line,) = [line for line in header if line.startswith("# verified:")]
+    return line.removeprefix("# verified:").split()
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_what_is_called_verified_works(name):
+    header, cells = verify.parse(str(TRAPS[name]))
+    sources, order = [text for _, text in cells], verify.run_order(header, len(cells))
+    document, why_not = forked(str(TRAPS[name]))
+    assert document is not None, why_not
+    step = document["errors"][0]["step"] if document["errors"] else 0
+    before = [error["type"] + error["message"][:60] for error in document["errors"]]
+    verified = [(f, fix) for f in document["findings"] for fix in f["fixes"] if fix["verified"]]
+    for finding, fix in verified:
+        after = plain(name, *editor.apply(sources, fix, order, step))
+        left = before if finding["severity"] == "warning" else []
+        assert after.get("errors") == left, (fix["text"], after)
+    assert [fix["id"] for _, fix in verified] == verified_in(header)
