@@ -9,10 +9,12 @@ the saved weights are then out of date.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.analysis import detaching, edits, engine, source
+from graphwidget.analysis import detaching, edits, engine, fitting, source
+from graphwidget.analysis.cutting import Crossing, Crossings
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name, spoken, where
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
@@ -84,6 +86,16 @@ def short(text: str, most: int = 60) -> str:
 _SUM_COSTS_NOTHING = "Same gradients, one pass, nothing retained."
 
 
+@dataclass(frozen=True)
+class Cut:
+    """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it."""
+
+    sentence: str
+    at: fitting.Spot | None
+    edit: edits.Edit
+    edges: frozenset[int]
+
+
 class Candidates:
     """Fixes for one meeting. Each method makes one candidate, simulated; None where it makes no sense."""
 
@@ -126,13 +138,23 @@ class Candidates:
         graph = with_nothing_stale(with_nodes_held(self.meeting.graph, self.meeting.old))
         return simulate(graph, self.later).ok is True
 
-    def _works_if_cut(self) -> bool:
-        graph = cut(self.meeting.graph, self.meeting.old)
+    def _works_if(self, made: Cut) -> bool:
+        graph = cut(self.meeting.graph, made.edges)
         if simulate(graph, self.later).ok is not True:
             return False
         left = reachable(graph, self.meeting.root_indices)
         wanted = {ref.node for ref in self.later.inputs} if self.later.inputs else set(graph.leaves)
         return bool(left & wanted)
+
+    def _works_if_earlier(self, made: Cut) -> bool:
+        """As if the earlier call had freed only what it would still have reached."""
+        graph, before = self.meeting.graph, self.earlier.graph
+        if before is None:
+            return False
+        still = reachable(cut(before, made.edges), (root.node for root in self.earlier.roots))
+        freed = {before.uid[index] for index in still}
+        spared = [index for index in self.meeting.old if graph.uid[index] not in freed]
+        return simulate(with_nodes_held(graph, spared), self.later).ok is True
 
     # candidates
 
@@ -176,17 +198,19 @@ class Candidates:
         if not self.meeting.brings_leaves:
             return None  # nothing would be left to reach
         lost = self.meeting.leaves_lost
-        sentence, place, edit = self._cut_between() if self._carried else self._cut_at_use(self.later)
-        if not sentence:
+        cuts = list(self._cuts_between() if self._carried else self._cuts_at_use())
+        if not cuts:
             return None
+        working = next((one for one in cuts if self._works_if(one)), None)
+        made = working or cuts[0]
         price = f"Then {no_gradient(lost, 'from this call')}" if lost else self._price_of_cut()
-        return Fix("detach", sentence, self._works_if_cut(), place, price, edit)
+        return Fix("detach", made.sentence, working is not None, made.at, price, made.edit)
 
     def detach_in_earlier(self) -> Fix | None:
-        sentence, place, edit = self._cut_at_use(self.earlier)
+        made = self._first_use_cut(self.earlier)
         lost = self.meeting.leaves_lost
         price = f"Then {no_gradient(lost, 'from ' + self._call(self.earlier))}" if lost else ""
-        return Fix("detach", sentence, self.works_if_fresh(), place, price, edit) if sentence else None
+        return Fix("detach", made.sentence, self._works_if_earlier(made), made.at, price, made.edit) if made else None
 
     def sum_of_losses(self) -> Fix | None:
         if not self.earlier.api == self.later.api == "backward":
@@ -269,66 +293,121 @@ class Candidates:
         """What to cut between two passes: what hangs on the old part already, or the carriers themselves."""
         return self.meeting.names_before or self.meeting.border_names
 
-    def _cut_between(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
-        """After a call, cut what the next pass starts from."""
+    def _cuts_between(self) -> Iterator[Cut]:
+        """After a call, cut what the next pass starts from: what is known to be met, then all that it uses."""
         paths = self._names()
         place = self._after_call(self.later, paths)
+        anew = source.forgotten(self._cell(place), place[1]) if place is not None else set[str]()
+        carried = tuple(self._crossings(anew).carried())
         if place is not None:
-            paths = self.meeting.lasting(paths, source.forgotten(self._cell(place), place[1]))
-        lines = self._detached(paths)
-        if lines and place is not None:
-            where_to = f"In[{place[0]}], line {place[1]}"
-            edit = edits.after(self._cell(place), place[1], lines)
-            return f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}.", place, edit
-        return self._cut_before_maker()
+            paths = self.meeting.lasting(paths, anew)
+        every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
+        for some in dict.fromkeys((paths, tuple(every))):
+            lines = self._detached(some)
+            if lines and place is not None:
+                where_to = f"In[{place[0]}], line {place[1]}"
+                edit = edits.after(self._cell(place), place[1], lines)
+                sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
+                yield Cut(sentence, place, edit, _through(carried, some))
+        yield from self._cut_before_maker(carried)
 
-    def _as_written(self, paths: tuple[str, ...], place: Place) -> Iterator[str]:
-        """Paths as a line may write them; in a method, what `gan.fake` is may be called `self.fake`."""
+    def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
+        """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
         method = source.method_at(self.meeting.text_of_cell(place.cell), place.line or 0)
         for path in filter(detaching.is_code, map(detaching.local, paths)):
-            yield path
+            yield path, path
             if method is not None and "." in path:
-                yield "self." + path.split(".", 1)[1]
+                yield "self." + path.split(".", 1)[1], path
 
     def _detached(self, paths: tuple[str, ...]) -> list[str]:
         """The statements that cut the graph at these tensors."""
         elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
         return detaching.detached(paths, self._cells, elements)
 
-    def _cut_before_maker(self) -> tuple[str, tuple[int, int] | None, edits.Edit]:
+    def _cut_before_maker(self, carried: Iterable[Crossing]) -> Iterator[Cut]:
         made = self.meeting.carrier_place
         if made is None or made.cell is None or made.line is None:
-            return "", None, ()
+            return
         cell = self.meeting.text_of_cell(made.cell)
         found = source.statements_at(cell, made.line)
         kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
         if not kept:
-            return "", None, ()
+            return
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
-        return sentence, at(made), edits.before(cell, made.line, lines)
+        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(carried, kept))
 
-    def _cut_at_use(self, call: BackwardCall) -> tuple[str, tuple[int, int] | None, edits.Edit]:
-        """Read the carrier detached where the call's own part begins; else detach it where it was made."""
+    def _cuts_at_use(self) -> Iterator[Cut]:
+        """Read the carrier detached where the call's own part begins; all that leads into the old part, wherever that
+        is; else detach it where it was made."""
+        first = self._first_use_cut(self.later)
+        every = self._every_use_cut() if first is not None else None
+        yield from filter(None, (first, every))
+        if first is None:
+            yield from self._cut_where_made()
+
+    def _first_use_cut(self, call: BackwardCall) -> Cut | None:
+        crossings = self._crossings() if call is self.later else self._earlier_crossings()
+        if crossings is None:
+            return None
         for place in self.meeting.uses_by(call):
-            old = new = self.meeting.text_of(place)
-            cut = []
-            for path in self._as_written(self.meeting.border_names, place):
-                edit = edits.with_name(new, path, f"{path}.detach()")
-                if edit:
-                    new = edit[-1].removeprefix("+ ")
-                    cut.append(f"`{path}.detach()`")
-            if cut:
-                return f"Use {' and '.join(cut)} in {short(old)} ({where(place)}).", at(place), edits.replaced(old, new)
-        made = self.meeting.carrier_place
-        lines = self._detached(self.meeting.border_names)
-        place_at = outer_at(made) if self.meeting.names else at(made)
-        if not lines or made is None or place_at is None or call is self.earlier:
-            return "", None, ()
-        if source.loop_at(self._cell(place_at), place_at[1]) is not None:
-            return "", None, ()  # each pass made one, and the next began from it
-        sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{place_at[0]}], line {place_at[1]}."
-        return sentence, place_at, edits.after(self._cell(place_at), place_at[1], lines)
+            found = self._read_detached(place, self.meeting.border_names, crossings)
+            if found is not None:
+                return found
+        return None
+
+    def _every_use_cut(self) -> Cut | None:
+        crossings = self._crossings()
+        parts: list[Cut] = []
+        for place in self.meeting.uses_by(self.later):
+            into = [one for one in crossings.read_at(place) if one.tensor in self.meeting.boundary]
+            part = self._read_detached(place, sorted({name for one in into for name in one.names}), crossings)
+            parts += [part] if part is not None and part not in parts else []
+        parts.sort(key=lambda one: one.at or (0, 0))
+        spots = [(one.at, one.edit) for one in parts if one.at is not None]
+        joined = fitting.joined(fitting.cells_of(self.meeting.record), spots) if spots else None
+        if joined is None:
+            return None
+        sentence = " ".join(one.sentence for one in parts)
+        return Cut(sentence, *joined, frozenset(edge for one in parts for edge in one.edges))
+
+    def _crossings(self, anew: Collection[str] = ()) -> Crossings:
+        return Crossings(self.meeting, self.meeting.graph, self.meeting.new, anew)
+
+    def _earlier_crossings(self) -> Crossings | None:
+        """What the earlier call ran into, on the graph as it was then."""
+        before = self.earlier.graph
+        if before is None:
+            return None
+        return Crossings(self.meeting, before, reachable(before, (root.node for root in self.earlier.roots)))
+
+    def _read_detached(self, place: Place, paths: Collection[str], crossings: Crossings) -> Cut | None:
+        """Have a line read these tensors detached."""
+        old = new = self.meeting.text_of(place)
+        cut, done = list[str](), set[str]()
+        for written, path in self._as_written(paths, place):
+            edit = edits.with_name(new, written, f"{written}.detach()")
+            if edit:
+                new = edit[-1].removeprefix("+ ")
+                cut.append(f"`{written}.detach()`")
+                done.add(path)
+        if not cut:
+            return None
+        sentence = f"Use {' and '.join(cut)} in {short(old)} ({where(place)})."
+        gone = _through(crossings.read_at(place), done)
+        return Cut(sentence, at(place), edits.replaced(old, new), gone)
+
+    def _cut_where_made(self) -> Iterator[Cut]:
+        made, paths = self.meeting.carrier_place, self.meeting.border_names
+        lines = self._detached(paths)
+        spot = outer_at(made) if self.meeting.names else at(made)
+        if not lines or made is None or spot is None:
+            return
+        if source.loop_at(self._cell(spot), spot[1]) is not None:
+            return  # each pass made one, and the next began from it
+        sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
+        gone = _through(self._crossings().behind(spot), paths)
+        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone)
 
     def _after_call(self, call: BackwardCall, paths: tuple[str, ...]) -> tuple[int, int] | None:
         """The line after which a carrier can be cut between passes: of the call, in the function that loops, or else
@@ -427,6 +506,12 @@ class Candidates:
         whole, new = summed
         old = edits.statement_text(cell, loop)
         return whole, (*(f"- {one}" for one in old), *(f"+ {one}" for one in new)), (place.cell, loop.lineno)
+
+
+def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset[int]:
+    """The edges that are gone once these tensors are detached: those of tensors that are reached by no other name."""
+    gone = set(map(detaching.local, paths))
+    return frozenset(one.edge for one in crossings if one.names <= gone)
 
 
 def outer_at(place: Place | None) -> tuple[int, int] | None:

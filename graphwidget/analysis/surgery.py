@@ -36,13 +36,13 @@ def with_nothing_stale(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, slot_state=states, facts=facts)
 
 
-def cut(snapshot: Snapshot, into: Collection[int]) -> Snapshot:
-    """As if every tensor that leads from the rest into the nodes `into` (indices) had been detached."""
-    targets = set(into)
+def cut(snapshot: Snapshot, edges: Collection[int]) -> Snapshot:
+    """As if the tensors had been detached that lead along these edges (positions)."""
+    gone = set(edges)
     start, to, nr = array("i", [0]), array("i"), array("i")
     for index in range(len(snapshot)):
         for edge in range(snapshot.edge_start[index], snapshot.edge_start[index + 1]):
-            if index in targets or snapshot.edge_to[edge] not in targets:
+            if edge not in gone:
                 to.append(snapshot.edge_to[edge])
                 nr.append(snapshot.edge_nr[edge])
         start.append(len(to))
