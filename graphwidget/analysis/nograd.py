@@ -29,6 +29,8 @@ _CUTTING = {
     "tensor": "differentiable_op",
 }
 
+_ONCE = "once_differentiable"
+
 _WITHOUT = ("detach", "detach_", "data", "item")  # after which, left out, the same values are there with their graph
 
 _WHY = {
@@ -157,21 +159,61 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
     lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     for call in record.calls:
         here = call.place.line in lines and call.place.cell_id == run.cell_id and call.place.cell == run.cell
-        if here and call.api == "autograd.grad" and call.result == "ok" and not call.create_graph:
-            fix = Fix(
-                "create_graph",
-                f"Pass `create_graph=True` in {text} ({where(place)}).",
-                False,
-                _at(place),
-                "It keeps the graph, and builds one for the gradient.",
-                edits.with_keyword(ast.unparse(statement), "create_graph=True"),
-            )
-            return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
-    if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(_value(statement))):
+        if not here or call.api != "autograd.grad" or call.result != "ok":
+            continue
+        if call.create_graph:
+            return _differentiated_once(record, call, text) or _constant(text, place)
+        fix = Fix(
+            "create_graph",
+            f"Pass `create_graph=True` in {text} ({where(place)}).",
+            False,
+            _at(place),
+            "It keeps the graph, and builds one for the gradient.",
+            edits.with_keyword(ast.unparse(statement), "create_graph=True"),
+        )
+        return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
+    nodes = list(ast.walk(_value(statement)))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    if any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes):
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
         fix = Fix("autograd_grad_instead", words, False, _at(place))
         return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
     return None
+
+
+def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
+    """A Function of a cell, which the call ran, whose backward is ``@once_differentiable``: it builds no graph."""
+    ran = set(call.graph.names) if call.graph is not None else None
+    for run in record.runs.values():
+        tree = source.parse(run.source)
+        for made in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ():
+            if ran is not None and f"{made.name}Backward" not in ran:
+                continue
+            for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
+                found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
+                without = regaining.without_decorator(run.source, function, found) if found else None
+                if without is None:
+                    continue
+                line, edit = without
+                place = _place(run, line)
+                sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
+                return Cause(
+                    f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
+                    f"{text} got one of them, in spite of `create_graph=True`.",
+                    Fix("differentiable_op", sentence, False, _at(place), edit=edit),
+                    place,
+                )
+    return None
+
+
+def _constant(text: str, place: Place) -> Cause:
+    """A gradient that has no graph although one was asked for."""
+    return Cause(
+        f"The gradient from {text} ({where(place)}) has no graph, although `create_graph=True` asks for one. It is "
+        "constant, or went through a backward that has no derivative itself.",
+        Fix("differentiable_op", "Compute the loss from a gradient that depends on what requires grad.", False),
+        place,
+    )
 
 
 def _value(statement: ast.stmt) -> ast.AST:

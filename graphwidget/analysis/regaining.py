@@ -74,7 +74,7 @@ def without_decorator(cell: str, function: ast.FunctionDef, decorator: str) -> t
     if line is None:
         return None
     texts = [source.line_text(cell, n) for n in range(line, function.lineno + 1)]
-    return line, (*(f"- {text}" for text in texts), *(f"+ {text}" for text in texts[1:]))
+    return line, (f"- {texts[0]}", *(f"+ {text}" for text in texts[1:]), *(f"- {text}" for text in texts[1:]))
 
 
 def trains(runs: Iterable[CellRun], names: set[str]) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from records import NO_GRAD, place
 
-from graphwidget.analysis import nograd
+from graphwidget.analysis import fitting, nograd, source
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 
@@ -70,7 +70,7 @@ EDITS = {
     "two": ("with torch.no_grad(), open(p) as f:\n    loss = net(x)\n", []),
     "decorator": (
         "@torch.no_grad()\n@timed\ndef f(x):\n    return net(x)\nloss = f(x)\n",
-        ["- @torch.no_grad()", "- @timed", "- def f(x):", "+ @timed", "+ def f(x):"],
+        ["- @torch.no_grad()", "+ @timed", "+ def f(x):", "- @timed", "- def f(x):"],
     ),
     "switch": (
         "torch.set_grad_enabled(False)\nloss = net(x)\n",
@@ -125,3 +125,37 @@ def test_errors_of_cells_without_a_call_are_explained():
     )
     (finding,) = nograd.of_cells(Record(Snapshot(), runs={0: run}))
     assert finding.fixes[0].id == "float_dtype"
+
+
+ONCE = """class Square(torch.autograd.Function):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return g
+g, = torch.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+loss = g.sum()
+"""
+
+
+def of_a_gradient(text):
+    """A loss made of a gradient that a call with `create_graph=True` returned."""
+    runs = {0: CellRun(0, 1, text, "c1"), 1: CellRun(1, 2, "loss.backward()\n", "c2")}
+    line = text.splitlines().index(next(one for one in text.splitlines() if "autograd.grad(" in one)) + 1
+    given = BackwardCall(0, place(1, line, run=0), "autograd.grad", False, True, (), (), result="ok")
+    root = (TensorRef(-1, 0, ("loss",), requires_grad=False),)
+    call = BackwardCall(1, place(2, 1), "backward", False, False, root, (), result="raised", error=NO_GRAD)
+    return nograd.explain(Record(Snapshot(), (given, call), (), runs), call)
+
+
+def test_a_backward_that_is_once_differentiable_is_blamed_for_a_gradient_without_a_graph():
+    finding = of_a_gradient(ONCE)
+    assert finding.text.startswith("`Square.backward` is `@once_differentiable` (In[1], line 3)")
+    (fix,) = finding.fixes
+    assert fix.at == (1, 3) and not fix.verified
+    assert "once_differentiable" not in fitting.apply({1: ONCE}, fix.at, fix.edit).texts[1]
+    assert source.parse(fitting.apply({1: ONCE}, fix.at, fix.edit).texts[1]) is not None
+
+
+def test_a_constant_gradient_is_not_said_to_lack_create_graph():
+    finding = of_a_gradient("g, = torch.autograd.grad((2 * x).sum(), x, create_graph=True)\nloss = g.sum()\n")
+    assert "It is constant" in finding.text and "create_graph=True" not in finding.fixes[0].text
