@@ -19,7 +19,10 @@ def local(path: str) -> str:
 
 def is_code(path: str) -> bool:
     """Whether a path can be written in a program as it is."""
-    return not re.search(r"__closure__|gi_frame|\.grad\b|^Out\[|^_\d*$|^sys\.", path) and statement_of(path) is not None
+    return (
+        not re.search(r"__closure__|__(kw)?defaults__|gi_frame|\.grad\b|^Out\[|^_\d*$|^sys\.", path)
+        and statement_of(path) is not None
+    )
 
 
 def root_of(path: str) -> str:

@@ -155,6 +155,21 @@ def modified(text: str) -> str | None:
 _INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify what they get, whatever they are called
 
 
+def written(statement: ast.stmt) -> set[str]:
+    """Variables whose tensors a statement modifies, be it through views: ``h`` in ``h.t()[0] += 1``."""
+    calls = [c.func for c in _inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
+    changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not _is_module(f.value)]
+    for node in ast.walk(statement):
+        whole = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
+        changed += [one for one in whole if isinstance(node, ast.AugAssign) or isinstance(one, ast.Subscript)]
+    found: set[str] = set()
+    for part in changed:
+        while isinstance(part, (ast.Attribute, ast.Call, ast.Subscript)):
+            part = part.func if isinstance(part, ast.Call) else part.value
+        found |= {part.id} if isinstance(part, ast.Name) else set()
+    return found
+
+
 def _is_module(node: ast.expr) -> bool:
     text = ast.unparse(node)
     return text in ("torch", "F", "nn.functional", "torch.nn.functional") or f"{text}." in _INIT

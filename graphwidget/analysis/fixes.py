@@ -9,6 +9,7 @@ the saved weights are then out of date.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -198,7 +199,9 @@ class Candidates:
         if not self.meeting.brings_leaves:
             return None  # nothing would be left to reach
         lost = self.meeting.leaves_lost
-        cuts = list(self._cuts_between() if self._carried else self._cuts_at_use())
+        cells = fitting.cells_of(self.meeting.record)
+        found = self._cuts_between() if self._carried else self._cuts_at_use()
+        cuts = [c for c in found if c.at is None or not c.edit or fitting.fits(cells, c.at, c.edit)]
         if not cuts:
             return None
         working = next((one for one in cuts if self._works_if(one)), None)
@@ -231,13 +234,15 @@ class Candidates:
         fix = self.sum_of_losses() if self.meeting.in_loop else None
         return fix if fix is not None and fix.edit else None
 
-    def rerun_cell(self) -> Fix:
+    def rerun_cell(self) -> Fix | None:
         meeting = self.meeting
         made = meeting.graph.place_of(meeting.root_indices[0]) if meeting.root_indices else None
         made = made if meeting.same_root else meeting.carrier_place
         cell = f"In[{made.outer_cell or made.cell}]" if made is not None and made.cell is not None else "its cell"
         again = made is not None and made.cell_id is not None and made.cell_id == self.later.place.cell_id
         what = meeting.root_name if meeting.same_root else meeting.carrier
+        if re.match(r"_\d+\b|Out\[", what):
+            return None  # what a cell displayed goes by the number of that run
         return Fix(
             "rerun_forward_cell",
             f"Run {cell} again before this one: it computes `{what}` anew.",

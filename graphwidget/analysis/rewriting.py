@@ -201,13 +201,27 @@ def _add_beginnings(meeting: Meeting, found: dict[tuple[int, int], tuple[CellRun
     fresh: set[str] = set()
     for key in sorted(found):
         statement = found[key][1]
-        for name in source.carried(statement) - fresh:
+        written = edits.written(statement) - source.changed(statement)
+        for name in (source.carried(statement) | written) - fresh:
             begun = _beginning(meeting, name, key)
             if begun is None or _ran(meeting, *begun):
                 return False
             found[(begun[0].run, begun[1].lineno)] = begun
+            if name in written:
+                found.update(_writes_between(meeting, name, (begun[0].run, begun[1].lineno), key))
         fresh |= source.changed(statement)
     return True
+
+
+def _writes_between(
+    meeting: Meeting, name: str, first: tuple[int, int], last: tuple[int, int]
+) -> Iterator[tuple[tuple[int, int], tuple[CellRun, ast.stmt]]]:
+    """Statements of cells between two (run, line)s that modify the tensor of a name."""
+    for run in meeting.record.runs.values():
+        tree = source.parse(run.source)
+        for statement in tree.body if tree else ():
+            if first < (run.run, statement.lineno) < last and name in edits.written(statement):
+                yield (run.run, statement.lineno), (run, statement)
 
 
 def _beginning(meeting: Meeting, name: str, before: tuple[int, int]) -> tuple[CellRun, ast.stmt] | None:
@@ -255,9 +269,14 @@ def _outermost(run: CellRun, line: int, meeting: Meeting) -> ast.stmt | None:
 
 
 def _ran(meeting: Meeting, run: CellRun, statement: ast.stmt) -> bool:
-    """Whether a statement made the earlier call: running it again would free again."""
-    earlier = meeting.earlier.place
-    return run.run == earlier.run and statement.lineno <= (earlier.outer_line or 0) <= (statement.end_lineno or 0)
+    """Whether a statement made the earlier call, and running it again would free again; or one that builds a graph of
+    a `.grad`: running that again would add to the `.grad` that is there, with its old graph."""
+    adding = [c for c in meeting.record.calls if c.api == "backward" and c.create_graph]
+    places = [call.place for call in (meeting.earlier, *adding)]
+    return any(
+        run.run == place.run and statement.lineno <= (place.outer_line or 0) <= (statement.end_lineno or 0)
+        for place in places
+    )
 
 
 def _maker(meeting: Meeting) -> tuple[Place, str, list[ast.stmt]] | None:

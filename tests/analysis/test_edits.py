@@ -109,3 +109,18 @@ def test_every_proposed_line_is_python():
     for statement in ("h += x if c else y", "a.b[0] **= 2", "x.add_(1).mul_(2)"):
         for line in edits.out_of_place(statement):
             ast.parse(line[2:])
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("h.t()[0] += 1", {"h"}),
+        ("h.select(0, 1).copy_(h[0])", {"h"}),
+        ("a[0], b = f(c.mul_(2)), 1", {"c"}),
+        ("for i in range(2): self.x[i] = w", {"self"}),
+        ("x.requires_grad_()", set()),
+        ("torch.relu_(y)", set()),
+    ],
+)
+def test_the_variables_whose_tensors_a_statement_modifies(statement, names):
+    assert edits.written(ast.parse(statement).body[0]) == names
