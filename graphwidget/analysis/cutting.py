@@ -81,7 +81,7 @@ class Crossings:
 
     @cached_property
     def _names(self) -> dict[int, set[str]]:
-        """What programs can call the tensors: now, at the earlier call, and where a line assigned them."""
+        """What programs can call the tensors: now, at the earlier call; else what their line assigned."""
         graph, seen = self.graph, (self.meeting.graph, self.meeting.earlier.graph)
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
@@ -90,11 +90,11 @@ class Crossings:
             if index >= 0 and owner.kind != "out" and detaching.is_code(path):
                 found.setdefault(index, set()).add(path)
         holders = {detaching.root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
-        for index in self._assigned:
+        for index in (one for one in self._assigned if one not in found):
             made = graph.place_of(index)
             statements = source.statements_at(self.meeting.text_of_cell(made.cell), made.line or 0) if made else []
             if statements:
-                found.setdefault(index, set()).update(set(source.targets(statements[-1])) - holders)
+                found[index] = set(source.targets(statements[-1])) - holders
         return found
 
     @property

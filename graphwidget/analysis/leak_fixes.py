@@ -37,6 +37,27 @@ def for_pile(
     return (keep, end) if alone and detaching.is_code(name) else (keep,)
 
 
+_UNLESS = " Only if no backward needs what it keeps."
+
+
+def _needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> bool:
+    """Whether a line, other than those that keep it, reads what `name` keeps as more than a number.
+
+    Parameters
+    ----------
+    kept_at
+        (cell, line)s.
+    """
+    last = name.rsplit(".", 1)[-1]
+    trees = ((run, source.parse(run.source)) for run in _cells(record))
+    return any(
+        (run.cell, line) not in kept_at
+        for run, tree in trees
+        if tree is not None
+        for line in source.handed_on(tree, last)
+    )
+
+
 def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:
     """Detach at the lines that put tensors into a container."""
     inside = {owner.path[len(name) :] for owner in owners}
@@ -48,7 +69,9 @@ def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:
         new = " and ".join(short(edit[1][2:]) for _, edit in found[:2])
         more = f" and {len(found) - 2} more lines" if len(found) > 2 else ""
         text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
-        return Fix("detach", text, True, (run.cell, first), _NONE, tuple(step for _, edit in found for step in edit))
+        free = not _needed(record, name, {(run.cell, line) for line, _ in found})
+        edit = tuple(step for _, one in found for step in one)
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edit)
     return None
 
 
@@ -64,9 +87,9 @@ def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
         edit = detaching.added_detached(text)
         here = f"In[{run.cell}], line {statement.lineno}"
         if edit:
-            return Fix(
-                "detach", f"Write {short(edit[1][2:])} ({here}).", True, (run.cell, statement.lineno), _NONE, edit
-            )
+            free = not _needed(record, name, {(run.cell, statement.lineno)})
+            text = f"Write {short(edit[1][2:])} ({here}).{'' if free else _UNLESS}"
+            return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edit)
         line = statement.lineno
         inside = source.function_at(run.source, line)
         place = at(call.place) if inside or call.place.outer_cell != run.cell else outer_at(call.place)
@@ -76,7 +99,10 @@ def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:
             line = place[1]
         edit = edits.after(run.source, line, [f"{target} = {target}.detach()"])
         text = f"Cut the graph each time: `{target} = {target}.detach()` after In[{run.cell}], line {line}."
-        return Fix("detach", text, True, (run.cell, line), _NONE, edit)
+        loop = source.loop_at(run.source, line)  # each pass makes it anew
+        inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
+        free = not _needed(record, name, {(run.cell, one) for one in inside_loop})
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edit)
     return None
 
 
