@@ -6,4 +6,4 @@ w = torch.ones(3, requires_grad=True)
 # %%
 (w.exp() * w).sum()
 # %%
-_2.backward()
+Out[2].backward()
