@@ -314,7 +314,7 @@ class Candidates:
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
                 yield Cut(sentence, place, edit, _through(carried, some))
-        yield from self._cut_before_maker(carried)
+        yield from self._cut_before_maker()
 
     def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
         """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
@@ -329,7 +329,7 @@ class Candidates:
         elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
         return detaching.detached(paths, self._cells, elements)
 
-    def _cut_before_maker(self, carried: Iterable[Crossing]) -> Iterator[Cut]:
+    def _cut_before_maker(self) -> Iterator[Cut]:
         made = self.meeting.carrier_place
         if made is None or made.cell is None or made.line is None:
             return
@@ -340,7 +340,7 @@ class Candidates:
             return
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
-        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(carried, kept))
+        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(self._crossings().carried(), kept))
 
     def _cuts_at_use(self) -> Iterator[Cut]:
         """Read the carrier detached where the call's own part begins; all that leads into the old part, wherever that
