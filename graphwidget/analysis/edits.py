@@ -152,6 +152,14 @@ def modified(text: str) -> str | None:
     return None
 
 
+def element(text: str) -> str | None:
+    """The element of a list that a statement modifies in place, as it is written: ``xs[i]`` in ``xs[i].add_(1)``."""
+    statement = statement_of(text)
+    calls = [call.func.value for call in _inplace_calls(statement) if isinstance(call.func, ast.Attribute)]
+    targets = [statement.target] if isinstance(statement, ast.AugAssign) else calls
+    return next((ast.unparse(one) for one in targets if isinstance(one, ast.Subscript)), None)
+
+
 _INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify what they get, whatever they are called
 
 

@@ -240,7 +240,7 @@ def _remedies(
     if write.optimizer:
         return
     cell, line = _text(record, write.place.cell), write.place.line or 0
-    by, name = f"{short(write.by)} ({where(write.place)})", edits.modified(write.by) or tensor
+    by, name = f"{short(write.by)} ({where(write.place)})", _modified(write, tensor)
     view = _view(cell, line, name, tensor)
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
         yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
@@ -256,6 +256,14 @@ def _remedies(
         yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
     if not saved_there and name is not None:
         yield _copied(write, cell, line, name, short(write.by), name)
+
+
+def _modified(write: Write, tensor: str | None) -> str | None:
+    """The tensor that a write modifies, as its line calls it; None: it modifies several, or has no name for it."""
+    name = edits.modified(write.by) or tensor
+    if name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
+        return name
+    return edits.element(write.by)
 
 
 def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:

@@ -15,7 +15,18 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, source
 from graphwidget.analysis.surgery import reachable
-from graphwidget.model import BackwardCall, CellRun, Kind, Place, Record, SlotState, Snapshot, TensorRef, Write
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Kind,
+    Place,
+    Record,
+    SlotState,
+    Snapshot,
+    TensorRef,
+    Write,
+    in_order,
+)
 
 
 def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None:
@@ -280,11 +291,11 @@ class Meeting:
             return self.later.carriers
         now = {o.path for o in self.graph.owners if o.node in self.boundary and o.kind != "out"}
         if now:
-            return tuple(sorted(now, key=lambda path: (len(path), path)))
+            return in_order(now)
         before = self.earlier.graph
         uids = {self.graph.uid[i] for i in self.boundary}
         then = [o.path for o in before.owners if before.uid[o.node] in uids and o.kind != "out"] if before else []
-        return tuple(sorted(then, key=lambda path: (len(path), path)))
+        return in_order(then)
 
     @cached_property
     def border_names(self) -> tuple[str, ...]:
@@ -392,7 +403,8 @@ def spoken(path: str) -> str:
 def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
     """Of several names the one to say: no variable of a loop, and a name rather than a number."""
     passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
-    return spoken(min(paths, key=lambda path: (detaching.root_of(path) in passing, path.endswith("]"))))
+    best = min(paths, key=lambda path: (is_notebook_s(path), detaching.root_of(path) in passing, path.endswith("]")))
+    return spoken(best)
 
 
 def source_line(place: Place) -> tuple[object, int | None]:
@@ -403,7 +415,12 @@ def source_line(place: Place) -> tuple[object, int | None]:
 def own_path(ref: TensorRef | None) -> str | None:
     """The shortest path that the user wrote, rather than IPython's `_` and `Out`."""
     paths = ref.paths if ref is not None else ()
-    return next((path for path in paths if not re.match(r"_\d*$|__$|Out\[", path)), None)
+    return next((path for path in paths if not is_notebook_s(path)), None)
+
+
+def is_notebook_s(path: str) -> bool:
+    """Whether IPython gave the name, as `_`, `_3` and `Out`."""
+    return re.match(r"_\d*$|__$|Out\[", path) is not None
 
 
 def root_name(call: BackwardCall) -> str:
