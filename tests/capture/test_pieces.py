@@ -7,20 +7,18 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields
-from typing import Any
 
 import pytest
 import torch
 
 from graphwidget.analysis.diagnosis import diagnose
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture import pieces, slots
 from graphwidget.capture import tracker as tracker_module
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.pieces import WorkLock, at_once
 from graphwidget.capture.snapshot import take, taking
-from graphwidget.capture.tracker import Tracker
 from graphwidget.model import Event, Snapshot
+from tests.capture.notebook import Notebook as Cells
 
 
 class Idle:
@@ -45,22 +43,10 @@ class Idle:
         return slices
 
 
-class Notebook:
+class Notebook(Cells):
     def __init__(self, idle: Idle) -> None:
-        self.namespace: dict[str, Any] = {"torch": torch}
+        super().__init__(diagnose=diagnose, idle=idle)
         self.idle = idle
-        self.tracker = Tracker(lambda: self.namespace, forecaster=forecast, diagnose=diagnose, idle=idle)
-        self.tracker.start()
-        self.number = 0
-
-    def run(self, source: str) -> None:
-        self.number += 1
-        filename = f"<cell {self.number}>"
-        self.tracker.begin_cell(self.number, source, filename=filename)
-        try:
-            exec(compile(source, filename, "exec"), self.namespace)
-        finally:
-            self.tracker.end_cell()
 
     def recorded(self) -> int:
         """Events so far; nothing is completed by asking."""
@@ -81,7 +67,7 @@ def notebook(small: None) -> Iterator[Notebook]:
     made = Notebook(Idle())
     yield made
     made.tracker.stop()
-    assert list(made.tracker.problems) == []
+    assert list(made.tracker.problems) == [] and made.errors == []
 
 
 CELLS = [

@@ -12,25 +12,7 @@ from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.history import History
 from graphwidget.capture.tracker import Tracker, track
 from graphwidget.model import Event, SlotState, Snapshot
-
-
-class Notebook:
-    def __init__(self, **options: object) -> None:
-        self.namespace: dict[str, object] = {"torch": torch}
-        self.tracker = Tracker(lambda: self.namespace, forecaster=forecast, **options)  # type: ignore[arg-type]
-        self.tracker.start()
-        self.number = 0
-
-    def run(self, source: str) -> None:
-        self.number += 1
-        filename = f"<cell {self.number}>"
-        self.tracker.begin_cell(self.number, source, filename=filename, cell_id=f"id{self.number}")
-        error: BaseException | None = None
-        try:
-            exec(compile(source, filename, "exec"), self.namespace)
-        except Exception as raised:
-            error = raised.with_traceback(None)
-        self.tracker.end_cell(error)
+from tests.capture.notebook import Notebook
 
 
 @pytest.fixture
