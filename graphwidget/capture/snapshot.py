@@ -236,13 +236,15 @@ class _Reader:
         `inputs=` of a leaf after `model.double()` is not part of the graph made before. Found out where somebody waits
         for it, or where the types differ.
         """
-        leaves = [seed.tensor for seed in self.inputs if seed.node is None and id(seed.tensor) in self.lone]
+        nodes = self.walk.nodes
+        known = {key: at for key, at in self.lone.items() if at < len(nodes)}  # of the others torch has not made any
+        leaves = [seed.tensor for seed in self.inputs if seed.node is None and id(seed.tensor) in known]
         if not self.thorough:
-            leaves = [t for t in leaves if ti.dtype_name(t) != ti.dtype_of_input(self.walk.nodes[self.lone[id(t)]])]
+            leaves = [leaf for leaf in leaves if ti.dtype_name(leaf) != ti.dtype_of_input(nodes[known[id(leaf)]])]
         if not leaves:
             return
         for leaf, node in zip(leaves, ti.accumulators_now(leaves), strict=True):
-            at = self.walk.at(node) if node is not None else self.lone[id(leaf)]
+            at = self.walk.at(node) if node is not None else known[id(leaf)]
             self.lone[id(leaf)] = -1 if at is None else at
 
     def _lone_leaf(self, variable: Any, by_tensor: dict[int, int]) -> None:

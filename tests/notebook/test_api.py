@@ -256,3 +256,21 @@ def test_views_that_torch_refuses_are_refused_not_raised() -> None:
         a.backward(torch.ones(2))
     assert len(gw.snapshot(a)) == 0
     assert [node.name for node in gw.snapshot(a, w.exp()).nodes][:1] == ["ExpBackward0"]
+
+
+def test_a_leaf_may_be_root_and_input_and_a_leaf_that_torch_refuses_is_no_error() -> None:
+    assert gw.forecast([w.exp().sum(), w], inputs=[w]).ok
+    base = torch.ones(3)
+    with torch.no_grad():
+        view = base[:2]
+    view.requires_grad_()
+    loss = view.exp().sum()
+    with torch.no_grad():
+        base.mul_(2)
+    found = gw.forecast(loss, inputs=[view], retain_graph=True)
+    try:
+        loss.backward(inputs=[view], retain_graph=True)
+    except RuntimeError:
+        assert found.ok is not True
+    else:
+        assert found.ok is not False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -255,14 +256,15 @@ def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:
     """The AccumulateGrad node that torch gives each leaf now: another one than before if its type has changed since.
 
     Asking makes a node above it, with a sequence number: in a thread of its own, which has its own numbers. None for
-    a leaf of a subclass, whose code would run.
+    a leaf of a subclass, whose code would run, and where torch refuses.
     """
-    found: list[Any] = []
+    found: list[Any] = [None] * len(leaves)
 
     def ask() -> None:
-        for leaf in leaves:
-            plain = type(leaf) in (torch.Tensor, torch.nn.Parameter)
-            found.append(leaf.view_as(leaf).grad_fn.next_functions[0][0] if plain else None)  # type: ignore[union-attr]
+        for i, leaf in enumerate(leaves):
+            with contextlib.suppress(Exception):  # a view, say, that torch refuses
+                if type(leaf) in (torch.Tensor, torch.nn.Parameter):
+                    found[i] = leaf.view_as(leaf).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
 
     thread = threading.Thread(target=ask, name="graphwidget-leaves")
     thread.start()
