@@ -83,10 +83,10 @@ function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order>
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
       // Depth first, the last one in is visited first.
-      for (const long of [false, true]) {
+      for (let pass = Number(turn < 4); pass < 2; pass++) {
         for (let k = links.start[v + 1] - 1; k >= links.start[v]; k--) {
           const u = links.item[k];
-          if (turn < 4 ? long : long === box[u] < 0) waiting[end++] = u;
+          if (turn < 4 || pass > 0 === box[u] < 0) waiting[end++] = u;
         }
       }
       if (++work % SLICE === 0) yield;
