@@ -288,8 +288,3 @@ def _would_be_stale(
         uids=(graph.uid[index],),
         fixes=for_inplace(record, call, graph, writes, None, tensor),
     )
-
-
-def earlier_call(record: Record, finding: Finding) -> BackwardCall | None:
-    """The call that freed what a finding is about."""
-    return call_at(record.calls, finding.freed_by)

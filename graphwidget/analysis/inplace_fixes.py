@@ -217,7 +217,7 @@ def _words(other: tuple[str | None, Write] | None) -> str:
 def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
     """By which names a write modifies: its tensor, where the name belongs, and the modules it calls."""
     cell, line = _text(record, write.place.cell), write.place.line or 0
-    name = edits.modified(write.by)
+    name = _modified(write, None)
     tree = source.parse(write.by)
     called = {("module", call) for call in (_heads(tree) if tree else ())}
     return {*called, *([_scoped(cell, line, name)] if name else ())}
@@ -261,7 +261,7 @@ def _remedies(
 def _modified(write: Write, tensor: str | None) -> str | None:
     """The tensor that a write modifies, as its line calls it; None: it modifies several, or has no name for it."""
     name = edits.modified(write.by) or tensor
-    if name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
+    if name is None or name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
         return name
     return edits.element(write.by)
 

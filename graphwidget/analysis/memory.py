@@ -16,25 +16,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from graphwidget.analysis.sharing import topological
-from graphwidget.model import SavedTensor, SlotState, Snapshot
+from graphwidget.model import SlotState, Snapshot
 
-__all__ = ["Dominators", "Retained", "Totals", "kept_by", "retained", "top_slots", "totals", "variable_of"]
+__all__ = ["Dominators", "Retained", "kept_by", "retained", "variable_of"]
 
 _KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Bytes of saved tensors by state. Storages count once; `freed_bytes` is what slots held before."""
-
-    nodes: int
-    held_bytes: int
-    stale_bytes: int
-    freed_bytes: int
-    held_slots: int
-    stale_slots: int
-    freed_slots: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,45 +37,6 @@ class Retained:
     nodes: int
     bytes: int
     also: tuple[str, ...] = ()
-
-
-def totals(snapshot: Snapshot) -> Totals:
-    """Bytes and numbers of slots by state; `stale_bytes` is part of `held_bytes`."""
-    bytes_of = dict.fromkeys(SlotState, 0)
-    count = dict.fromkeys(SlotState, 0)
-    seen: set[tuple[int, int]] = set()
-    for slot, value in enumerate(snapshot.slot_state):
-        state = SlotState(value)
-        count[state] += 1
-        storage = snapshot.slot_storage[slot]
-        if storage < 0:
-            bytes_of[state] += snapshot.slot_bytes[slot]
-        elif (state, storage) not in seen:
-            seen.add((state, storage))
-            bytes_of[state] += snapshot.storages.bytes[storage]
-    return Totals(
-        nodes=len(snapshot) - sum(snapshot.ghost),
-        held_bytes=snapshot.held_bytes(),
-        stale_bytes=bytes_of[SlotState.STALE],
-        freed_bytes=bytes_of[SlotState.FREED],
-        held_slots=sum(count[state] for state in _KEPT),
-        stale_slots=count[SlotState.STALE],
-        freed_slots=count[SlotState.FREED],
-    )
-
-
-def top_slots(snapshot: Snapshot, n: int = 10) -> list[SavedTensor]:
-    """The `n` held slots with the most bytes, one per storage."""
-    largest: dict[int, tuple[int, int]] = {}
-    for slot, state in enumerate(snapshot.slot_state):
-        if state in _KEPT:
-            storage = snapshot.slot_storage[slot]
-            size = snapshot.slot_bytes[slot]
-            key = storage if storage >= 0 else -1 - slot
-            if key not in largest or size > largest[key][0]:
-                largest[key] = (size, slot)
-    ranked = sorted(largest.values(), key=lambda found: (-found[0], found[1]))
-    return [SavedTensor(snapshot, slot) for _, slot in ranked[:n]]
 
 
 class Dominators:
@@ -233,7 +180,7 @@ class _Heap:
         for node in self._held_by_unknown():
             tree.reach(0, offset + node)
         starts = [n for n in range(len(snapshot)) if tree.idom[offset + n] >= 0]
-        order = topological(snapshot, starts)
+        order = _topological(snapshot, starts)
         for node in order:
             tree.settle(offset + node)
             for edge in range(edge_start[node], edge_start[node + 1]):
@@ -281,3 +228,29 @@ class _Heap:
                 if snapshot.slot_storage[slot] < 0 and snapshot.slot_state[slot] in _KEPT:
                     weight[self.first_node + node] += snapshot.slot_bytes[slot]
         return nodes, weight
+
+
+def _topological(snapshot: Snapshot, starts: Iterable[int]) -> list[int]:
+    """Nodes reachable from `starts`, every node before those that it hands gradients to."""
+    edge_start, edge_to = snapshot.edge_start, snapshot.edge_to
+    entered = bytearray(len(snapshot))
+    finished: list[int] = []
+    for start in starts:
+        if entered[start]:
+            continue
+        entered[start] = 1
+        stack = [(start, edge_start[start])]
+        while stack:
+            node, edge = stack.pop()
+            end = edge_start[node + 1]
+            while edge < end and entered[edge_to[edge]]:
+                edge += 1
+            if edge == end:
+                finished.append(node)
+                continue
+            stack.append((node, edge + 1))
+            following = edge_to[edge]
+            entered[following] = 1
+            stack.append((following, edge_start[following]))
+    finished.reverse()
+    return finished

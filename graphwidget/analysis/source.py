@@ -326,7 +326,8 @@ def calls_in(node: ast.AST) -> Iterator[str]:
             yield ast.unparse(part.func)
 
 
-_NUMBERS = {"item", "detach", "tolist", "numpy", "append", "appendleft", "insert", "clear", "pop", "remove"}
+_NUMBERS = {"item", "detach", "tolist", "numpy", "append", "appendleft", "insert", "clear", "remove"}
+_DROPS = {"pop", "popleft"}  # what they return is dropped where they are a statement of their own
 _LOOKING = {"len", "print", "float", "int", "bool", "str", "repr", "type", "id", "isinstance"}
 
 
@@ -348,6 +349,8 @@ def handed_on(root: ast.AST, name: str) -> Iterator[int]:
                 break
             part, above = above, parents.get(above)
         if last in _NUMBERS or isinstance(above, (ast.Expr, ast.Delete)):
+            continue
+        if last in _DROPS and isinstance(above, ast.Call) and isinstance(parents[above], ast.Expr):
             continue
         if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
             continue

@@ -36,7 +36,7 @@ def at_once(in_pieces: Callable[_Given, _Pieces[_Result]]) -> Callable[_Given, _
     return whole
 
 
-class WorkLock(RLock):
+class WorkLock(RLock):  # `threading.RLock` is a function that makes one
     """A lock over which work may be left for later: whoever takes it first completes that.
 
     So nobody who has the lock ever sees half of it, and nobody has to ask.

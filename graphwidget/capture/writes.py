@@ -92,13 +92,6 @@ class Writes:
         self.steps.settle()
         return tuple(self.log.writes())
 
-    def last_write(self, storage: int, after_calls: int | None = None) -> Write | None:
-        """The last write to a storage; with `after_calls` the last before that many calls had begun."""
-        for write in reversed(self.all()):
-            if storage in write.storages and (after_calls is None or write.after_calls <= after_calls):
-                return write
-        return None
-
     # ---------------------------------------------------------------- what is told
 
     def install(self) -> None:

@@ -1,4 +1,4 @@
-"""Random snapshots for the tests of sharing and memory: nodes in topological order, roots first."""
+"""Random snapshots for the tests of memory: nodes in topological order, roots first."""
 
 from __future__ import annotations
 

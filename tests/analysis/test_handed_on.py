@@ -18,6 +18,8 @@ from graphwidget.analysis import source
         "self.kept[-1].detach()",
         "kept",
         "last = float(kept[-1])",
+        "kept.pop(0)",
+        "self.kept.popleft()",
     ],
 )
 def test_numbers_and_looks_are_not_handed_on(text):
@@ -32,6 +34,8 @@ def test_numbers_and_looks_are_not_handed_on(text):
         "s = kept[-1]",
         "for one in self.kept: one.backward()",
         "total = sum([2 * one for one in kept]) / len(kept)",
+        "kept.pop().backward()",
+        "total = total + kept.pop(0)",
     ],
 )
 def test_what_may_go_on_to_a_backward_is_handed_on(text):

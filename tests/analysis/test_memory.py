@@ -136,19 +136,6 @@ def test_variables_of_paths():
         assert memory.variable_of(path) == variable
 
 
-def test_totals_count_a_storage_once_and_top_slots_are_the_largest():
-    shot = snapshot(
-        [[1], []],
-        slots=[[(HELD, 0), (HELD, 0), (STALE, 1)], [(FREED, -1), (HELD, -1)]],
-        storages=[Storage(0, 64), Storage(1, 8)],
-    )
-    found = memory.totals(shot)
-    assert (found.held_bytes, found.stale_bytes, found.freed_bytes) == (64 + 8 + 7, 8, 7)
-    assert (found.held_slots, found.stale_slots, found.freed_slots) == (4, 1, 1)
-    shot.slot_bytes[2] = 9
-    assert [s.slot for s in memory.top_slots(shot, 2)] == [2, 0]
-
-
 def test_a_hundred_thousand_nodes_in_a_chain_that_share_one_leaf_take_little_time():
     n = 100_000
     shot = snapshot(
