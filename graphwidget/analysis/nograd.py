@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwidget.analysis import edits, regaining, source
 from graphwidget.analysis.fixes import short
@@ -44,6 +47,9 @@ _WHY = {
 }
 
 
+_ON = re.compile(r"set_grad_enabled\((?!False)")
+
+
 class Cause:
     """What cut the graph: a sentence, a fix and the line."""
 
@@ -69,30 +75,44 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
-    wanted, seen = [name], set[str]()
-    while wanted:
-        one = wanted.pop(0)
-        if one in seen:
-            continue
-        seen.add(one)
+    made_of = _made_of(runs, name)
+    cut = _cut(record, runs, made_of)
+    off = _in_force(runs, name, made_of)
+    if off is not None and cut is not None:
+        return Cause(off.text, replace(off.fix, verified=False), off.place)
+    return (
+        off
+        or cut
+        or _switched_off(runs, name, made_of)
+        or _frozen(runs, name, made_of)
+        or _compared(runs, made_of)
+        or _unknown(runs, name, made_of)
+    )
+
+
+def _cut(record: Record, runs: list[CellRun], made_of: list[str]) -> Cause | None:
+    """The line nearest to the name that leaves the graph."""
+    for one in made_of:
         for run in reversed(runs):
-            assigned = source.assignments(run.source, one)
             for defined in source.functions_of(run.source, one):
                 if found := _cut_in(record, run, defined):
                     return found
-            if not assigned:
-                continue
-            found = _cut_by(record, run, assigned[-1])
-            if found:
+            assigned = source.assignments(run.source, one)
+            if assigned and (found := _cut_by(record, run, assigned[-1])):
                 return found
-            wanted.extend(sorted(source.names_in(assigned[-1]) - seen))
-            break
-    return (
-        _switched_off(runs, name, seen)
-        or _frozen(runs, name, seen)
-        or _compared(runs, seen)
-        or _unknown(runs, name, seen)
-    )
+            if assigned:
+                break
+    return None
+
+
+def _made_of(runs: list[CellRun], name: str) -> list[str]:
+    """The name, and all that its value was made from, by the last assignment of each."""
+    names = [name]
+    for one in names:
+        made = next((found for run in reversed(runs) if (found := source.assignments(run.source, one))), None)
+        if made:
+            names += sorted(source.names_in(made[-1]).difference(names))
+    return names
 
 
 def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | None:
@@ -103,25 +123,85 @@ def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | 
     return next((cause for s in (*returns, *made) if (cause := _cut_by(record, run, s))), None)
 
 
-def _switched_off(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
-    """`torch.set_grad_enabled(False)` as a statement of its own, and nothing that switches it on again."""
-    for run in reversed(runs):
-        tree = source.parse(run.source)
-        for statement in reversed(tree.body if tree else []):
-            text = ast.unparse(statement)
-            if not isinstance(statement, ast.Expr) or "set_grad_enabled(" not in text:
-                continue
-            if "False" not in text:
-                return None
-            place = _place(run, statement.lineno)
-            sentence = f"Remove `{text}` ({where(place)}), or use it in a `with`."
-            line = source.line_text(run.source, statement.lineno)
-            edit = edits.replaced(line, line.replace("False", "True"))
-            fix = Fix("remove_no_grad", sentence, regaining.trains(runs, made_of), _at(place), edit=edit)
-            return Cause(
-                f"`{text}` ({where(place)}) is still in force: `{name}` was computed without a graph.", fix, place
-            )
+def _in_force(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
+    """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
+    at = max((i for i, run in enumerate(runs) if source.assignments(run.source, name)), default=len(runs) - 1)
+    if at < 0 or runs[at].grad_before or _ON.search(runs[at].source) or any("enable_grad" in r.source for r in runs):
+        return None
+    assigned = source.assignments(runs[at].source, name)
+    made = assigned[-1] if assigned else None
+    switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
+    found = _switch(runs, switched) if switched is not None else None
+    if found is not None:
+        return _off(runs, *found, made_of)
+    since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
+    place = _place(runs[at], made.lineno) if made is not None else None
+    line = "torch.set_grad_enabled(True)"
+    fix = Fix(
+        "remove_no_grad",
+        f"Switch it on again before `{name}` is computed: `{line}`.",
+        made is not None and regaining.trains(runs, made_of),
+        _at(place) if place is not None else None,
+        edit=edits.before(runs[at].source, made.lineno, [line]) if made is not None else (),
+    )
+    return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
+
+
+def _switched_off(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
+    """The cell that made it, or the last one, switched grad mode off and left it so."""
+    made = next((run for run in reversed(runs) if source.assignments(run.source, name)), runs[-1] if runs else None)
+    if made is None:
+        return None
+    until = max((s.lineno for s in source.assignments(made.source, name)), default=len(made.source) + 1)
+    found = _switch(runs, made, until)
+    return _off(runs, *found, made_of) if found is not None else None
+
+
+def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
+    place, text = _place(run, statement.lineno), ast.unparse(statement)
+    line = source.line_text(run.source, statement.lineno)
+    fix = Fix(
+        "remove_no_grad",
+        f"Remove `{text}` ({where(place)}), or use it in a `with`.",
+        regaining.trains(runs, made_of),
+        _at(place),
+        edit=edits.replaced(line, line.replace("False", "True")),
+    )
+    return Cause(f"`{text}` ({where(place)}) is in force: `{made_of[0]}` was computed without a graph.", fix, place)
+
+
+def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tuple[CellRun, ast.Expr] | None:
+    """The statement that switched grad mode off while a cell ran: its own last one before a line, or that of a
+    function which it names, and which leaves it off."""
+    own = _switches(source.parse(run.source), until)
+    if own:
+        return (run, own[-1]) if _is_off(own[-1]) else None
+    if run.grad_after:
+        return None
+    for other in reversed(runs):
+        tree = source.parse(other.source)
+        for made in (s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef)) if tree else ():
+            inside = _switches(made)
+            if inside and _is_off(inside[-1]) and re.search(rf"\b{made.name}\b", run.source):
+                return other, inside[-1]
     return None
+
+
+def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:
+    """Statements that are a call of `set_grad_enabled`, in the order of the text; not those of functions inside."""
+    found: list[ast.Expr] = []
+    below = list(ast.iter_child_nodes(tree)) if tree is not None else []
+    for node in below:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(node, ast.Expr) and "set_grad_enabled(" in ast.unparse(node) and node.lineno < until:
+            found.append(node)
+        found += _switches(node, until)
+    return found
+
+
+def _is_off(statement: ast.Expr) -> bool:
+    return "False" in ast.unparse(statement)
 
 
 def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -246,7 +326,7 @@ def _gradless(record: Record, run: CellRun, outer: ast.stmt, statement: ast.stmt
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
+def _frozen(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
     """No line cut it: nothing that it was made from requires grad."""
     for run in reversed(runs):
         tree = source.parse(run.source)
@@ -256,7 +336,7 @@ def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
                 place = _place(run, getattr(node, "lineno", 1))
                 line = source.line_text(run.source, place.line)
                 around = source.statements_at(run.source, place.line or 0)
-                works = bool(around) and bool(source.names_in(around[0]) & made_of)
+                works = bool(around) and bool(source.names_in(around[0]).intersection(made_of))
                 sentence = f"Let what should train require grad: change `{text}`."
                 edit = edits.replaced(line, line.replace("False", "True"))
                 fix = Fix("unfreeze", sentence, works, _at(place), edit=edit)
@@ -266,10 +346,10 @@ def _frozen(runs: list[CellRun], name: str, made_of: set[str]) -> Cause | None:
     return None
 
 
-def _compared(runs: list[CellRun], made_of: set[str]) -> Cause | None:
+def _compared(runs: list[CellRun], made_of: list[str]) -> Cause | None:
     """A comparison among what it was made from: ``(pred > 0).float()``."""
     for run in reversed(runs):
-        for name in sorted(made_of):
+        for name in made_of:
             for statement in source.assignments(run.source, name)[-1:]:
                 value = _value(statement)
                 tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
@@ -282,7 +362,7 @@ def _compared(runs: list[CellRun], made_of: set[str]) -> Cause | None:
     return None
 
 
-def _unknown(runs: list[CellRun], name: str, made_of: set[str]) -> Cause:
+def _unknown(runs: list[CellRun], name: str, made_of: list[str]) -> Cause:
     """No line is to blame: nothing requires grad, unless something that does is in sight."""
     if regaining.trains(runs, made_of):
         fix = Fix("unfreeze", f"Look for what `{name}` is made from: some of it must require grad.", False)

@@ -77,7 +77,7 @@ def without_decorator(cell: str, function: ast.FunctionDef, decorator: str) -> t
     return line, (f"- {texts[0]}", *(f"+ {text}" for text in texts[1:]), *(f"- {text}" for text in texts[1:]))
 
 
-def trains(runs: Iterable[CellRun], names: set[str]) -> bool:
+def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
     """Whether one of these names surely requires grad, or is a module whose parameters do: nothing freezes anything."""
     texts = [run.source for run in runs]
     if any(_FREEZES.search(text) for text in texts):

@@ -224,7 +224,7 @@ class Tracker:
             if run == self._run:
                 self._run += 1
             if run not in self.runs:
-                self.runs[run] = CellRun(run, number, source, cell_id)
+                self.runs[run] = CellRun(run, number, source, cell_id, grad_before=torch.is_grad_enabled())
                 if len(self.runs) > MAX_RUNS:
                     del self.runs[next(iter(self.runs))]
             self._open.append(run)
@@ -240,6 +240,7 @@ class Tracker:
         with self._guarded():
             if not self.running or not self._open:
                 return
+            self._note_grad_mode()
             run = self._open.pop()
             if error is not None and run in self.runs:
                 self._note_error(run, error)
@@ -255,6 +256,12 @@ class Tracker:
                     self.busy = f"reading {left:,} nodes"
                     self.lock.leave(work, when_idle)
                     return
+
+    def _note_grad_mode(self) -> None:
+        """How the running cells would leave it, if they ended now."""
+        for run in self._open:
+            if run in self.runs:
+                self.runs[run] = replace(self.runs[run], grad_after=torch.is_grad_enabled())
 
     def _note_error(self, run: int, error: BaseException) -> None:
         place, at = None, error.__traceback__
@@ -301,6 +308,7 @@ class Tracker:
         if self._explain is None or not self.notes or self._noted >= MAX_NOTES:
             return
         self._noted += 1
+        self._note_grad_mode()
         text = self._explain(self.record(), call)
         if text and hasattr(error, "add_note"):
             error.add_note(text)

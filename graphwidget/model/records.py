@@ -222,7 +222,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class CellRun:
-    """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised."""
+    """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised.
+
+    `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
+    """
 
     run: int
     cell: int | None
@@ -231,6 +234,8 @@ class CellRun:
     error_type: str | None = None
     error: str | None = None
     error_place: Place | None = None
+    grad_before: bool = True
+    grad_after: bool = True
 
 
 @dataclass(frozen=True)

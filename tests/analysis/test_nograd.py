@@ -7,8 +7,20 @@ from graphwidget.analysis import fitting, nograd, source
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 
-def explained(*cells):
-    runs = {i: CellRun(i, i + 1, text, f"c{i + 1}") for i, text in enumerate(cells)}
+def explained(*cells, modes=()):
+    """`modes`: per cell whether grad mode was on before and after it; on, if not given."""
+    before_after = dict(enumerate(modes))
+    runs = {
+        i: CellRun(
+            i,
+            i + 1,
+            text,
+            f"c{i + 1}",
+            grad_before=before_after.get(i, "on on")[:2] == "on",
+            grad_after=before_after.get(i, "on on")[-2:] == "on",
+        )
+        for i, text in enumerate(cells)
+    }
     last = place(len(cells), 1, source="loss.backward()")
     root = (TensorRef(-1, 0, ("loss",), requires_grad=False),)
     call = BackwardCall(0, last, "backward", False, False, root, (), result="raised", error=NO_GRAD)
@@ -117,6 +129,54 @@ def test_where_something_is_frozen_nothing_is_sure():
 def test_a_grad_mode_that_is_on_is_not_blamed():
     text = "with torch.set_grad_enabled(True):\n    loss = net(x)\n"
     assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["unfreeze"]
+
+
+OFF = "def evaluate():\n    torch.set_grad_enabled(False)\n    return net(x).mean()\n"
+NET, LOSS = "net = nn.Linear(2, 1)\n", "loss = net(x).mean()\nloss.backward()\n"
+
+
+def test_a_function_that_leaves_grad_mode_off_is_found():
+    finding = explained(NET, OFF, "val = evaluate()\n", LOSS, modes=("on on", "on on", "on off", "off off"))
+    assert finding.text.startswith("`torch.set_grad_enabled(False)` (In[2], line 2) is in force: `loss` was computed")
+    assert finding.fixes[0].at == (2, 2) and finding.fixes[0].verified
+
+
+def test_a_function_called_in_the_same_cell_is_found():
+    finding = explained(NET, OFF, "val = evaluate()\n" + LOSS, modes=("on on", "on on", "on off"))
+    assert finding.fixes[0].at == (2, 2)
+
+
+def test_a_function_that_is_not_called_is_not_blamed():
+    finding = explained(NET, OFF, LOSS)
+    assert "unknown" in finding.text
+    finding = explained(
+        NET, OFF, "from helpers import off\noff()\n", LOSS, modes=("on on", "on on", "on off", "off off")
+    )
+    assert finding.text.startswith("Grad mode is off since In[3]: `loss` was computed without a graph.")
+
+
+def test_where_no_line_is_known_grad_mode_is_switched_on_before_the_loss():
+    finding = explained(NET, "off()\n", LOSS, modes=("on on", "on off", "off off"))
+    (fix,) = finding.fixes
+    assert fix.edit == ("+ torch.set_grad_enabled(True)", "  loss = net(x).mean()") and fix.verified
+    assert explained(NET, LOSS, modes=("off off", "off off")).text.startswith("Grad mode is off from the first cell on")
+
+
+@pytest.mark.parametrize("on", ["torch.set_grad_enabled(True)\n", "with torch.enable_grad():\n    z = 1\n"])
+def test_grad_mode_that_may_have_been_on_for_the_loss_is_not_blamed(on):
+    finding = explained(NET, "off()\n", on + LOSS, modes=("on on", "on off", "off on"))
+    assert "Grad mode" not in finding.text
+
+
+def test_what_cut_the_graph_as_well_does_not_matter_while_grad_mode_is_off():
+    finding = explained(NET, "off()\n", "loss = net(x).detach().mean()\n", modes=("on on", "on off", "off off"))
+    assert "Grad mode is off" in finding.text and not finding.fixes[0].verified
+
+
+def test_a_loss_made_before_grad_mode_was_switched_on_again_is_still_without_graph():
+    cells = (NET, "torch.set_grad_enabled(False)\n", "loss = net(x).mean()\n", "torch.set_grad_enabled(True)\n")
+    finding = explained(*cells, "loss.backward()\n", modes=("on on", "on off", "off off", "off on"))
+    assert finding.fixes[0].at == (2, 1)
 
 
 def test_errors_of_cells_without_a_call_are_explained():

@@ -120,6 +120,21 @@ def test_the_error_of_a_cell_is_noted_with_its_line(notebook: Notebook) -> None:
     assert run.error_place is not None and run.error_place.line == 2
 
 
+def test_grad_mode_is_noted_before_and_after_a_cell_and_at_an_error(notebook: Notebook) -> None:
+    try:
+        notebook.run("x = torch.ones(2)")
+        seen: list[bool] = []
+        notebook.tracker._explain = lambda record, call: seen.append(record.runs[call.place.run].grad_after) or ""
+        notebook.run("torch.set_grad_enabled(False)\nx.sum().backward()")
+        notebook.run("pass")
+        notebook.run("torch.set_grad_enabled(True)")
+    finally:
+        torch.set_grad_enabled(True)
+    modes = [(run.grad_before, run.grad_after) for run in notebook.tracker.runs.values()]
+    assert modes == [(True, True), (True, False), (False, False), (False, True)]
+    assert seen == [False]
+
+
 def test_cells_may_nest(notebook: Notebook) -> None:
     tracker = notebook.tracker
     notebook.namespace["x"] = torch.ones(2, requires_grad=True)
