@@ -80,6 +80,32 @@ def test_it_says_what_the_engine_then_does(base, write, after):
     assert found.released is not None and told == fails(base)
 
 
+@pytest.mark.parametrize("of", ["real", "imag"])
+def test_a_saved_view_of_a_complex_tensor_is_rebuilt_before_its_version_is_looked_at(base, of):
+    def write(operand):
+        part = getattr(torch.fft.fft(base), of)
+        part[1].mul_(operand(part[2]))
+        node = part.grad_fn
+        while node.name() != "torch::autograd::CopySlices":
+            node = node.next_functions[0][0]
+        number = torch._C._autograd._get_sequence_nr()
+        (found,) = ask([node], [True])
+        assert torch._C._autograd._get_sequence_nr() == number
+        return found.stale, fails(part)
+
+    assert write(lambda row: row) == (True, "stale")
+    assert write(torch.clone) == (False, None)
+
+
+def test_formulas_that_begin_with_a_view_compute_nothing_more(base):
+    """`addmm` transposes what it saved before it multiplies."""
+    other = torch.rand(4, 4, requires_grad=True) * 1
+    base[:].addmm_(other, other)
+    assert said(base) is None
+    other.add_(1)
+    assert said(base) == fails(base) == "stale"
+
+
 def test_an_operand_that_was_detached_in_place_is_told(base):
     other = torch.rand(4, requires_grad=True) * 1
     base[0].mul_(other)
