@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from graphwidget.analysis.story import lasting_name
-from graphwidget.model import NodeFacts, Place, Record, SlotState, Snapshot, Write
+from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
 
 
 def culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
@@ -27,7 +27,44 @@ def culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | 
         found = (name, since)
         if since:
             break
+    if graph.kind[index] == Kind.COPY_SLICES and not (facts and facts.operands):
+        return _hidden_culprit(record, graph, index, n)
     return found
+
+
+def _hidden_culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
+    """The same for a write into a view, of which nobody sees what it saved: the only tensor that was modified since."""
+    found = _hidden_writes(record, graph, index, n)
+    if len(found) != 1:
+        return None, ()
+    ((key, writes),) = found.items()
+    last = writes[-1]
+    position = last.storages.index(key)
+    return (last.paths[position] if position < len(last.paths) else None), writes
+
+
+def _hidden_writes(record: Record, graph: Snapshot, index: int, n: int) -> dict[int, tuple[Write, ...]]:
+    """Per storage the writes since a write into a view: what that saved may be any of them.
+
+    The write itself counts where it reads what it writes to: ``y[1] *= y[2]`` saves a part of what it modifies.
+    """
+    made = graph.place_of(index)
+    since = [w for w in record.writes if w.after_calls <= n and _since(w.place, made)]
+    if made is not None and not reads_its_target(graph, index):
+        since = [w for w in since if not _same_line(w.place, made)]
+    keys = dict.fromkeys(key for w in since for key in w.storages)
+    return {key: tuple(w for w in since if key in w.storages) for key in keys}
+
+
+def reads_its_target(graph: Snapshot, index: int) -> bool:
+    """Whether an operand of a write into a view is a view of the same tensor. The first edge leads to that tensor."""
+    target, *operands = graph.next(index) or (-1,)
+    for operand in operands:
+        while operand != target and len(following := graph.next(operand)) == 1:
+            operand = following[0]
+        if operand == target:
+            return True
+    return False
 
 
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
@@ -36,37 +73,43 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     return tuple(write for write in writes if _since(write.place, graph.place_of(index))) or tuple(writes[-1:])
 
 
-def without(record: Record, graph: Snapshot, n: int, undone: Callable[[tuple[Write, ...]], bool]) -> Snapshot:
+Undone = Callable[[tuple[Write, ...], Place | None], bool]
+
+
+def without(record: Record, graph: Snapshot, n: int, undone: Undone) -> Snapshot:
     """As if what only these writes modified, between being saved and call `n`, had not been modified.
 
     Parameters
     ----------
     undone
-        Whether nothing is left of these writes, in order, which are all that modified one saved tensor.
+        Whether nothing is left of these writes, in order, which are all that modified one saved tensor; with the place
+        of the node that had saved it.
     """
 
-    def cured(index: int, storages: tuple[int, ...]) -> bool:
-        found = [of_storage(record, graph, index, graph.storages.key[at], n) for at in storages if at >= 0]
-        return bool(found) and all(writes and undone(writes) for writes in found)
+    def cured(index: int, found: Collection[tuple[Write, ...]]) -> bool:
+        return bool(found) and all(writes and undone(writes, graph.place_of(index)) for writes in found)
 
-    def hidden(index: int) -> tuple[int, ...]:
-        """What is saved inside a node where nobody can look may be anything that was modified since."""
-        known = {key: at for at, key in enumerate(graph.storages.key)}
-        made = graph.place_of(index)
-        keys = {key for w in record.writes if w.after_calls <= n and _since(w.place, made) for key in w.storages}
-        return tuple(known[key] for key in keys & known.keys())
+    def to(index: int, storages: Iterable[int]) -> list[tuple[Write, ...]]:
+        return [of_storage(record, graph, index, graph.storages.key[at], n) for at in storages if at >= 0]
 
     states = bytearray(graph.slot_state)
     for slot, state in enumerate(graph.slot_state):
         if state == SlotState.STALE:
             index = bisect_right(graph.slot_start, slot) - 1
-            if cured(index, (graph.slot_storage[slot],)):
+            if cured(index, to(index, [graph.slot_storage[slot]])):
                 states[slot] = SlotState.HELD
     facts: dict[int, NodeFacts] = dict(graph.facts)
     for index, fact in graph.facts.items():
-        if fact.inner_stale is not False and cured(index, fact.operands or hidden(index)):
+        if fact.inner_stale is False:
+            continue
+        found = to(index, fact.operands) or _hidden_writes(record, graph, index, n).values()
+        if cured(index, found):
             facts[index] = replace(fact, inner_stale=False)
     return replace(graph, slot_state=states, facts=facts)
+
+
+def _same_line(write: Place, made: Place) -> bool:
+    return (write.run, write.iteration, write.cell, write.line) == (made.run, made.iteration, made.cell, made.line)
 
 
 def _since(write: Place, made: Place | None) -> bool:

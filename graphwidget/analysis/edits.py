@@ -216,6 +216,38 @@ def reads_what_it_writes(text: str) -> bool:
     return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
 
 
+_SIZES = {"shape", "size", "ndim", "dim", "numel", "dtype", "device", "clone", "requires_grad"}
+
+
+def reading_copies(text: str, name: str) -> Edit:
+    """``h[0] = h[1] * h[2]`` as ``h[0] = h[1].clone() * h[2].clone()``: what it saves is not what it writes to."""
+    text = text.strip()
+    statement = statement_of(text)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    read: list[ast.expr] = [statement.value] if isinstance(statement, (ast.Assign, ast.AugAssign)) else []
+    if isinstance(call, ast.Call):
+        read = [*call.args, *(keyword.value for keyword in call.keywords)]
+    raw = text.encode()
+    ends = sorted((part.end_col_offset or 0 for one in read for part in _parts_of(one, name)), reverse=True)
+    for end in ends:
+        raw = raw[:end] + b".clone()" + raw[end:]
+    return replaced(text, raw.decode()) if ends and "\n" not in text else ()
+
+
+def _parts_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The parts of an expression that are tensor `name`, or a part of it: ``h[1]`` in ``f(h[1], h.shape)``."""
+    if isinstance(node, ast.Attribute) and node.attr in _SIZES:
+        return
+    part = node
+    while isinstance(part, ast.Subscript):
+        part = part.value
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(part) == name:
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _parts_of(child, name)
+
+
 def out_of_place(text: str) -> Edit:
     """``h += x`` as ``h = h + x``, ``d.clamp_(0)`` as ``d = d.clamp(0)``, ``inplace=True`` as ``inplace=False``."""
     statement = statement_of(text)

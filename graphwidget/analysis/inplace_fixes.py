@@ -12,7 +12,7 @@ from graphwidget.analysis.fixes import Candidates, at, short, simulate
 from graphwidget.analysis.rewriting import rerun
 from graphwidget.analysis.story import Meeting, source_line, where
 from graphwidget.analysis.surgery import reachable, with_nothing_stale
-from graphwidget.model import BackwardCall, Fix, Record, SlotState, Snapshot, Write
+from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
 MOST_WRITES = 4  # that one fix rewrites
@@ -80,7 +80,7 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
 def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> Fix:
     place = write.place
     line = source_line(place)
-    works, other = _tried(record, call, graph, lambda found: [w for w in found if source_line(w.place) != line])
+    works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
     spot = at(place)
@@ -146,7 +146,10 @@ def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
 
 @dataclass(frozen=True)
 class _Remedy:
-    """A change of the program after which a write, and those that follow it by the same name, modify another tensor."""
+    """A change of the program after which a write, and those that follow it by the same name, modify another tensor.
+
+    `reads_copy`: it modifies the same, but the nodes of its line have saved copies.
+    """
 
     id: str
     sentence: str
@@ -154,6 +157,7 @@ class _Remedy:
     edit: edits.Edit
     write: Write
     name: tuple[object, ...]
+    reads_copy: bool = False
 
 
 def _after_a_write(
@@ -171,7 +175,7 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
     """The fix that begins with a remedy: as long as another write stands in the way, with one for that, too."""
     taken = [first]
     while True:
-        works, other = _tried(record, call, graph, lambda found: _not_led_away(record, found, taken))
+        works, other = _tried(record, call, graph, lambda found, made: _left(record, found, made, taken))
         more = _remedies(record, call, graph, other[1], other[0]) if other is not None else ()
         usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edit), None)
         if usable is None or len(taken) == MOST_WRITES:
@@ -186,23 +190,35 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
 
 
 def _tried(
-    record: Record, call: BackwardCall, graph: Snapshot, left: Callable[[tuple[Write, ...]], list[Write]]
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    left: Callable[[tuple[Write, ...], Place | None], list[Write]],
 ) -> tuple[bool, tuple[str | None, Write] | None]:
-    """Whether a call works if of the writes to each tensor only some are `left`; or the tensor and write in the way."""
-    tried = blame.without(record, graph, call.n, lambda found: not left(found))
+    """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
+    the way."""
+    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made))
     forecast = simulate(tried, call)
     if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
         return forecast.ok is True, None
-    tensor, found = blame.culprit(record, tried, forecast.fails_at.index, call.n)
-    return False, next(((tensor, write) for write in left(found)), None)
+    index = forecast.fails_at.index
+    tensor, found = blame.culprit(record, tried, index, call.n)
+    return False, next(((tensor, write) for write in left(found, tried.place_of(index))), None)
 
 
-def _not_led_away(record: Record, found: tuple[Write, ...], taken: list[_Remedy]) -> list[Write]:
-    """Of the writes to one tensor, in order, those that still modify it."""
+def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
+    """Of the writes to what a node had saved, in order, those that still modify it."""
+    for remedy in taken:
+        if remedy.reads_copy and made is not None and source_line(made) == source_line(remedy.write.place):
+            found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
     elsewhere: set[tuple[object, ...]] = set()
     left: list[Write] = []
     for write in found:
-        names = {remedy.name for remedy in taken if source_line(remedy.write.place) == source_line(write.place)}
+        names = {
+            remedy.name
+            for remedy in taken
+            if not remedy.reads_copy and source_line(remedy.write.place) == source_line(write.place)
+        }
         if not names and not elsewhere & _names(record, write):
             left.append(write)
         elsewhere |= names
@@ -251,7 +267,12 @@ def _remedies(
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     saved_there = _saves_what_it_writes(call, graph, write)
-    if edit or saved_there:
+    copying = edits.reading_copies(write.by, name) if saved_there and not edit and name else ()
+    if copying:
+        sentence = f"Read a copy of `{name}`: {short(copying[1][2:].strip())} instead of {by}."
+        scoped = _scoped(cell, line, str(name))
+        yield _Remedy("clone_before_inplace", sentence, at(write.place), copying, write, scoped, reads_copy=True)
+    elif edit or saved_there:
         scoped = ("module", module) if module else _scoped(cell, line, str(name))
         yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
     if not saved_there and name is not None:
@@ -300,6 +321,9 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
     nodes = {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
     places = [graph.place_of(i) for i in nodes]
+    places += [
+        graph.place_of(i) for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)
+    ]
     here = any(p is not None and (p.cell, p.line) == (write.place.cell, write.place.line) for p in places)
     return here or edits.reads_what_it_writes(write.by)
 

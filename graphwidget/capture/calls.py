@@ -414,7 +414,7 @@ class CallLog:
         names = [ti.name_of(node) for node in nodes]
         self.freed.settle(numbers, self.identity.assign(nodes, numbers, names))
 
-    def _take(self, outputs: Any, args: tuple[Any, ...], search: Search | None) -> Snapshot:
+    def _take(self, outputs: Any, args: tuple[Any, ...], search: Search | None, *, thorough: bool = False) -> Snapshot:
         inputs = args[3] if len(args) > 3 and args[3] else ()
         snapshot = take(
             list(outputs),
@@ -425,6 +425,7 @@ class CallLog:
             freed_by=self.freed,
             previous=self.previous,
             watched_from=self.watched_from,
+            thorough=thorough,
         )
         self.previous = snapshot
         return snapshot
@@ -480,7 +481,7 @@ class CallLog:
         agreed = forecast is not None and pending.alone and agrees(forecast, text)
         later = None
         if not agreed:
-            later = self._take(outputs, args, None)
+            later = self._take(outputs, args, None, thorough=error is not None)
         everything = error is None and not pending.has_inputs
         executed = executed_nodes(before, forecast if agreed else None, later, everything)
         if error is not None and agreed and text is not None and executed and not pending.keep:
@@ -490,7 +491,7 @@ class CallLog:
         whole = error is None and agreed and not pending.has_inputs and len(executed) == len(before)
         if whole and pending.like is not None:  # in a long loop one more graph of the same would only fill memory
             return self._counted(pending, pending.like), None
-        call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
+        call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed, later)
         if not pending.keep:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)

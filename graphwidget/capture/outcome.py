@@ -123,8 +123,13 @@ def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bo
     return holding == set(newly_freed(before, later))
 
 
-def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:
-    """Index of the node at which the call failed, None: unknown, or it failed before any node ran."""
+def failed_node(
+    before: Snapshot, forecast: Forecast | None, text: str | None, later: Snapshot | None = None
+) -> int | None:
+    """Index of the node at which the call failed, None: unknown, or it failed before any node ran.
+
+    `later` tells more of in-place writes into views: those that ran were released, and others were asked at leisure.
+    """
     if text is None:
         return None
     if forecast is not None:
@@ -138,6 +143,9 @@ def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -
     if wanted is None or any(kind in (Kind.CUSTOM, Kind.COMPILED) for kind in before.kind):
         return None
     found = [i for i in range(len(before)) if _may_hold(before, i, wanted)]
+    if later is not None and wanted == SlotState.STALE:
+        still = [(i, later.index_of.get(before.uid[i])) for i in found]
+        found = [i for i, at in still if at is None or _may_hold(later, at, wanted)]
     return found[0] if len(found) == 1 else None
 
 

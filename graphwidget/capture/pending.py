@@ -53,6 +53,7 @@ def record_of_pending(
     agreed: bool,
     executed: Sequence[int],
     freed: Freed,
+    later: Snapshot | None = None,
 ) -> BackwardCall:
     """The record of a call that is over.
 
@@ -68,8 +69,10 @@ def record_of_pending(
         Indices of the nodes that ran.
     freed
         Who freed what, by uid.
+    later
+        The graph after it, if it did not agree.
     """
-    failed = failed_node(before, forecast if agreed else None, text)
+    failed = failed_node(before, forecast if agreed else None, text, later)
     freed_by = None
     if text is not None and any(words in text for words in FREED_WORDS):
         freed_by = freed.get(before.uid[failed]) if failed is not None else only_one(before, freed)

@@ -6,7 +6,7 @@ from handmade import HELD, STALE, N, graph, leaf
 from records import place, placed
 
 from graphwidget.analysis import blame
-from graphwidget.model import NodeFacts, Record, SlotState, Storage, Write
+from graphwidget.model import Kind, NodeFacts, Record, SlotState, Storage, Write
 
 A, B = 71, 72
 SHOT = placed(
@@ -45,10 +45,47 @@ def test_what_nobody_was_seen_to_write_stays_modified():
 
 def test_what_a_hidden_node_saved_may_be_anything_that_was_written_since():
     hidden = replace(SHOT, facts={1: NodeFacts(inner_stale=True)})
-    some = blame.without(RECORD, hidden, 0, lambda found: WRITES[1] not in found)
+    some = blame.without(RECORD, hidden, 0, lambda found, _: WRITES[1] not in found)
     assert some.facts[1].inner_stale is True
-    assert blame.without(RECORD, hidden, 0, lambda found: True).facts[1].inner_stale is False
+    assert blame.without(RECORD, hidden, 0, lambda found, _: True).facts[1].inner_stale is False
 
 
 def states(undone, record=RECORD):
-    return [SlotState(one) for one in blame.without(record, SHOT, 0, undone).slot_state]
+    return [SlotState(one) for one in blame.without(record, SHOT, 0, lambda found, _: undone(found)).slot_state]
+
+
+def into_view(*operands):
+    """A write into a view (node 0) of what node 1 made, with these operands; both lines of cell 1."""
+    shot = placed(
+        graph(
+            N("CopySlices", " ".join(("Mul", *operands)), (), seq=4),
+            N("Select", "Mul", (), seq=3),
+            N("Sin", "w", (), seq=2),
+            N("Mul", "w", (), seq=1),
+            leaf("w"),
+        ),
+        [place(1, 2, run=0), place(1, 2, run=0), place(1, 1, run=0), place(1, 1, run=0), place(1, 1, run=0)],
+    )
+    shot.kind[0] = Kind.COPY_SLICES
+    return replace(shot, facts={0: NodeFacts(inner_stale=True)})
+
+
+OWN = Write(place(1, 2, run=0), "y[1] *= y[2]", ("y",), (A,))
+LATER = Write(place(2, 1, run=1), "z.add_(1)", ("z",), (B,))
+
+
+def culprit(shot, *writes):
+    return blame.culprit(Record(shot, (), writes, {}), shot, 0, 0)
+
+
+def test_a_write_that_reads_what_it_writes_to_is_its_own_culprit():
+    assert culprit(into_view("Select"), OWN) == ("y", (OWN,))
+
+
+def test_a_write_that_does_not_is_none():
+    assert culprit(into_view("Sin"), OWN, LATER) == ("z", (LATER,))
+    assert culprit(into_view(), OWN) == (None, ())
+
+
+def test_of_two_tensors_that_it_may_have_saved_none_is_blamed():
+    assert culprit(into_view("Select"), OWN, LATER) == (None, ())

@@ -124,3 +124,26 @@ def test_every_proposed_line_is_python():
 )
 def test_the_variables_whose_tensors_a_statement_modifies(statement, names):
     assert edits.written(ast.parse(statement).body[0]) == names
+
+
+@pytest.mark.parametrize(
+    "text, new",
+    {
+        "h[0] = h[1] * h[2]": "h[0] = h[1].clone() * h[2].clone()",
+        "h[t] += f(h[t - 1], h.shape[0])": "h[t] += f(h[t - 1].clone(), h.shape[0])",
+        "h[1].mul_(h[2])": "h[1].mul_(h[2].clone())",
+        "h[0] = h.t()[1]": "h[0] = h.clone().t()[1]",
+        "h[0] = torch.sin(other[1] * h)": "h[0] = torch.sin(other[1] * h.clone())",
+        "self.h[0] = self.h[1] ** 2": None,
+        "h[0] = h[1].clone() ** 2": None,
+        "h[0] = other": None,
+        "h.zero_()": None,
+    }.items(),
+)
+def test_reading_copies(text, new):
+    assert edits.reading_copies(text, "h") == ((f"- {text}", f"+ {new}") if new else ())
+
+
+def test_reading_copies_of_a_field():
+    found = edits.reading_copies("self.h[0] = self.h[1] * 2", "self.h")
+    assert found == ("- self.h[0] = self.h[1] * 2", "+ self.h[0] = self.h[1].clone() * 2")

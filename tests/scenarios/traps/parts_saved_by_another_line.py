@@ -1,0 +1,9 @@
+# verified:
+# %%
+import torch
+w = torch.rand(3, requires_grad=True)
+h = w * 2
+s = (h * h).sum()
+h[0] = h[1] * h[2]
+# %%
+(s + h.sum()).backward()
