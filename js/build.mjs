@@ -11,12 +11,15 @@ import { checkSize } from "./size.mjs";
 const widget = `
   import "./src/picture/tokens.ts";
   import "./src/picture/layout/index.ts";
+  import "./src/picture/scene/tags.ts";
   import "./src/picture/scene.ts";
   import "./src/pipeline.ts";
-  import "./src/legend.ts";
+  import "./src/empty.ts";
   import "./src/table.ts";
   import "./src/header.ts";
+  import "./src/legend.ts";
   import "./src/timeline.ts";
+  import "./src/rootbar.ts";
   export { default } from "./src/widget.ts";`;
 
 const targets = [
@@ -52,7 +55,15 @@ async function squeeze(file) {
   const { code } = await minify(readFileSync(file, "utf8"), {
     module: true,
     ecma: 2020,
-    compress: { passes: 4, unsafe: true, unsafe_arrows: true, pure_getters: true, keep_fargs: false, inline: 1 },
+    compress: {
+      passes: 4,
+      unsafe: true,
+      unsafe_arrows: true,
+      pure_getters: true,
+      keep_fargs: false,
+      inline: 1,
+      lhs_constants: false,
+    },
     format: { ecma: 2020 },
   });
   writeFileSync(file, `${code}\n`);

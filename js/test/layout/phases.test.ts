@@ -47,7 +47,8 @@ function layers(
 /** Every item in the order of its number. */
 function plainOrder(layered: Layered): Order {
   const item = Int32Array.from({ length: layered.items }, (_, i) => i);
-  return { item, position: item.map((i) => i - layered.start[layered.row[i]]) };
+  const known = new Int32Array(layered.rows).fill(-1);
+  return { item, position: item.map((i) => i - layered.start[layered.row[i]]), known };
 }
 
 describe("direction", () => {
@@ -343,7 +344,7 @@ describe("sifting", () => {
     for (let i = 0; i < layered.items; i++)
       order.position[order.item[i]] = i - layered.start[layered.row[order.item[i]]];
     expect(crossingsIn(layered, order)).toBe(2);
-    const held = { item: order.item.slice(), position: order.position.slice() };
+    const held = { item: order.item.slice(), position: order.position.slice(), known: order.known.slice() };
     finish(sift(layered, held, 0, 4, () => true));
     expect(held).toEqual(order);
     // The boxes stay as they are.

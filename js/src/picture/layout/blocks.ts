@@ -99,16 +99,17 @@ function alignRow(
     partner = ints(2 * width + 2);
     limit = ints(2 * width + 2);
   }
+  let weakest = 2;
   for (let i = 0; i < width; i++) {
     const v = item[first + i];
     const u = mainUp[v];
     strength[i] = 0;
     if (u < 0 || !free(previous, u) || !free(previous, v)) continue;
     if (mainDown[u] === v) strength[i] = 2;
-    else if (mainDown[u] >= 0) strength[i] = 1;
+    else if (mainDown[u] >= 0) strength[i] = weakest = 1;
     partner[i] = u;
   }
-  for (let want = 2; want >= 1; want--) {
+  for (let want = 2; want >= weakest; want--) {
     // limit[i]: the first position of the upper row that an aligned item right of i stands on.
     let right = start[r] - start[r - 1];
     for (let i = width - 1; i >= 0; i--) {

@@ -3,10 +3,14 @@ import { ints } from "../arrays.ts";
 import type { Layered } from "./layers.ts";
 import type { Rows } from "./types.ts";
 
-/** The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the row. */
+/**
+ * The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the
+ * row. `known`: crossings below each row, -1 where they are to be counted; most rows have none and stay as they are.
+ */
 export interface Order {
   item: Int32Array;
   position: Int32Array;
+  known: Int32Array;
 }
 
 let ends = ints(256);
@@ -19,13 +23,14 @@ export function crossingsBelow(layered: Layered, order: Order, r: number): numbe
   const last = start[r + 1];
   const width = start[r + 2] - last;
   if (width < 2 || last - first < 2) return 0;
+  // The items of a row have consecutive numbers.
+  const links = down.start[last] - down.start[first];
+  if (links > ends.length) ends = ints(2 * links);
   let count = 0;
   for (let i = first; i < last; i++) {
     const v = order.item[i];
-    const end = down.start[v + 1];
     const from = count;
-    if (count + end - down.start[v] > ends.length) ends = grown(ends, count + end - down.start[v]);
-    for (let k = down.start[v]; k < end; k++) {
+    for (let k = down.start[v]; k < down.start[v + 1]; k++) {
       // Links of one item do not cross: keep them sorted.
       const p = order.position[down.item[k]];
       let j = count++ - 1;
@@ -36,7 +41,7 @@ export function crossingsBelow(layered: Layered, order: Order, r: number): numbe
       ends[j + 1] = p;
     }
   }
-  return count <= 24 ? inversionsByPairs(count) : inversionsByTree(count, width);
+  return links <= 24 ? inversionsByPairs(links) : inversionsByTree(links, width);
 }
 
 function inversionsByPairs(count: number): number {
@@ -61,12 +66,6 @@ function inversionsByTree(count: number, width: number): number {
     for (let j = p; j <= width; j += j & -j) tree[j]++;
   }
   return total;
-}
-
-function grown(array: Int32Array, size: number): Int32Array<ArrayBuffer> {
-  const bigger = ints(2 * size);
-  bigger.set(array);
-  return bigger;
 }
 
 /** How many links of v and w end in the wrong order, less those in the right one. */

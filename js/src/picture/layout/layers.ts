@@ -8,7 +8,7 @@
 import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
-import { collect, type Rows } from "./types.ts";
+import { collect, type Rows, rowsOf } from "./types.ts";
 
 export interface Layered {
   rows: number;
@@ -43,8 +43,7 @@ export function* makeLayers(
   const { n, m, lower, upper } = graph;
   const plan = planDummies(graph, rank, budget);
   yield;
-  let rows = 0;
-  for (let v = 0; v < n; v++) if (rank[v] >= rows) rows = rank[v] + 1;
+  const rows = rowsOf(rank);
   const start = ints(rows + 1);
   for (let v = 0; v < n; v++) start[rank[v] + 1]++;
   for (let d = 0; d < plan.row.length; d++) start[plan.row[d] + 1]++;

@@ -92,7 +92,7 @@ function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order>
       if (++work % SLICE === 0) yield;
     }
   }
-  const order = { item, position };
+  const order = { item, position, known: ints(rows).fill(-1) };
   yield* eachSlice(rows, (r) => keepBonds(layered, order, bonds, r));
   return order;
 }
@@ -111,26 +111,27 @@ function* untangle(
   turn: number,
   limit: number,
 ): Slices<number> {
-  const { start, row, up, down } = layered;
-  const { item, position } = order;
+  const { start, up, down } = layered;
+  const { item, position, known } = order;
   /** Crossings that a swap has to remove. */
   const least = turn & 1 ? 0 : 1;
   const from = start[first];
   const to = start[last + 1];
+  const below = (r: number) => (known[r] < 0 ? (known[r] = crossingsBelow(layered, order, r)) : known[r]);
   const countAll = () => {
     let crossings = 0;
-    for (let r = first; r < last; r++) crossings += crossingsBelow(layered, order, r);
+    for (let r = first; r < last; r++) crossings += below(r);
     return crossings;
   };
   let fewest = countAll();
   if (!fewest) return 0;
   let best = item.slice(from, to);
   const keys = doubles(layered.items);
-  for (let step = 0, idle = 0; idle < 5 && step * (to - from) < 100000; step++) {
+  for (let step = 0, idle = 0; fewest && idle < 5 && step * (to - from) < 100000; step++) {
     for (const links of step % 2 ? [down, up] : [up, down]) {
       for (let k = 1; k <= last - first; k++) {
         const r = links === up ? first + k : last - k;
-        if (!crossingsBelow(layered, order, links === up ? r - 1 : r)) continue;
+        if (!below(links === up ? r - 1 : r)) continue;
         for (let v = start[r]; v < start[r + 1]; v++) {
           let sum = 0;
           for (let i = links.start[v]; i < links.start[v + 1]; i++) sum += position[links.item[i]];
@@ -141,16 +142,20 @@ function* untangle(
         yield;
       }
     }
-    for (let i = from + 1; i < to; i++) {
-      if (i % SLICE === 0) yield;
-      const v = item[i - 1];
-      const w = item[i];
-      if (row[v] !== row[w] || pairGain(up, position, v, w) + pairGain(down, position, v, w) < least) continue;
-      if (boundPair(bonds, v, w)) continue;
-      item[i - 1] = w;
-      item[i] = v;
-      position[w]--;
-      position[v]++;
+    for (let r = first; r <= last; r++) {
+      if (least && !below(r - 1) && !below(r)) continue;
+      for (let i = start[r] + 1; i < start[r + 1]; i++) {
+        if (i % SLICE === 0) yield;
+        const v = item[i - 1];
+        const w = item[i];
+        if (pairGain(up, position, v, w) + pairGain(down, position, v, w) < least) continue;
+        if (boundPair(bonds, v, w)) continue;
+        item[i - 1] = w;
+        item[i] = v;
+        position[w]--;
+        position[v]++;
+        known[r - 1] = known[r] = -1;
+      }
     }
     const now = countAll();
     idle++;
@@ -162,6 +167,7 @@ function* untangle(
   arrange(layered, order, first, best);
   if (!fewest || fewest > limit) return fewest;
   yield* sift(layered, order, first, last, (v, w) => boundPair(bonds, v, w));
+  known.fill(-1, first, last);
   const sifted = countAll();
   if (sifted < fewest) return sifted;
   arrange(layered, order, first, best);
@@ -169,20 +175,40 @@ function* untangle(
 }
 
 /** Puts items into the rows from one on. */
-function arrange({ start, row }: Layered, { item, position }: Order, first: number, items: Int32Array): void {
+function arrange({ start, row }: Layered, { item, position, known }: Order, first: number, items: Int32Array): void {
   item.set(items, start[first]);
+  known.fill(-1, first, row[items[items.length - 1]]);
   for (let i = 0; i < items.length; i++) position[items[i]] = start[first] + i - start[row[items[i]]];
 }
 
 /** Puts the items of a row that have a key in the order of their keys, on the positions that they hold. */
-function sortRow({ start }: Layered, { item, position }: Order, r: number, key: Float64Array, flip = false): void {
+function sortRow(
+  { start }: Layered,
+  { item, position, known }: Order,
+  r: number,
+  key: Float64Array,
+  flip = false,
+): void {
   const items: number[] = [];
   for (let i = start[r]; i < start[r + 1]; i++) if (!Number.isNaN(key[item[i]])) items.push(item[i]);
   if (flip) items.reverse();
-  items.sort((a, b) => key[a] - key[b]);
+  // Most rows are short and nearly in order.
+  if (items.length > 64) items.sort((a, b) => key[a] - key[b]);
+  else {
+    for (let i = 1; i < items.length; i++) {
+      const v = items[i];
+      let k = i;
+      for (; k && key[items[k - 1]] > key[v]; k--) items[k] = items[k - 1];
+      items[k] = v;
+    }
+  }
   for (let i = start[r], next = 0; i < start[r + 1]; i++) {
-    if (!Number.isNaN(key[item[i]])) item[i] = items[next++];
-    position[item[i]] = i - start[r];
+    if (Number.isNaN(key[item[i]])) continue;
+    const v = items[next++];
+    if (item[i] === v) continue;
+    item[i] = v;
+    position[v] = i - start[r];
+    known[r - 1] = known[r] = -1;
   }
 }
 

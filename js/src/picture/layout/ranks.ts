@@ -7,7 +7,7 @@
 import { bytes, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
-import { ENOUGH, type LayoutInput, rowOf } from "./types.ts";
+import { ENOUGH, type LayoutInput, rowOf, rowsOf } from "./types.ts";
 
 /** The first row that a box may stand in, from the given one on. */
 type RowFor = (v: number, row: number) => number;
@@ -115,11 +115,10 @@ function countAnchors(graph: Directed): Int32Array {
 
 /** Removes rows that nobody stands in. */
 function closeUp(rank: Int32Array): void {
-  let rows = 0;
-  for (let v = 0; v < rank.length; v++) if (rank[v] >= rows) rows = rank[v] + 1;
+  const rows = rowsOf(rank);
   const used = ints(rows);
-  for (let v = 0; v < rank.length; v++) used[rank[v]] = 1;
+  for (const r of rank) used[r] = 1;
   let next = 0;
   for (let r = 0; r < rows; r++) used[r] = used[r] ? next++ : -1;
-  if (next < rows) for (let v = 0; v < rank.length; v++) rank[v] = used[rank[v]];
+  if (next < rows) for (const [v, r] of rank.entries()) rank[v] = used[r];
 }

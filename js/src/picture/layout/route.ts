@@ -48,22 +48,21 @@ export function* routeEdges(
     const between = rank[a] - rank[b] - 1;
     const xa = x[itemOf[a]];
     const xb = x[itemOf[b]];
+    const top = rows.centre[rank[a]] - height[a] / 2;
+    const bottom = rows.centre[rank[b]] + height[b] / 2;
     const common = between ? Number.NaN : meet(xa, width[a], xb, width[b]);
-    let out = common;
-    let into = common;
-    if (Number.isNaN(common)) {
-      out = port(xa, width[a], between ? x[dummy[first + between - 1]] : xb);
-      into = port(xb, width[b], between ? x[dummy[first]] : xa);
+    if (!Number.isNaN(common)) {
+      used = add(points, from, add(points, from, used, common, top), common, bottom);
+      return;
     }
-    used = add(points, from, used, out, rows.centre[rank[a]] - height[a] / 2);
-    used = add(points, from, used, out, above(rank[a]));
-    for (let k = between - 1; k >= 0; k--) {
+    const out = port(xa, width[a], between ? x[dummy[first + between - 1]] : xb);
+    const into = port(xb, width[b], between ? x[dummy[first]] : xa);
+    for (let k = between; k >= -1; k--) {
       const r = rank[b] + 1 + k;
-      used = add(points, from, used, x[dummy[first + k]], below(r));
-      used = add(points, from, used, x[dummy[first + k]], above(r));
+      const at = k === between ? out : k < 0 ? into : x[dummy[first + k]];
+      used = add(points, from, used, at, k === between ? top : below(r));
+      used = add(points, from, used, at, k < 0 ? bottom : above(r));
     }
-    used = add(points, from, used, into, below(rank[b]));
-    used = add(points, from, used, into, rows.centre[rank[b]] + height[b] / 2);
   }
 
   /** By way of a channel; its horizontal pieces run in the middle between two rows. */

@@ -42,7 +42,7 @@ export function* sift(
     list[k] = v;
     place[v] = place[tail[v]] = k;
   };
-  for (let k = 0; k < list.length; k++) put(k, list[k]);
+  for (const [k, v] of list.entries()) put(k, v);
 
   /** How many crossings fewer there are with w left of v. They share rows. */
   function gain(v: number, w: number): number {

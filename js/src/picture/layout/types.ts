@@ -45,6 +45,9 @@ export interface Rows {
   item: Int32Array;
 }
 
+/** How many rows there are, if box v stands in row rank[v]. */
+export const rowsOf = (rank: Int32Array) => rank.reduce((most, r) => Math.max(most, r + 1), 0);
+
 export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(start[list], start[list + 1]);
 
 /** Puts `item[e]` on list `list[e]`, keeping the order of e. Entries with a negative list are left out. */
