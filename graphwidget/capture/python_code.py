@@ -7,8 +7,7 @@ is an *effect* ("calls backward itself"); a call of something that cannot be loo
 not plain. Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None. That it
 never reads them is only said where `ctx` was followed everywhere: handed to code that is not read, or kept, it may be.
 
-Caveats: the source must be the one that was compiled (it is compared by the names in it); a tensor
-method is known by its name only; code that raises because of the values it meets counts as plain.
+Caveats: a tensor method is known by its name only; code that raises because of the values it meets counts as plain.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
-import linecache
 import math
 import types
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-__all__ = ["WRITES_ARGUMENT", "Reading", "read_backward", "read_function"]
+from .python_source import UNRESOLVED, Function, code_of, comes_from, member, resolve, tree_of
+
+__all__ = ["WRITES_ARGUMENT", "Reading", "materializes_grads", "read_backward", "read_function"]
 
 _DEPTH = 4  # helpers called by helpers
-_MAX_LINES = 20_000
 
 _TORCH_ROOTS = ("torch", "math", "operator", "numpy", "contextlib")
 _UNSEEN_TORCH = frozenset({"compile", "checkpoint", "checkpoint_sequential", "vmap", "jit", "script", "trace", "load"})
@@ -73,14 +71,19 @@ class Reading:
         Whether it reads `ctx.saved_tensors`: surely, never, or None.
     returns
         Per returned value, whether it is a tensor if all arguments are (None: cannot be known); None: not even that.
+    exact
+        It returns just as many values as `returns` has, whatever happens.
+    helpers
+        The functions that it calls, by the names it calls them, with the code they had when it was read: once a name
+        stands for other code, it has to be read again.
     """
 
     plain: bool = False
     effect: str = ""
     reads_saved: bool | None = None
     returns: tuple[bool | None, ...] | None = None
-    exact: bool = False  # it returns just as many values as `returns` has, whatever happens
-    helpers: tuple[tuple[str, types.CodeType], ...] = ()  # what names stood for when it was read
+    exact: bool = False
+    helpers: tuple[tuple[str, types.CodeType], ...] = ()
 
 
 _UNREAD = Reading()
@@ -106,7 +109,7 @@ def _formula_of_operator(backward: Any) -> Any:
     """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other."""
     if getattr(backward, "__module__", "") != "torch._library.autograd" or type(backward) is not types.FunctionType:
         return None
-    return getattr(_resolve(backward, "info"), "_backward_fn", None)
+    return getattr(resolve(backward, "info"), "_backward_fn", None)
 
 
 def materializes_grads(cls: type) -> bool:
@@ -129,9 +132,9 @@ def read_function(function: Any, depth: int = 0, context: _Parameter = 0) -> Rea
     if type(function) is not types.FunctionType:
         return _UNREAD
     known = _read.setdefault(function, {}).get(context)
-    if known is not None and all(_code_of(_resolve(function, name)) is code for name, code in known.helpers):
+    if known is not None and all(code_of(resolve(function, name)) is code for name, code in known.helpers):
         return known
-    tree = _tree_of(function.__code__)
+    tree = tree_of(function.__code__)
     result = _UNREAD if tree is None else _Visitor(function, tree, depth, context).reading()
     _read[function][context] = result
     return result
@@ -146,96 +149,12 @@ def _is_torch_wrapper(function: Any) -> bool:
     )
 
 
-# ---------------------------------------------------------------- source
-
-_Function = ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef
-
-
-def _tree_of(code: types.CodeType) -> _Function | None:
-    lines = linecache.getlines(code.co_filename)
-    if not lines or len(lines) > _MAX_LINES:
-        return None
-    found = [
-        node
-        for node in _functions(code.co_filename, "".join(lines))
-        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
-    ]
-    matching = [node for node in found if _same_names(node, code)]
-    return matching[0] if len(matching) == 1 else None
-
-
-@functools.lru_cache(maxsize=64)
-def _functions(_filename: str, source: str) -> tuple[_Function, ...]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return ()  # a cell with a magic in it, for one
-    return tuple(node for node in ast.walk(tree) if isinstance(node, _Function))
-
-
-def _first_line(node: _Function) -> int:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
-
-
-def _same_names(node: _Function, code: types.CodeType) -> bool:
-    """Whether the source is that of the code: a file may have changed since it was compiled."""
-    attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    words = attributes | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    words |= {alias.name for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for alias in n.names}
-    words |= {n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module}
-    decorators = {
-        n.attr for d in getattr(node, "decorator_list", []) for n in ast.walk(d) if isinstance(n, ast.Attribute)
-    }
-    compiled = set(_names(code))
-    return compiled <= words and attributes - decorators <= compiled
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _resolve(function: types.FunctionType, name: str) -> Any:
-    """What a free or global name of the function, perhaps dotted, stands for now; `_resolve` itself if nothing."""
-    owner, dot, attribute = name.rpartition(".")
-    if dot:
-        return _member(_resolve(function, owner), attribute)
-    code = function.__code__
-    if name in code.co_freevars and function.__closure__:
-        try:
-            return function.__closure__[code.co_freevars.index(name)].cell_contents
-        except ValueError:
-            return _resolve
-    return function.__globals__.get(name, getattr(builtins, name, _resolve))
-
-
-def _member(owner: Any, name: str) -> Any:
-    """An attribute of a module, or a function that is called through a class or object but is not bound to it."""
-    if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
-        return getattr(owner, name, _resolve)
-    found = inspect.getattr_static(owner, name, None)
-    if type(found) is staticmethod:
-        return found.__func__
-    unbound = isinstance(owner, type) or inspect.getattr_static(type(owner), name, None) is not found
-    return found if type(found) is types.FunctionType and unbound else _resolve
-
-
-def _code_of(value: Any) -> Any:
-    return value.__code__ if type(value) is types.FunctionType else value
-
-
-# ---------------------------------------------------------------- reading
-
-
 @dataclass
 class _Visitor:
     """One pass over a function. `depth` counts helpers, `maybe` the branches and loops around the current point."""
 
     function: types.FunctionType
-    tree: _Function
+    tree: Function
     depth: int
     context: _Parameter
     plain: bool = True
@@ -475,17 +394,17 @@ class _Visitor:
         name = node.args[1] if callee is getattr and len(node.args) > 1 else None
         if isinstance(name, ast.Constant):
             self._attribute(arguments.pop(0), str(name.value))
-        followed = callee is not _resolve and _is_helper(callee)
+        followed = _is_helper(callee)
         for argument in arguments:
             if not (followed and self._is_ctx(_unstarred(argument))):
                 self.look(argument)
-        if isinstance(node.func, ast.Attribute) and callee is _resolve:
+        if isinstance(node.func, ast.Attribute) and callee is UNRESOLVED:
             self._attribute(node.func.value, node.func.attr)
             self._method(node.func)
         elif self._is_grad_call(node):
             if not self._local_grad(node):
                 self._has("calls autograd.grad on another graph")
-        elif callee is _resolve or not self._foreseen(node, callee):
+        elif callee is UNRESOLVED or not self._foreseen(node, callee):
             self.plain = False
 
     def _method(self, node: ast.Attribute) -> None:
@@ -517,7 +436,7 @@ class _Visitor:
         if name in _UNSEEN_TORCH:
             return False
         native = isinstance(callee, (types.BuiltinFunctionType, types.MethodDescriptorType))
-        return native or _from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
+        return native or comes_from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
 
     def _helper(self, node: ast.Call, callee: types.FunctionType) -> bool:
         given: list[_Parameter] = [i for i, a in enumerate(node.args) if self._is_ctx(_unstarred(a))]
@@ -541,15 +460,15 @@ class _Visitor:
     # -- what is known about values
 
     def _value(self, node: ast.expr) -> Any:
-        """What a global name, or an attribute of a module, stands for; `_resolve` if that cannot be told."""
+        """What a global name, or an attribute of a module, stands for; `UNRESOLVED` if that cannot be told."""
         if isinstance(node, ast.Name):
             if node.id in self.assigned or node.id in self.arguments or node.id in self.extra:
-                return _resolve
-            return _resolve(self.function, node.id)
+                return UNRESOLVED
+            return resolve(self.function, node.id)
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
-            return owner if owner is _resolve else _member(owner, node.attr)
-        return _resolve
+            return owner if owner is UNRESOLVED else member(owner, node.attr)
+        return UNRESOLVED
 
     def _is_ctx(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == self.ctx
@@ -570,7 +489,7 @@ class _Visitor:
                 return self._fresh(node.func.value, depth - 1)
         callee = self._value(node.func)
         name = getattr(callee, "__name__", "")
-        return callee is not _resolve and name.startswith(
+        return callee is not UNRESOLVED and name.startswith(
             ("zeros", "ones", "empty", "full", "rand", "dict", "list", "new_")
         )
 
@@ -649,7 +568,7 @@ class _Visitor:
             return both.pop() if len(both) == 1 else None
         if isinstance(node, ast.Call):
             method = isinstance(node.func, ast.Attribute) and node.func.attr in _TENSOR_METHODS
-            torch_function = _from(self._value(node.func), ("torch",))
+            torch_function = comes_from(self._value(node.func), ("torch",))
             return True if method or torch_function or self._is_grad_call(node) else None
         if isinstance(node, ast.Name) and depth:
             if node.id in self.arguments[1:]:
@@ -662,16 +581,7 @@ class _Visitor:
 
 
 def _is_helper(value: Any) -> bool:
-    return type(value) is types.FunctionType and not _from(value, _TORCH_ROOTS)
-
-
-def _from(value: Any, roots: tuple[str, ...]) -> bool:
-    """Whether a function or class comes from one of these packages."""
-    module = getattr(value, "__module__", None)
-    if isinstance(module, str) and isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        return module.split(".")[0] in roots
-    owner = type(getattr(value, "__self__", None)).__module__
-    return isinstance(value, types.BuiltinFunctionType) and owner.split(".")[0] in roots
+    return type(value) is types.FunctionType and not comes_from(value, _TORCH_ROOTS)
 
 
 def _unstarred(node: ast.expr) -> ast.expr:
