@@ -17,8 +17,9 @@ from functools import cached_property
 from graphwidget.analysis import detaching, edits, engine, fitting, source
 from graphwidget.analysis.cutting import Crossing, Crossings
 from graphwidget.analysis.rewriting import Rerun, rerun
-from graphwidget.analysis.story import Meeting, root_name, spoken, where
+from graphwidget.analysis.story import Meeting, root_name, spoken
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.analysis.words import at, no_gradient, outer_at, short, size, where
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
 
 
@@ -35,13 +36,6 @@ def simulate(graph: Snapshot, call: BackwardCall, roots: tuple[TensorRef, ...] |
     )
 
 
-def at(place: Place | None) -> tuple[int, int] | None:
-    """(cell, line) of a place: the innermost frame's."""
-    if place is None or place.cell is None or place.line is None:
-        return None
-    return (place.cell, place.line)
-
-
 def kept_bytes(meeting: Meeting) -> int:
     """Bytes that the old part would keep if the earlier call had retained."""
     graph = meeting.graph
@@ -51,37 +45,6 @@ def kept_bytes(meeting: Meeting) -> int:
         for slot in graph.slots_of(index)
         if graph.slot_freed_by[slot] == meeting.earlier.n
     )
-
-
-def size(count: int) -> str:
-    """Bytes as people write them."""
-    if count < 1000:
-        return f"{count} B"
-    for unit in ("KB", "MB", "GB"):
-        count_in = count / 1000
-        if count_in < 1000 or unit == "GB":
-            return f"{count_in:.1f} {unit}"
-        count = int(count_in)
-    return f"{count} B"
-
-
-def names(paths: tuple[str, ...], most: int = 3) -> str:
-    """`a`, `b` and 2 more."""
-    shown = [f"`{p}`" for p in paths[:most]]
-    if len(paths) > most:
-        return ", ".join(shown) + f" and {len(paths) - most} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
-
-
-def no_gradient(paths: tuple[str, ...], why: str) -> str:
-    """`w` gets no gradient from ..."""
-    return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
-
-
-def short(text: str, most: int = 60) -> str:
-    """Code as a sentence can quote it."""
-    text = " ".join(text.split())
-    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
 
 
 _SUM_COSTS_NOTHING = "Same gradients, one pass, nothing retained."
@@ -517,15 +480,6 @@ def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset
     """The edges that are gone once these tensors are detached: those of tensors that are reached by no other name."""
     gone = set(map(detaching.local, paths))
     return frozenset(one.edge for one in crossings if one.names <= gone)
-
-
-def outer_at(place: Place | None) -> tuple[int, int] | None:
-    """(cell, line) of the line of the cell that ran, which may have called a function of another cell."""
-    if place is None:
-        return None
-    if place.outer_cell is not None and place.outer_line is not None:
-        return (place.outer_cell, place.outer_line)
-    return at(place)
 
 
 def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
