@@ -12,19 +12,11 @@ from dataclasses import replace
 from graphwidget.analysis import leak, nograd, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.fitting import checked
-from graphwidget.analysis.fixes import for_second_backward, kept_bytes, short, simulate
+from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
-from graphwidget.analysis.story import (
-    Meeting,
-    call_at,
-    failed_meeting,
-    iteration,
-    own_path,
-    path_to,
-    root_name,
-    where,
-)
+from graphwidget.analysis.story import Meeting, call_at, failed_meeting, own_path, path_to, root_name
 from graphwidget.analysis.surgery import anything_stale
+from graphwidget.analysis.words import iteration, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, fitting, source
-from graphwidget.analysis.cutting import Crossing, Crossings
+from graphwidget.analysis.cuts import Cut, Cuts, after_call
 from graphwidget.analysis.rewriting import Rerun, rerun
-from graphwidget.analysis.story import Meeting, root_name, spoken, where
+from graphwidget.analysis.story import Meeting, root_name
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.analysis.words import at, no_gradient, outer_at, short, size, where
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
 
 
@@ -35,13 +35,6 @@ def simulate(graph: Snapshot, call: BackwardCall, roots: tuple[TensorRef, ...] |
     )
 
 
-def at(place: Place | None) -> tuple[int, int] | None:
-    """(cell, line) of a place: the innermost frame's."""
-    if place is None or place.cell is None or place.line is None:
-        return None
-    return (place.cell, place.line)
-
-
 def kept_bytes(meeting: Meeting) -> int:
     """Bytes that the old part would keep if the earlier call had retained."""
     graph = meeting.graph
@@ -53,48 +46,7 @@ def kept_bytes(meeting: Meeting) -> int:
     )
 
 
-def size(count: int) -> str:
-    """Bytes as people write them."""
-    if count < 1000:
-        return f"{count} B"
-    for unit in ("KB", "MB", "GB"):
-        count_in = count / 1000
-        if count_in < 1000 or unit == "GB":
-            return f"{count_in:.1f} {unit}"
-        count = int(count_in)
-    return f"{count} B"
-
-
-def names(paths: tuple[str, ...], most: int = 3) -> str:
-    """`a`, `b` and 2 more."""
-    shown = [f"`{p}`" for p in paths[:most]]
-    if len(paths) > most:
-        return ", ".join(shown) + f" and {len(paths) - most} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
-
-
-def no_gradient(paths: tuple[str, ...], why: str) -> str:
-    """`w` gets no gradient from ..."""
-    return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
-
-
-def short(text: str, most: int = 60) -> str:
-    """Code as a sentence can quote it."""
-    text = " ".join(text.split())
-    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
-
-
 _SUM_COSTS_NOTHING = "Same gradients, one pass, nothing retained."
-
-
-@dataclass(frozen=True)
-class Cut:
-    """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it."""
-
-    sentence: str
-    at: fitting.Spot | None
-    edit: edits.Edit
-    edges: frozenset[int]
 
 
 class Candidates:
@@ -104,6 +56,7 @@ class Candidates:
         self.meeting = meeting
         self.later = meeting.later
         self.earlier = meeting.earlier
+        self.cuts = Cuts(meeting)
 
     # simulations
 
@@ -200,17 +153,16 @@ class Candidates:
             return None  # nothing would be left to reach
         lost = self.meeting.leaves_lost
         cells = fitting.cells_of(self.meeting.record)
-        found = self._cuts_between() if self._carried else self._cuts_at_use()
-        cuts = [c for c in found if c.at is None or not c.edit or fitting.fits(cells, c.at, c.edit)]
+        cuts = [c for c in self.cuts.for_later() if c.at is None or not c.edit or fitting.fits(cells, c.at, c.edit)]
         if not cuts:
             return None
         working = next((one for one in cuts if self._works_if(one)), None)
         made = working or cuts[0]
-        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self._price_of_cut()
+        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price()
         return Fix("detach", made.sentence, working is not None, made.at, price, made.edit)
 
     def detach_in_earlier(self) -> Fix | None:
-        made = self._first_use_cut(self.earlier)
+        made = self.cuts.for_earlier()
         lost = self.meeting.leaves_lost
         price = f"Then {no_gradient(lost, 'from ' + self._call(self.earlier))}" if lost else ""
         return Fix("detach", made.sentence, self._works_if_earlier(made), made.at, price, made.edit) if made else None
@@ -273,185 +225,13 @@ class Candidates:
             here = f"In[{plan.at[0]}], line {plan.at[1]}"
             text = f"Empty `{buffer}` before {here} and fill it again. {plan.sentence}"
             return Fix("clear_buffer", text, works, plan.at, price, (f"+ {buffer}.clear()", *plan.edit))
-        place = self._after_call(self.earlier, self.later.carriers[:1])
-        edit = edits.after(self._cell(place), place[1], [f"{buffer}.clear()"]) if place is not None else ()
+        place = after_call(self.meeting, self.earlier, self.later.carriers[:1])
+        cell = self.meeting.text_of_cell(place[0]) if place is not None else ""
+        edit = edits.after(cell, place[1], [f"{buffer}.clear()"]) if place is not None else ()
         text = f"Empty `{buffer}` after {self._call(self.earlier)}: `{buffer}.clear()`."
         return Fix("clear_buffer", text, works, place, price, edit)
 
-    # where to cut
-
-    @property
-    def _carried(self) -> bool:
-        """Whether the carrier comes from an earlier pass through the code that makes it."""
-        made, later = self.meeting.carrier_place, self.later.place
-        if self.meeting.carried_state:
-            return True
-        inside = made is not None and made.run == later.run and made.iteration is not None
-        return self.meeting.repeated and inside and made is not None and self._within_loop(made)
-
-    def _within_loop(self, made: Place) -> bool:
-        run, line = self.meeting.run_of(self.later.place), self.later.place.outer_line
-        loop = source.loop_at(run.source, line) if run is not None and line is not None else None
-        return loop is not None and loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
-
-    def _names(self) -> tuple[str, ...]:
-        """What to cut between two passes: what hangs on the old part already, or the carriers themselves."""
-        return self.meeting.names_before or self.meeting.border_names
-
-    def _cuts_between(self) -> Iterator[Cut]:
-        """After a call, cut what the next pass starts from: what is known to be met, then all that it uses."""
-        paths = self._names()
-        place = self._after_call(self.later, paths)
-        anew = source.forgotten(self._cell(place), place[1]) if place is not None else set[str]()
-        carried = tuple(self._crossings(anew).carried())
-        if place is not None:
-            paths = self.meeting.lasting(paths, anew)
-        every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
-        for some in dict.fromkeys((paths, tuple(every))):
-            lines = self._detached(some)
-            if lines and place is not None:
-                where_to = f"In[{place[0]}], line {place[1]}"
-                edit = edits.after(self._cell(place), place[1], lines)
-                sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
-                yield Cut(sentence, place, edit, _through(carried, some))
-        yield from self._cut_before_maker()
-
-    def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
-        """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
-        method = source.method_at(self.meeting.text_of_cell(place.cell), place.line or 0)
-        for path in filter(detaching.is_code, map(detaching.local, paths)):
-            yield path, path
-            if method is not None and "." in path:
-                yield "self." + path.split(".", 1)[1], path
-
-    def _detached(self, paths: tuple[str, ...]) -> list[str]:
-        """The statements that cut the graph at these tensors."""
-        elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
-        return detaching.detached(paths, self._cells, elements)
-
-    def _cut_before_maker(self) -> Iterator[Cut]:
-        made = self.meeting.carrier_place
-        if made is None or made.cell is None or made.line is None:
-            return
-        cell = self.meeting.text_of_cell(made.cell)
-        found = source.statements_at(cell, made.line)
-        kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
-        if not kept:
-            return
-        lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
-        sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
-        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(self._crossings().carried(), kept))
-
-    def _cuts_at_use(self) -> Iterator[Cut]:
-        """Read the carrier detached where the call's own part begins; all that leads into the old part, wherever that
-        is; else detach it where it was made."""
-        first = self._first_use_cut(self.later)
-        every = self._every_use_cut() if first is not None else None
-        yield from filter(None, (first, every))
-        if first is None:
-            yield from self._cut_where_made()
-
-    def _first_use_cut(self, call: BackwardCall) -> Cut | None:
-        crossings = self._crossings() if call is self.later else self._earlier_crossings()
-        if crossings is None:
-            return None
-        for place in self.meeting.uses_by(call):
-            found = self._read_detached(place, self.meeting.border_names, crossings)
-            if found is not None:
-                return found
-        return None
-
-    def _every_use_cut(self) -> Cut | None:
-        crossings = self._crossings()
-        parts: list[Cut] = []
-        for place in self.meeting.uses_by(self.later):
-            into = [one for one in crossings.read_at(place) if one.tensor in self.meeting.boundary]
-            part = self._read_detached(place, sorted({name for one in into for name in one.names}), crossings)
-            parts += [part] if part is not None and part not in parts else []
-        parts.sort(key=lambda one: one.at or (0, 0))
-        spots = [(one.at, one.edit) for one in parts if one.at is not None]
-        joined = fitting.joined(fitting.cells_of(self.meeting.record), spots) if spots else None
-        if joined is None:
-            return None
-        sentence = " ".join(one.sentence for one in parts)
-        return Cut(sentence, *joined, frozenset(edge for one in parts for edge in one.edges))
-
-    def _crossings(self, anew: Collection[str] = ()) -> Crossings:
-        return Crossings(self.meeting, self.meeting.graph, self.meeting.new, anew)
-
-    def _earlier_crossings(self) -> Crossings | None:
-        """What the earlier call ran into, on the graph as it was then."""
-        before = self.earlier.graph
-        if before is None:
-            return None
-        return Crossings(self.meeting, before, reachable(before, (root.node for root in self.earlier.roots)))
-
-    def _read_detached(self, place: Place, paths: Collection[str], crossings: Crossings) -> Cut | None:
-        """Have a line read these tensors detached."""
-        old = new = self.meeting.text_of(place)
-        cut, done = list[str](), set[str]()
-        for written, path in self._as_written(paths, place):
-            edit = edits.with_name(new, written, f"{written}.detach()")
-            if edit:
-                new = edit[-1].removeprefix("+ ")
-                cut.append(f"`{written}.detach()`")
-                done.add(path)
-        if not cut:
-            return None
-        sentence = f"Use {' and '.join(cut)} in {short(old)} ({where(place)})."
-        gone = _through(crossings.read_at(place), done)
-        return Cut(sentence, at(place), edits.replaced(old, new), gone)
-
-    def _cut_where_made(self) -> Iterator[Cut]:
-        made, paths = self.meeting.carrier_place, self.meeting.border_names
-        lines = self._detached(paths)
-        spot = outer_at(made) if self.meeting.names else at(made)
-        if not lines or made is None or spot is None:
-            return
-        if source.loop_at(self._cell(spot), spot[1]) is not None:
-            return  # each pass made one, and the next began from it
-        sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
-        gone = _through(self._crossings().behind(spot), paths)
-        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone)
-
-    def _after_call(self, call: BackwardCall, paths: tuple[str, ...]) -> tuple[int, int] | None:
-        """The line after which a carrier can be cut between passes: of the call, in the function that loops, or else
-        of the cell. None: of another function, which cannot see the carrier."""
-        frames = {path.split(":", 1)[0] for path in paths if ":" in path}
-        place = call.place
-        cell = self.meeting.text_of_cell(place.cell)
-        here = source.function_at(cell, place.line) if place.line is not None else None
-        if here is None:
-            return outer_at(place)
-        if here[1].name in frames:
-            return at(place)
-        if not self.meeting.loops_in_function:
-            return outer_at(place)
-        assigns = {
-            name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names
-        }
-        seen = all(not path.isidentifier() or path in assigns for path in paths)
-        return at(place) if seen and not frames else None
-
-    # words
-
-    def _price_of_cut(self) -> str:
-        leaves = {
-            self.meeting.leaf_name(i)
-            for i in self.meeting.reached
-            if i in self.meeting.graph.leaves and i not in self.meeting.exclusive_leaves
-        }
-        through = f"through `{spoken(self._names()[0])}`" if self._names() else "through the old part"
-        earlier = "from earlier iterations" if self.meeting.in_loop else "from earlier runs"
-        when = earlier if self._carried else through
-        return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
-
-    @property
-    def _cells(self) -> list[str]:
-        return [run.source for run in self.meeting.record.runs.values()]
-
-    def _cell(self, place: tuple[int, int] | None) -> str:
-        return self.meeting.text_of_cell(place[0]) if place is not None else ""
+    # words and edits
 
     def _statement(self, place: Place) -> str:
         return self.meeting.text_of(place)
@@ -511,21 +291,6 @@ class Candidates:
         whole, new = summed
         old = edits.statement_text(cell, loop)
         return whole, (*(f"- {one}" for one in old), *(f"+ {one}" for one in new)), (place.cell, loop.lineno)
-
-
-def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset[int]:
-    """The edges that are gone once these tensors are detached: those of tensors that are reached by no other name."""
-    gone = set(map(detaching.local, paths))
-    return frozenset(one.edge for one in crossings if one.names <= gone)
-
-
-def outer_at(place: Place | None) -> tuple[int, int] | None:
-    """(cell, line) of the line of the cell that ran, which may have called a function of another cell."""
-    if place is None:
-        return None
-    if place.outer_cell is not None and place.outer_line is not None:
-        return (place.outer_cell, place.outer_line)
-    return at(place)
 
 
 def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphwidget.analysis import blame, edits, fitting, source
-from graphwidget.analysis.fixes import Candidates, at, short, simulate
+from graphwidget.analysis.fixes import Candidates, simulate
 from graphwidget.analysis.rewriting import rerun
-from graphwidget.analysis.story import Meeting, source_line, where
+from graphwidget.analysis.story import Meeting, source_line
 from graphwidget.analysis.surgery import reachable, with_nothing_stale
+from graphwidget.analysis.words import at, short, where
 from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from graphwidget.analysis import leak_fixes
-from graphwidget.analysis.fixes import names, size
 from graphwidget.analysis.story import source_line
 from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.words import names, size
 from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot
 
 ENOUGH = 3  # iterations before we speak up

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphwidget.analysis import detaching, edits, source
-from graphwidget.analysis.fixes import at, names, outer_at, short
-from graphwidget.analysis.story import root_name, where
+from graphwidget.analysis.story import root_name
+from graphwidget.analysis.words import at, names, outer_at, short, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Place, Record
 
 _NONE = "No gradient flows back through it."

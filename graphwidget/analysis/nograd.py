@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.analysis import edits, regaining, source
-from graphwidget.analysis.fixes import short
-from graphwidget.analysis.story import root_name, where
+from graphwidget.analysis.story import root_name
+from graphwidget.analysis.words import short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _GRADLESS = ("no_grad", "inference_mode", "set_grad_enabled")

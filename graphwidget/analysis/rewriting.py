@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from graphwidget.analysis import edits, source
 from graphwidget.analysis.story import Meeting
+from graphwidget.analysis.words import short
 from graphwidget.model import CellRun, Place
 
 _AT_START = "Compute {what} at the start of `{function}`: each call of it then builds its own graph."
@@ -99,8 +100,7 @@ def _swapped(cell: str, around: ast.stmt, loop: ast.stmt) -> edits.Edit:
 
 
 def _quoted(made: list[tuple[CellRun, ast.stmt]]) -> str:
-    texts = [" ".join(ast.unparse(statement).split()) for _, statement in made]
-    shown = [f"`{text}`" if len(text) <= 60 else f"`{text[:59]}…`" for text in texts]
+    shown = [short(ast.unparse(statement)) for _, statement in made]
     places = [f"In[{run.cell}], line {statement.lineno}" for run, statement in made]
     each = [f"{text} ({place})" for text, place in zip(shown, places)]
     if len(each) > 3:

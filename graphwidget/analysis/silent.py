@@ -7,8 +7,8 @@ import ast
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
-from graphwidget.analysis.fixes import short, size
-from graphwidget.analysis.story import own_path, root_name, where
+from graphwidget.analysis.story import own_path, root_name
+from graphwidget.analysis.words import short, size, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")

@@ -33,17 +33,6 @@ def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None
     return next((call for call in calls if call.n == n), None)
 
 
-def where(place: Place | None) -> str:
-    """``In[2], line 4``; empty when unknown. The outermost frame: the line that the user ran."""
-    if place is None or place.cell is None:
-        return ""
-    return f"In[{place.cell}], line {place.line}"
-
-
-def iteration(place: Place | None) -> str:
-    return f"iteration {place.iteration}" if place is not None and place.iteration is not None else ""
-
-
 @dataclass(frozen=True)
 class Meeting:
     """A call and the earlier one whose nodes it reached again. `graph` is the graph just before `later`."""

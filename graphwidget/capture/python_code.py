@@ -7,8 +7,7 @@ is an *effect* ("calls backward itself"); a call of something that cannot be loo
 not plain. Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None. That it
 never reads them is only said where `ctx` was followed everywhere: handed to code that is not read, or kept, it may be.
 
-Caveats: the source must be the one that was compiled (it is compared by the names in it); a tensor
-method is known by its name only; code that raises because of the values it meets counts as plain.
+Caveats: a tensor method is known by its name only; code that raises because of the values it meets counts as plain.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
-import linecache
 import math
 import types
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-__all__ = ["WRITES_ARGUMENT", "Reading", "read_backward", "read_function"]
+from .python_source import UNRESOLVED, Function, code_of, comes_from, resolve, tree_of
+from .python_values import TENSOR_METHODS, Values
+
+__all__ = ["WRITES_ARGUMENT", "Reading", "materializes_grads", "read_backward", "read_function"]
 
 _DEPTH = 4  # helpers called by helpers
-_MAX_LINES = 20_000
 
 _TORCH_ROOTS = ("torch", "math", "operator", "numpy", "contextlib")
 _UNSEEN_TORCH = frozenset({"compile", "checkpoint", "checkpoint_sequential", "vmap", "jit", "script", "trace", "load"})
@@ -41,7 +40,6 @@ _HARMLESS_BUILTINS = frozenset(
 _CONTAINER_METHODS = frozenset(
     name for cls in (list, dict, set, str, tuple) for name in dir(cls) if not name.startswith("_")
 )
-_TENSOR_METHODS = frozenset(name for name in dir(torch.Tensor) if not name.startswith("__"))
 _TAKES_OUT = ("pop", "popitem", "popleft", "remove")  # the second time it may raise
 _EFFECTS = {
     "backward": "calls backward itself",
@@ -56,7 +54,6 @@ _WRITES = "writes into a tensor in place"
 WRITES_ARGUMENT = "writes into its argument in place"  # the effect that counts least: any other is named instead
 _CHANGES_GRAD = "changes a tensor's gradient or data"
 _NO_TENSOR = (dict, list, set, tuple, int, float, complex, str, bytes)
-_OWN_RESULT = ("clone", "detach", "contiguous")  # `.detach()` shares memory, but not the history
 
 
 @dataclass(frozen=True)
@@ -73,14 +70,19 @@ class Reading:
         Whether it reads `ctx.saved_tensors`: surely, never, or None.
     returns
         Per returned value, whether it is a tensor if all arguments are (None: cannot be known); None: not even that.
+    exact
+        It returns just as many values as `returns` has, whatever happens.
+    helpers
+        The functions that it calls, by the names it calls them, with the code they had when it was read: once a name
+        stands for other code, it has to be read again.
     """
 
     plain: bool = False
     effect: str = ""
     reads_saved: bool | None = None
     returns: tuple[bool | None, ...] | None = None
-    exact: bool = False  # it returns just as many values as `returns` has, whatever happens
-    helpers: tuple[tuple[str, types.CodeType], ...] = ()  # what names stood for when it was read
+    exact: bool = False
+    helpers: tuple[tuple[str, types.CodeType], ...] = ()
 
 
 _UNREAD = Reading()
@@ -106,7 +108,7 @@ def _formula_of_operator(backward: Any) -> Any:
     """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other."""
     if getattr(backward, "__module__", "") != "torch._library.autograd" or type(backward) is not types.FunctionType:
         return None
-    return getattr(_resolve(backward, "info"), "_backward_fn", None)
+    return getattr(resolve(backward, "info"), "_backward_fn", None)
 
 
 def materializes_grads(cls: type) -> bool:
@@ -129,9 +131,9 @@ def read_function(function: Any, depth: int = 0, context: _Parameter = 0) -> Rea
     if type(function) is not types.FunctionType:
         return _UNREAD
     known = _read.setdefault(function, {}).get(context)
-    if known is not None and all(_code_of(_resolve(function, name)) is code for name, code in known.helpers):
+    if known is not None and all(code_of(resolve(function, name)) is code for name, code in known.helpers):
         return known
-    tree = _tree_of(function.__code__)
+    tree = tree_of(function.__code__)
     result = _UNREAD if tree is None else _Visitor(function, tree, depth, context).reading()
     _read[function][context] = result
     return result
@@ -146,96 +148,12 @@ def _is_torch_wrapper(function: Any) -> bool:
     )
 
 
-# ---------------------------------------------------------------- source
-
-_Function = ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef
-
-
-def _tree_of(code: types.CodeType) -> _Function | None:
-    lines = linecache.getlines(code.co_filename)
-    if not lines or len(lines) > _MAX_LINES:
-        return None
-    found = [
-        node
-        for node in _functions(code.co_filename, "".join(lines))
-        if _first_line(node) == code.co_firstlineno and getattr(node, "name", "<lambda>") == code.co_name
-    ]
-    matching = [node for node in found if _same_names(node, code)]
-    return matching[0] if len(matching) == 1 else None
-
-
-@functools.lru_cache(maxsize=64)
-def _functions(_filename: str, source: str) -> tuple[_Function, ...]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return ()  # a cell with a magic in it, for one
-    return tuple(node for node in ast.walk(tree) if isinstance(node, _Function))
-
-
-def _first_line(node: _Function) -> int:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
-
-
-def _same_names(node: _Function, code: types.CodeType) -> bool:
-    """Whether the source is that of the code: a file may have changed since it was compiled."""
-    attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    words = attributes | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    words |= {alias.name for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for alias in n.names}
-    words |= {n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module}
-    decorators = {
-        n.attr for d in getattr(node, "decorator_list", []) for n in ast.walk(d) if isinstance(n, ast.Attribute)
-    }
-    compiled = set(_names(code))
-    return compiled <= words and attributes - decorators <= compiled
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _resolve(function: types.FunctionType, name: str) -> Any:
-    """What a free or global name of the function, perhaps dotted, stands for now; `_resolve` itself if nothing."""
-    owner, dot, attribute = name.rpartition(".")
-    if dot:
-        return _member(_resolve(function, owner), attribute)
-    code = function.__code__
-    if name in code.co_freevars and function.__closure__:
-        try:
-            return function.__closure__[code.co_freevars.index(name)].cell_contents
-        except ValueError:
-            return _resolve
-    return function.__globals__.get(name, getattr(builtins, name, _resolve))
-
-
-def _member(owner: Any, name: str) -> Any:
-    """An attribute of a module, or a function that is called through a class or object but is not bound to it."""
-    if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
-        return getattr(owner, name, _resolve)
-    found = inspect.getattr_static(owner, name, None)
-    if type(found) is staticmethod:
-        return found.__func__
-    unbound = isinstance(owner, type) or inspect.getattr_static(type(owner), name, None) is not found
-    return found if type(found) is types.FunctionType and unbound else _resolve
-
-
-def _code_of(value: Any) -> Any:
-    return value.__code__ if type(value) is types.FunctionType else value
-
-
-# ---------------------------------------------------------------- reading
-
-
 @dataclass
 class _Visitor:
     """One pass over a function. `depth` counts helpers, `maybe` the branches and loops around the current point."""
 
     function: types.FunctionType
-    tree: _Function
+    tree: Function
     depth: int
     context: _Parameter
     plain: bool = True
@@ -245,18 +163,16 @@ class _Visitor:
     skipped: bool = False  # a statement that was not looked into, and may return
     returned: list[ast.expr | None] = field(default_factory=list)
     helpers: dict[str, types.CodeType] = field(default_factory=dict)
-    assigned: dict[str, list[ast.expr | None]] = field(default_factory=dict)  # None: from somewhere else
+
+    def __post_init__(self) -> None:
+        self.values = Values(self.function, self.tree)
+        self.ctx = self._parameter()
 
     def reading(self) -> Reading:
-        arguments = self.tree.args
-        self.arguments = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-        self.extra = [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
-        self.ctx = self._parameter()
         if isinstance(self.tree, ast.Lambda):
             self.returned.append(self.tree.body)
             self.look(self.tree.body)
         else:
-            self._collect(self.tree.body)
             for statement in self.tree.body:
                 self.statement(statement)
             if not isinstance(self.tree.body[-1], (ast.Return, ast.Raise)):
@@ -272,38 +188,13 @@ class _Visitor:
             names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, arguments.vararg) if a]
             if self.context < len(names):
                 return names[self.context]
-        elif self.context is None or self.context in self.arguments:
+        elif self.context is None or self.context in self.values.arguments:
             return self.context or ""
         self._may_read()
         return ""
 
-    def _collect(self, body: list[ast.stmt]) -> None:
-        """Every assignment to a local name, so that fresh tensors can be told from borrowed ones."""
-        for node in ast.walk(ast.Module(body=body, type_ignores=[])):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    self._assign(target, node.value)
-            elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
-                self._assign(node.target, node.value)
-            elif isinstance(node, (ast.For, ast.comprehension)):
-                self._assign(node.target, None)
-            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                self._assign(node.optional_vars, None)
-            elif isinstance(node, (ast.MatchAs, ast.MatchStar, ast.FunctionDef)) and node.name:
-                self.assigned.setdefault(node.name, []).append(None)
-            elif isinstance(node, ast.MatchMapping) and node.rest:
-                self.assigned.setdefault(node.rest, []).append(None)
-
-    def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Name):
-            self.assigned.setdefault(target.id, []).append(value)
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            whole = value if self._is_grad_call(value) else None
-            if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-                whole = value.elt  # each of the names is one of what it makes
-            for i, element in enumerate(target.elts):
-                self._assign(element, values[i] if len(values) == len(target.elts) else whole)
+    def _is_ctx(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self.ctx
 
     # -- statements
 
@@ -353,7 +244,7 @@ class _Visitor:
             self.maybe -= 1
         elif isinstance(node, ast.Delete):
             self.plain = self.plain and all(
-                isinstance(target, ast.Name) or (isinstance(target, ast.Subscript) and self._fresh(target.value))
+                isinstance(target, ast.Name) or (isinstance(target, ast.Subscript) and self.values.fresh(target.value))
                 for target in node.targets
             )
         elif not isinstance(
@@ -407,22 +298,15 @@ class _Visitor:
 
     def _written_into(self, node: ast.expr) -> None:
         """What is changed in place by a statement or a method."""
-        if self._fresh(node) or isinstance(self._value(node), _NO_TENSOR):
+        if self.values.fresh(node) or isinstance(self.values.stands_for(node), _NO_TENSOR):
             return
-        elements = self._elements(node.value) if isinstance(node, ast.Subscript) else None
+        elements = self.values.elements(node.value) if isinstance(node, ast.Subscript) else None
         if elements is not None and not any(issubclass(type(element), torch.Tensor) for element in elements):
             self.plain = False  # an element of a container: no tensor, so far
-        elif isinstance(node, ast.Name) and node.id in self.arguments and node.id not in self.assigned:
+        elif self.values.is_argument(node):
             self._has(WRITES_ARGUMENT)
         else:
             self._has(_WRITES)
-
-    def _elements(self, node: ast.expr) -> list[Any] | None:
-        """What a container that has a name holds now."""
-        container = self._value(node)
-        if isinstance(container, dict):
-            return list(dict.values(container))
-        return list.copy(container) if isinstance(container, list) else None
 
     # -- expressions
 
@@ -470,22 +354,22 @@ class _Visitor:
             self.look(owner)
 
     def _call(self, node: ast.Call) -> None:
-        callee = self._value(node.func)
+        callee = self.values.stands_for(node.func)
         arguments: list[ast.expr] = [*node.args, *(k.value for k in node.keywords)]
         name = node.args[1] if callee is getattr and len(node.args) > 1 else None
         if isinstance(name, ast.Constant):
             self._attribute(arguments.pop(0), str(name.value))
-        followed = callee is not _resolve and _is_helper(callee)
+        followed = _is_helper(callee)
         for argument in arguments:
             if not (followed and self._is_ctx(_unstarred(argument))):
                 self.look(argument)
-        if isinstance(node.func, ast.Attribute) and callee is _resolve:
+        if isinstance(node.func, ast.Attribute) and callee is UNRESOLVED:
             self._attribute(node.func.value, node.func.attr)
             self._method(node.func)
-        elif self._is_grad_call(node):
+        elif self.values.is_grad_call(node):
             if not self._local_grad(node):
                 self._has("calls autograd.grad on another graph")
-        elif callee is _resolve or not self._foreseen(node, callee):
+        elif callee is UNRESOLVED or not self._foreseen(node, callee):
             self.plain = False
 
     def _method(self, node: ast.Attribute) -> None:
@@ -495,8 +379,8 @@ class _Visitor:
         elif name.endswith("_") and not name.endswith("__"):
             self._written_into(node.value)
         elif name in _TAKES_OUT:
-            self.plain = self.plain and self._fresh(node.value)
-        elif name not in _TENSOR_METHODS and name not in _CONTAINER_METHODS:
+            self.plain = self.plain and self.values.fresh(node.value)
+        elif name not in TENSOR_METHODS and name not in _CONTAINER_METHODS:
             self.plain = False
             if self._is_ctx(node.value):
                 self._may_read()  # a function that was kept on it may hold it as well
@@ -517,7 +401,7 @@ class _Visitor:
         if name in _UNSEEN_TORCH:
             return False
         native = isinstance(callee, (types.BuiltinFunctionType, types.MethodDescriptorType))
-        return native or _from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
+        return native or comes_from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
 
     def _helper(self, node: ast.Call, callee: types.FunctionType) -> bool:
         given: list[_Parameter] = [i for i, a in enumerate(node.args) if self._is_ctx(_unstarred(a))]
@@ -538,66 +422,14 @@ class _Visitor:
             self._may_read()
         return read.plain or bool(read.effect and self.effect)
 
-    # -- what is known about values
-
-    def _value(self, node: ast.expr) -> Any:
-        """What a global name, or an attribute of a module, stands for; `_resolve` if that cannot be told."""
-        if isinstance(node, ast.Name):
-            if node.id in self.assigned or node.id in self.arguments or node.id in self.extra:
-                return _resolve
-            return _resolve(self.function, node.id)
-        if isinstance(node, ast.Attribute):
-            owner = self._value(node.value)
-            return owner if owner is _resolve else _member(owner, node.attr)
-        return _resolve
-
-    def _is_ctx(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id == self.ctx
-
-    def _fresh(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether the tensor was made here, so that nothing else can have saved it."""
-        if isinstance(node, ast.Name):
-            values = self.assigned.get(node.id)
-            return bool(values) and depth > 0 and all(v is not None and self._fresh(v, depth - 1) for v in values or ())
-        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.Dict, ast.List, ast.ListComp)):
-            return True
-        if not isinstance(node, ast.Call):
-            return False
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr in _OWN_RESULT:
-                return True
-            if node.func.attr.endswith("_"):
-                return self._fresh(node.func.value, depth - 1)
-        callee = self._value(node.func)
-        name = getattr(callee, "__name__", "")
-        return callee is not _resolve and name.startswith(
-            ("zeros", "ones", "empty", "full", "rand", "dict", "list", "new_")
-        )
-
-    def _is_grad_call(self, node: ast.expr | None) -> bool:
-        return isinstance(node, ast.Call) and self._value(node.func) is torch.autograd.grad
-
     def _local_grad(self, node: ast.Call) -> bool:
         """`autograd.grad` of leaves detached here runs only nodes made since: it cannot touch the graph."""
         inputs = (
             node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "inputs"), None)
         )
-        return inputs is not None and self._each_fresh(inputs)
+        return inputs is not None and self.values.each_fresh(inputs)
 
-    def _each_fresh(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether a tensor, or every element of a display of tensors, was made here."""
-        if isinstance(node, (ast.Tuple, ast.List)):
-            return all(self._each_fresh(element, depth) for element in node.elts)
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            return self._fresh(node.elt)
-        if isinstance(node, ast.Name):
-            values = self.assigned.get(node.id)
-            return (
-                bool(values)
-                and depth > 0
-                and all(v is not None and self._each_fresh(v, depth - 1) for v in values or ())
-            )
-        return self._fresh(node)
+    # -- what is told of it
 
     def _reads(self) -> None:
         self.reads_saved = True if not self.maybe or self.reads_saved else None
@@ -610,68 +442,19 @@ class _Visitor:
         if self.effect in ("", WRITES_ARGUMENT):
             self.effect = effect
 
-    # -- what is returned
-
     def _returns(self) -> tuple[tuple[bool | None, ...] | None, bool]:
         """What is known of each returned value, and whether they are surely that many."""
         displays = [v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v] for v in self.returned]
-        rows = [tuple(map(self._defined, display)) for display in displays]
+        rows = [tuple(map(self.values.defined, display)) for display in displays]
         starred = any(isinstance(element, ast.Starred) for display in displays for element in display)
         if not rows or self.skipped or starred or any(len(row) != len(rows[0]) for row in rows):
             return None, False
-        exact = all(isinstance(value, ast.Tuple) or self._is_one(value) for value in self.returned)
+        exact = all(isinstance(value, ast.Tuple) or self.values.is_one(value) for value in self.returned)
         return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)), exact
-
-    def _is_one(self, node: ast.expr | None) -> bool:
-        """Whether an expression is surely no tuple: None, or arithmetic with a gradient that came as an argument."""
-        if isinstance(node, ast.BinOp):
-            return self._is_one(node.left) or self._is_one(node.right)
-        if isinstance(node, ast.Name):
-            return node.id in self.arguments[1:] and node.id not in self.assigned
-        return node is None or (isinstance(node, ast.Constant) and node.value is None)
-
-    def _is_sequence(self, node: ast.expr | None, depth: int = 3) -> bool:
-        """Whether an expression may be a tuple or list put together here."""
-        if isinstance(node, ast.BinOp):
-            return self._is_sequence(node.left, depth) or self._is_sequence(node.right, depth)
-        if isinstance(node, ast.Name) and depth:
-            return any(self._is_sequence(value, depth - 1) for value in self.assigned.get(node.id, ()))
-        return isinstance(node, (ast.Tuple, ast.List, ast.ListComp))
-
-    def _defined(self, node: ast.expr | None, depth: int = 3) -> bool | None:
-        """Whether an expression is a tensor, None (False), or cannot be told (None)."""
-        if node is None or (isinstance(node, ast.Constant) and node.value is None):
-            return False
-        if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-            return None if self._is_sequence(node) else True
-        if isinstance(node, ast.IfExp):
-            both = {self._defined(node.body, depth), self._defined(node.orelse, depth)}
-            return both.pop() if len(both) == 1 else None
-        if isinstance(node, ast.Call):
-            method = isinstance(node.func, ast.Attribute) and node.func.attr in _TENSOR_METHODS
-            torch_function = _from(self._value(node.func), ("torch",))
-            return True if method or torch_function or self._is_grad_call(node) else None
-        if isinstance(node, ast.Name) and depth:
-            if node.id in self.arguments[1:]:
-                return True if node.id not in self.assigned else None
-            values = {
-                self._defined(v, depth - 1) if v is not None else None for v in self.assigned.get(node.id, [None])
-            }
-            return values.pop() if len(values) == 1 else None
-        return None
 
 
 def _is_helper(value: Any) -> bool:
-    return type(value) is types.FunctionType and not _from(value, _TORCH_ROOTS)
-
-
-def _from(value: Any, roots: tuple[str, ...]) -> bool:
-    """Whether a function or class comes from one of these packages."""
-    module = getattr(value, "__module__", None)
-    if isinstance(module, str) and isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        return module.split(".")[0] in roots
-    owner = type(getattr(value, "__self__", None)).__module__
-    return isinstance(value, types.BuiltinFunctionType) and owner.split(".")[0] in roots
+    return type(value) is types.FunctionType and not comes_from(value, _TORCH_ROOTS)
 
 
 def _unstarred(node: ast.expr) -> ast.expr:

@@ -12,17 +12,15 @@ Three numbers name things, and they are never mixed:
 * **n** numbers backward calls from 0, in the order in which they began.
 """
 
-from graphwidget.model.graph import (
+from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.parts import (
     Kind,
     Leaf,
     ModuleCall,
-    Node,
     NodeFacts,
     Owner,
     Place,
-    SavedTensor,
     SlotState,
-    Snapshot,
     Storage,
     Storages,
     TensorRef,

@@ -1,287 +1,32 @@
-"""The autograd graph at one moment, and what it is told in: states, places, leaves, owners."""
+"""The autograd graph at one moment, in columns, and views on its nodes and saved tensors."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cached_property
 from itertools import compress
 from os import PathLike
-from typing import Any, NamedTuple, overload
+from typing import Any
 
-__all__ = [
-    "Kind",
-    "Leaf",
-    "ModuleCall",
-    "Node",
-    "NodeFacts",
-    "Owner",
-    "Place",
-    "SavedTensor",
-    "SlotState",
-    "Snapshot",
-    "Storage",
-    "Storages",
-    "TensorRef",
-    "in_order",
-]
+from graphwidget.model.parts import (
+    Kind,
+    Leaf,
+    ModuleCall,
+    NodeFacts,
+    Owner,
+    Place,
+    SlotState,
+    Storage,
+    Storages,
+    TensorRef,
+)
 
-
-def in_order(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of one tensor, the best one first: short ones, and last those that IPython gives (``_``, ``Out[3]``)."""
-    return tuple(sorted(paths, key=lambda path: (path.startswith(("_", "Out[")), len(path), path)))
-
-
-class SlotState(IntEnum):
-    """State of one saved tensor. The names in lower case are the words shown to people."""
-
-    HELD = 0
-    FREED = 1
-    STALE = 2  # held, but modified in place since: unpacking would raise
-    PACKED = 3  # behind a saved-tensor hook (checkpoint, offload): never unpacked by us
-    UNSAVED = 4  # the formula did not need it
-    UNKNOWN = 5
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
-
+__all__ = ["Node", "SavedTensor", "Snapshot"]
 
 # By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
 _KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in range(256))
-
-
-class Kind(IntEnum):
-    """What sort of backward Function a node is."""
-
-    FUNCTION = 0  # generated from a formula, e.g. MulBackward0
-    ACCUMULATE = 1  # AccumulateGrad: a leaf
-    CUSTOM = 2  # a Python torch.autograd.Function
-    COPY_SLICES = 3  # in-place write into a view; its inner node cannot be seen
-    ERROR = 4  # always raises when it runs (once_differentiable, not implemented)
-    COMPILED = 5  # a torch.compile'd region
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the user's code something happened. `None` means unknown, never a guess.
-
-    `cell` is the execution count (`In[cell]`), `line` counts from 1 inside the cell. They name the
-    innermost frame that lies in a cell; `outer_cell` and `outer_line` the outermost one, which
-    differs when a function that was defined in another cell ran. `iteration` counts the passes of
-    the innermost enclosing loop of the outer cell from 0.
-    """
-
-    cell: int | None
-    line: int | None
-    source: str = ""
-    outer_cell: int | None = None
-    outer_line: int | None = None
-    outer_source: str = ""
-    iteration: int | None = None
-    cell_id: str | None = None
-    run: int | None = None  # counts cell runs from 0: tells two runs apart even without execution counts
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleCall:
-    """One forward call of an `nn.Module`: dotted path from the user's name, class, and call number from 0."""
-
-    path: str
-    class_name: str
-    call: int
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself.
-
-    `grad_refuses` says why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: something can.
-    `reshaped`: it was given data of another shape than it had when it was used (``w.data = ...``).
-    """
-
-    paths: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: str
-    has_grad: bool
-    requires_grad: bool = True
-    is_leaf: bool = True
-    bytes: int = 0
-    grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
-    grad_refuses: str = ""
-    reshaped: bool = False
-
-
-class Storage(NamedTuple):
-    """Memory behind one or more saved tensors. `key` is the same across snapshots while it lives.
-
-    `owners` are the Python paths of tensors that use it too: freeing the slot alone does not give
-    these bytes back.
-    """
-
-    key: int
-    bytes: int
-    owners: tuple[str, ...] = ()
-
-
-class Storages(Sequence[Storage]):
-    """The storages of a snapshot, about as many as nodes: in columns, each made when it is asked for.
-
-    Attributes
-    ----------
-    key, bytes
-        Of all.
-    owners
-        Index -> paths, of those that have any.
-    """
-
-    __slots__ = ("bytes", "key", "owners")
-
-    def __init__(
-        self, key: Iterable[int] = (), bytes: Iterable[int] = (), owners: Mapping[int, tuple[str, ...]] | None = None
-    ) -> None:
-        self.key, self.bytes, self.owners = array("q", key), array("q", bytes), owners or {}
-
-    @classmethod
-    def of(cls, rows: Sequence[Storage]) -> Storages:
-        """The same as columns."""
-        owners = {i: row.owners for i, row in enumerate(rows) if row.owners}
-        return cls([row.key for row in rows], [row.bytes for row in rows], owners)
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    @overload
-    def __getitem__(self, at: int) -> Storage: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Storages: ...
-
-    def __getitem__(self, at: int | slice) -> Storage | Storages:
-        if isinstance(at, slice):
-            return Storages.of([self[i] for i in range(len(self))[at]])
-        return Storage(self.key[at], self.bytes[at], self.owners.get(at % len(self.key), ()))
-
-
-@dataclass(frozen=True, slots=True)
-class TensorRef:
-    """A tensor as autograd sees it: which output of which node. `node` is an index, -1: no node.
-
-    `problem` says why a backward cannot start, or is not known to, although `requires_grad` is true:
-    ``no_grad_view`` (a view made under `no_grad`: refused as if it did not require grad), ``no_grad_view_modified``
-    (the same, modified since: even reading its history raises), ``view_modified`` (one of several views that one
-    operation made, modified since: so does reading this one's), ``stale_view`` (a view that may have been modified
-    through its base; torch rebuilds its history when it is next used, so we did not look), ``unreadable``.
-    For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not
-    made yet.
-    """
-
-    node: int
-    output_nr: int = 0
-    paths: tuple[str, ...] = ()
-    shape: tuple[int, ...] = ()
-    dtype: str = ""
-    numel: int = 1
-    requires_grad: bool = True
-    is_leaf: bool = False
-    problem: str | None = None
-
-    @property
-    def path(self) -> str | None:
-        """The shortest path, or None for a tensor that nobody can name."""
-        return self.paths[0] if self.paths else None
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A Python path that keeps a node alive through output `output_nr` of that node (an index).
-
-    `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
-    """
-
-    path: str
-    node: int
-    output_nr: int = 0
-    kind: str = "variable"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What only some nodes have and only the engine's simulation needs. Defaults: nothing special.
-
-    Attributes
-    ----------
-    reads_saved
-        For a custom Function: whether its backward reads `ctx.saved_tensors`; None: cannot be known.
-    plain
-        For a custom Function: its backward was read and contains nothing whose effect cannot be foreseen.
-    may_return_none
-        For a custom Function: False if every gradient it returns is defined, None: cannot be known.
-    reentrant_checkpoint, non_reentrant_checkpoint
-        Node of `torch.utils.checkpoint`. `checkpoint` numbers the frame that its slots belong to.
-    argument_state
-        Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen" (a leaf that
-        it uses was switched to `requires_grad=False` since: the recomputation may save other tensors), "used" (it is a
-        selective one, and an earlier call used what it kept), "unknown".
-    hooks
-        Number of Python hooks known to be registered on the node or leaf; 0: none known.
-    released
-        For a CopySlices node: whether a call has run over it without retain_graph. None: cannot be known.
-        For a custom Function: True where it was released although it shows no slot (it saved nothing), so that
-        reading `ctx.saved_tensors` raises "freed". For one that hides what it saved: as for CopySlices.
-    hides_saved
-        A function written in C++ (TorchScript, extensions): whether it saved anything cannot be seen.
-    inner_stale
-        For a CopySlices node: whether its inner node would meet a stale operand. None: cannot be known.
-    inner_packed
-        For a CopySlices node: what its inner node saved lies behind a hook, see `unpack_plain` and `checkpoint`.
-    overlap
-        For a CopySlices node: it wrote to memory that overlaps itself and raises when it runs.
-    returns
-        For a custom Function: per edge of the snapshot, whether the gradient it returns is defined
-        when those it gets are (None: cannot be known). Empty: `may_return_none` speaks for all.
-    effect
-        What Python code behind the node (backward, recomputed function) was seen to do that nobody can foresee.
-        Not empty: a call that runs the node cannot be forecast ("calls backward itself").
-    unpack_plain
-        For a node with packed slots: the unpack or recomputed functions were read and are harmless.
-    hooks_plain, hook_effect
-        How many of the `hooks` were read and are harmless; what one of them was seen to do otherwise.
-    operands
-        Storages (indices) of tensors that are checked although no slot of the graph shows them: arguments of a
-        checkpoint; for a CopySlices node, `.grad`s that its inner node may have saved.
-    refuses_inputs
-        For a re-entrant checkpoint: a call in progress uses `inputs=`, so that it would refuse any call nested in it.
-    nested_grads
-        For a re-entrant checkpoint: storages (indices) of `.grad`s to which its own backward may add in place.
-    """
-
-    class_name: str = ""
-    reads_saved: bool | None = None
-    plain: bool = False
-    may_return_none: bool | None = None
-    materialize_grads: bool = True
-    reentrant_checkpoint: bool = False
-    non_reentrant_checkpoint: bool = False
-    checkpoint: int = -1
-    argument_state: str = "ok"
-    hooks: int = 0
-    released: bool | None = False
-    hides_saved: bool = False
-    inner_stale: bool | None = False
-    inner_packed: bool = False
-    overlap: bool = False
-    detached_slot: str | None = None  # name of a slot (state STALE): a saved input that was `.detach_()`ed since
-    returns: tuple[bool | None, ...] = ()
-    effect: str = ""
-    unpack_plain: bool = False
-    hooks_plain: int = 0
-    hook_effect: str = ""
-    operands: tuple[int, ...] = ()
-    refuses_inputs: bool = False
-    nested_grads: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

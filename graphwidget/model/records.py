@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from graphwidget.model.graph import Node, Place, SavedTensor, Snapshot, TensorRef
+from graphwidget.model.graph import Node, SavedTensor, Snapshot
+from graphwidget.model.parts import Place, TensorRef
 
 __all__ = [
     "BackwardCall",

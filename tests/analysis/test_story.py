@@ -5,7 +5,6 @@ from dataclasses import replace
 from handmade import HELD, N, graph, leaf
 from test_diagnosis import second_backward
 
-from graphwidget.analysis.fixes import names, no_gradient, short, size
 from graphwidget.analysis.story import failed_meeting, own_path, path_to, root_name
 from graphwidget.model import TensorRef
 
@@ -41,11 +40,3 @@ def test_the_shortest_way_to_a_node():
     shot = graph(N("a", "b c", (HELD,)), N("b", "c"), N("c", "w"), leaf("w"))
     assert path_to(shot, [TensorRef(0)], 2) == (0, 2)
     assert path_to(shot, [TensorRef(1)], 0) == ()
-
-
-def test_words_agree_with_their_number():
-    assert no_gradient(("w",), "from this call") == "`w` gets no gradient from this call."
-    assert no_gradient(("w", "b"), "from this call") == "`w` and `b` get no gradient from this call."
-    assert names(("a", "b", "c", "d")) == "`a`, `b`, `c` and 1 more"
-    assert [size(n) for n in (0, 999, 1500, 2_500_000)] == ["0 B", "999 B", "1.5 KB", "2.5 MB"]
-    assert len(short("x" * 99)) == 62

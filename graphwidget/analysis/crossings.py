@@ -1,4 +1,4 @@
-"""Which edges an edit cuts that detaches tensors by their names: of the rest that tells nothing."""
+"""Along which edges lines use tensors by their names: an edit that detaches a name cuts these, and no others."""
 
 from __future__ import annotations
 

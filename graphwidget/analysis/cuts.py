@@ -1,0 +1,233 @@
+"""Where to cut the graph between two calls that met, so that one no longer runs into what the other ran.
+
+If each pass carries tensors over to the next one, cut after a call, before the next pass starts from them. If they were
+made once, read them detached where they are used, or cut where they were made. Which cut works is not asked here: all
+are handed out, each with its sentence, its edit and the edges that the edit cuts, for `fixes` to try.
+
+`detaching` writes the lines, `crossings` tells which edges they cut, `surgery` cuts these in a copy of the graph.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from graphwidget.analysis import detaching, edits, fitting, source
+from graphwidget.analysis.crossings import Crossing, Crossings
+from graphwidget.analysis.story import Meeting, spoken
+from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
+from graphwidget.model import BackwardCall, Place
+
+__all__ = ["Cut", "Cuts", "after_call"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it."""
+
+    sentence: str
+    at: fitting.Spot | None
+    edit: edits.Edit
+    edges: frozenset[int]
+
+
+class Cuts:
+    """The cuts for one meeting, in the order in which to try them."""
+
+    def __init__(self, meeting: Meeting) -> None:
+        self.meeting = meeting
+
+    def for_later(self) -> Iterator[Cut]:
+        """Those after which the later call does not reach the old part."""
+        return self._between() if self._carried else self._at_use()
+
+    def for_earlier(self) -> Cut | None:
+        """The one after which the earlier call does not reach what both share."""
+        return self._first_use(self.meeting.earlier)
+
+    def price(self) -> str:
+        """What leaves lose that are reached in another way, too."""
+        meeting, names = self.meeting, self._names
+        leaves = {
+            meeting.leaf_name(i)
+            for i in meeting.reached
+            if i in meeting.graph.leaves and i not in meeting.exclusive_leaves
+        }
+        through = f"through `{spoken(names[0])}`" if names else "through the old part"
+        earlier = "from earlier iterations" if meeting.in_loop else "from earlier runs"
+        when = earlier if self._carried else through
+        return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
+
+    @property
+    def _carried(self) -> bool:
+        """Whether the carrier comes from an earlier pass through the code that makes it."""
+        made, later = self.meeting.carrier_place, self.meeting.later.place
+        if self.meeting.carried_state:
+            return True
+        inside = made is not None and made.run == later.run and made.iteration is not None
+        return self.meeting.repeated and inside and made is not None and self._within_loop(made)
+
+    def _within_loop(self, made: Place) -> bool:
+        later = self.meeting.later.place
+        run, line = self.meeting.run_of(later), later.outer_line
+        loop = source.loop_at(run.source, line) if run is not None and line is not None else None
+        return loop is not None and loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """What to cut between two passes: what hangs on the old part already, or the carriers themselves."""
+        return self.meeting.names_before or self.meeting.border_names
+
+    # between two passes
+
+    def _between(self) -> Iterator[Cut]:
+        """After a call, cut what the next pass starts from: what is known to be met, then all that it uses."""
+        paths = self._names
+        place = after_call(self.meeting, self.meeting.later, paths)
+        anew = source.forgotten(self._cell(place), place[1]) if place is not None else set[str]()
+        carried = tuple(self._crossings(anew).carried())
+        if place is not None:
+            paths = self.meeting.lasting(paths, anew)
+        every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
+        for some in dict.fromkeys((paths, tuple(every))):
+            lines = self._detached(some)
+            if lines and place is not None:
+                where_to = f"In[{place[0]}], line {place[1]}"
+                edit = edits.after(self._cell(place), place[1], lines)
+                sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
+                yield Cut(sentence, place, edit, _through(carried, some))
+        yield from self._before_maker()
+
+    def _before_maker(self) -> Iterator[Cut]:
+        """Before the line that makes the next state, cut the state that it starts from."""
+        made = self.meeting.carrier_place
+        if made is None or made.cell is None or made.line is None:
+            return
+        cell = self.meeting.text_of_cell(made.cell)
+        found = source.statements_at(cell, made.line)
+        kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
+        if not kept:
+            return
+        lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
+        sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
+        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(self._crossings().carried(), kept))
+
+    # where they are used, or were made
+
+    def _at_use(self) -> Iterator[Cut]:
+        """Read the carrier detached where the call's own part begins; all that leads into the old part, wherever that
+        is; else detach it where it was made."""
+        first = self._first_use(self.meeting.later)
+        every = self._every_use() if first is not None else None
+        yield from filter(None, (first, every))
+        if first is None:
+            yield from self._where_made()
+
+    def _first_use(self, call: BackwardCall) -> Cut | None:
+        crossings = self._crossings() if call is self.meeting.later else self._earlier_crossings()
+        if crossings is None:
+            return None
+        for place in self.meeting.uses_by(call):
+            found = self._read_detached(place, self.meeting.border_names, crossings)
+            if found is not None:
+                return found
+        return None
+
+    def _every_use(self) -> Cut | None:
+        crossings = self._crossings()
+        parts: list[Cut] = []
+        for place in self.meeting.uses_by(self.meeting.later):
+            into = [one for one in crossings.read_at(place) if one.tensor in self.meeting.boundary]
+            part = self._read_detached(place, sorted({name for one in into for name in one.names}), crossings)
+            parts += [part] if part is not None and part not in parts else []
+        parts.sort(key=lambda one: one.at or (0, 0))
+        spots = [(one.at, one.edit) for one in parts if one.at is not None]
+        joined = fitting.joined(fitting.cells_of(self.meeting.record), spots) if spots else None
+        if joined is None:
+            return None
+        sentence = " ".join(one.sentence for one in parts)
+        return Cut(sentence, *joined, frozenset(edge for one in parts for edge in one.edges))
+
+    def _read_detached(self, place: Place, paths: Collection[str], crossings: Crossings) -> Cut | None:
+        """Have a line read these tensors detached."""
+        old = new = self.meeting.text_of(place)
+        cut, done = list[str](), set[str]()
+        for written, path in self._as_written(paths, place):
+            edit = edits.with_name(new, written, f"{written}.detach()")
+            if edit:
+                new = edit[-1].removeprefix("+ ")
+                cut.append(f"`{written}.detach()`")
+                done.add(path)
+        if not cut:
+            return None
+        sentence = f"Use {' and '.join(cut)} in {short(old)} ({where(place)})."
+        gone = _through(crossings.read_at(place), done)
+        return Cut(sentence, at(place), edits.replaced(old, new), gone)
+
+    def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
+        """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
+        method = source.method_at(self.meeting.text_of_cell(place.cell), place.line or 0)
+        for path in filter(detaching.is_code, map(detaching.local, paths)):
+            yield path, path
+            if method is not None and "." in path:
+                yield "self." + path.split(".", 1)[1], path
+
+    def _where_made(self) -> Iterator[Cut]:
+        made, paths = self.meeting.carrier_place, self.meeting.border_names
+        lines = self._detached(paths)
+        spot = outer_at(made) if self.meeting.names else at(made)
+        if not lines or made is None or spot is None:
+            return
+        if source.loop_at(self._cell(spot), spot[1]) is not None:
+            return  # each pass made one, and the next began from it
+        sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
+        gone = _through(self._crossings().behind(spot), paths)
+        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone)
+
+    # what both need
+
+    def _detached(self, paths: tuple[str, ...]) -> list[str]:
+        """The statements that cut the graph at these tensors."""
+        cells = [run.source for run in self.meeting.record.runs.values()]
+        elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
+        return detaching.detached(paths, cells, elements)
+
+    def _crossings(self, anew: Collection[str] = ()) -> Crossings:
+        """What the later call's own part leads to."""
+        return Crossings(self.meeting, self.meeting.graph, self.meeting.new, anew)
+
+    def _earlier_crossings(self) -> Crossings | None:
+        """What the earlier call ran into, on the graph as it was then."""
+        earlier = self.meeting.earlier
+        if earlier.graph is None:
+            return None
+        return Crossings(self.meeting, earlier.graph, reachable(earlier.graph, (root.node for root in earlier.roots)))
+
+    def _cell(self, spot: fitting.Spot | None) -> str:
+        return self.meeting.text_of_cell(spot[0]) if spot is not None else ""
+
+
+def after_call(meeting: Meeting, call: BackwardCall, paths: tuple[str, ...]) -> fitting.Spot | None:
+    """The line after which a carrier can be cut between passes: of the call, in the function that loops, or else
+    of the cell. None: of another function, which cannot see the carrier."""
+    frames = {path.split(":", 1)[0] for path in paths if ":" in path}
+    place = call.place
+    cell = meeting.text_of_cell(place.cell)
+    here = source.function_at(cell, place.line) if place.line is not None else None
+    if here is None:
+        return outer_at(place)
+    if here[1].name in frames:
+        return at(place)
+    if not meeting.loops_in_function:
+        return outer_at(place)
+    assigns = {name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names}
+    seen = all(not path.isidentifier() or path in assigns for path in paths)
+    return at(place) if seen and not frames else None
+
+
+def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset[int]:
+    """The edges that are gone once these tensors are detached: those of tensors that are reached by no other name."""
+    gone = set(map(detaching.local, paths))
+    return frozenset(one.edge for one in crossings if one.names <= gone)

@@ -1,0 +1,66 @@
+"""How findings and fixes say places, code, names and sizes: once, so that all of them agree."""
+
+from __future__ import annotations
+
+from graphwidget.model import Place
+
+__all__ = ["at", "iteration", "names", "no_gradient", "outer_at", "short", "size", "where"]
+
+
+def where(place: Place | None) -> str:
+    """``In[2], line 4``; empty when unknown. The innermost frame: in a function, the line of the function."""
+    if place is None or place.cell is None:
+        return ""
+    return f"In[{place.cell}], line {place.line}"
+
+
+def iteration(place: Place | None) -> str:
+    """``iteration 3``; empty outside of loops."""
+    return f"iteration {place.iteration}" if place is not None and place.iteration is not None else ""
+
+
+def at(place: Place | None) -> tuple[int, int] | None:
+    """(cell, line) of a place: the innermost frame's."""
+    if place is None or place.cell is None or place.line is None:
+        return None
+    return (place.cell, place.line)
+
+
+def outer_at(place: Place | None) -> tuple[int, int] | None:
+    """(cell, line) of the line of the cell that ran, which may have called a function of another cell."""
+    if place is None:
+        return None
+    if place.outer_cell is not None and place.outer_line is not None:
+        return (place.outer_cell, place.outer_line)
+    return at(place)
+
+
+def short(text: str, most: int = 60) -> str:
+    """Code as a sentence can quote it."""
+    text = " ".join(text.split())
+    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
+
+
+def names(paths: tuple[str, ...], most: int = 3) -> str:
+    """`a`, `b` and 2 more."""
+    shown = [f"`{p}`" for p in paths[:most]]
+    if len(paths) > most:
+        return ", ".join(shown) + f" and {len(paths) - most} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def no_gradient(paths: tuple[str, ...], why: str) -> str:
+    """`w` gets no gradient from ..."""
+    return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
+
+
+def size(count: int) -> str:
+    """Bytes as people write them."""
+    if count < 1000:
+        return f"{count} B"
+    for unit in ("KB", "MB", "GB"):
+        count_in = count / 1000
+        if count_in < 1000 or unit == "GB":
+            return f"{count_in:.1f} {unit}"
+        count = int(count_in)
+    return f"{count} B"
