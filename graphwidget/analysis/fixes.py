@@ -18,15 +18,15 @@ from graphwidget.analysis.cuts import Cut, Cuts, after_call
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
-from graphwidget.analysis.words import at, no_gradient, outer_at, short, size, where
-from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, TensorRef
+from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
+from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, bytes_text
 
 
-def simulate(graph: Snapshot, call: BackwardCall, roots: tuple[TensorRef, ...] | None = None) -> Forecast:
+def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
     """What `call` would do on `graph`."""
     return engine.forecast(
         graph,
-        roots if roots is not None else call.roots,
+        call.roots,
         inputs=call.inputs,
         retain_graph=call.retain_graph,
         create_graph=call.create_graph,
@@ -113,7 +113,7 @@ class Candidates:
     # candidates
 
     def retain(self) -> Fix:
-        price = f"{size(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
+        price = f"{bytes_text(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
         if self.meeting.in_loop:
             price += " The last iteration need not retain."
         return Fix(

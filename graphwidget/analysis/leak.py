@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from graphwidget.analysis import leak_fixes
 from graphwidget.analysis.story import source_line
 from graphwidget.analysis.surgery import reachable
-from graphwidget.analysis.words import names, size
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot
+from graphwidget.analysis.words import names
+from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot, bytes_text
 
 ENOUGH = 3  # iterations before we speak up
 MOST_HOLDERS = 40  # names looked at one by one, those with most tensors first: each costs a walk
@@ -112,7 +112,8 @@ def _pile(
         "leak",
         "warning",
         f"Each iteration leaves about {max(1, nodes // passes)} {'nodes' if nodes // passes > 1 else 'node'} and "
-        f"{size(kept // passes)} of saved tensors behind. `{name}` keeps them: {element} to the graph that made it.",
+        f"{bytes_text(kept // passes)} of saved tensors behind. "
+        f"`{name}` keeps them: {element} to the graph that made it.",
         f"Graphs of {passes} iterations pile up in `{name}`.",
         node=graph.name_of(first.node),
         node_uid=graph.uid[first.node],
@@ -189,7 +190,7 @@ def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
         "leak",
         "warning",
         f"{names(grads)} {add} up over {len(calls)} calls. With `create_graph=True` each sum keeps the graphs of all "
-        f"before. Now that is {len(kept)} nodes and {size(bytes_held(graph, kept))} of saved tensors.",
+        f"before. Now that is {len(kept)} nodes and {bytes_text(bytes_held(graph, kept))} of saved tensors.",
         f"Graphs of {len(calls)} calls pile up in {names(grads)}.",
         calls[-1].n,
         node=graph.name_of(grown[0].node),
@@ -219,7 +220,7 @@ def _kept_by_notebook(record: Record) -> Iterator[Finding]:
             "leak",
             "warning",
             f"`{name}` is gone, but IPython keeps what a cell displayed: {names(paths)}. "
-            f"Its graph stays, with {size(kept)} of saved tensors.",
+            f"Its graph stays, with {bytes_text(kept)} of saved tensors.",
             f"{names(paths)} {'keeps' if len(paths) == 1 else 'keep'} the graph of `{name}`.",
             node=graph.name_of(index),
             node_uid=graph.uid[index],
@@ -262,7 +263,7 @@ def _kept_by_traceback(record: Record) -> Iterator[Finding]:
         "leak",
         "info" if explained else "warning",
         "The last exception's traceback keeps the local variables of the function that raised. "
-        f"With {names(paths)} it keeps {size(kept)} of saved tensors.",
+        f"With {names(paths)} it keeps {bytes_text(kept)} of saved tensors.",
         "sys.last_traceback keeps a graph.",
         node=graph.name_of(first),
         node_uid=graph.uid[first],

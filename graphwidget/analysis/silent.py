@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from graphwidget.analysis import source
 from graphwidget.analysis.story import own_path, root_name
-from graphwidget.analysis.words import short, size, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
+from graphwidget.analysis.words import short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, bytes_text
 
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
 _VALUES = ("item", "tolist", "numpy")
@@ -97,7 +97,7 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         yield Finding(
             "silent",
             "info",
-            f"Nothing used what `retain_graph=True` kept ({size(held)}); you can drop it.",
+            f"Nothing used what `retain_graph=True` kept ({bytes_text(held)}); you can drop it.",
             f"{where(call.place)}: this retain_graph was not needed.",
             call.n,
             bytes=held,

@@ -1,10 +1,10 @@
-"""How findings and fixes say places, code, names and sizes: once, so that all of them agree."""
+"""How findings and fixes say places, code and names: once, so that all of them agree."""
 
 from __future__ import annotations
 
 from graphwidget.model import Place
 
-__all__ = ["at", "iteration", "names", "no_gradient", "outer_at", "short", "size", "where"]
+__all__ = ["at", "iteration", "names", "no_gradient", "outer_at", "short", "where"]
 
 
 def where(place: Place | None) -> str:
@@ -52,15 +52,3 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
 def no_gradient(paths: tuple[str, ...], why: str) -> str:
     """`w` gets no gradient from ..."""
     return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
-
-
-def size(count: int) -> str:
-    """Bytes as people write them."""
-    if count < 1000:
-        return f"{count} B"
-    for unit in ("KB", "MB", "GB"):
-        count_in = count / 1000
-        if count_in < 1000 or unit == "GB":
-            return f"{count_in:.1f} {unit}"
-        count = int(count_in)
-    return f"{count} B"

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from .python_source import UNRESOLVED, Function, code_of, comes_from, resolve, tree_of
+from .python_source import UNRESOLVED, Function, code_of, comes_from, name_of, resolve, tree_of
 from .python_values import TENSOR_METHODS, Values
 
 __all__ = ["WRITES_ARGUMENT", "Reading", "materializes_grads", "read_backward", "read_function"]
@@ -98,7 +98,7 @@ def read_backward(cls: type) -> Reading:
         if backward is not base.backward:
             return Reading(effect=_RAISES, reads_saved=False)  # torch accepts only one of them
         backward = vjp
-    while backward is not None and getattr(backward, "__module__", "") and _is_torch_wrapper(backward):
+    while _is_torch_wrapper(backward):
         backward = backward.__wrapped__
     formula = _formula_of_operator(backward)
     return read_function(backward) if formula is None else replace(read_function(formula), exact=False)
@@ -106,7 +106,7 @@ def read_backward(cls: type) -> Reading:
 
 def _formula_of_operator(backward: Any) -> Any:
     """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other."""
-    if getattr(backward, "__module__", "") != "torch._library.autograd" or type(backward) is not types.FunctionType:
+    if type(backward) is not types.FunctionType or backward.__module__ != "torch._library.autograd":
         return None
     return getattr(resolve(backward, "info"), "_backward_fn", None)
 
@@ -140,11 +140,10 @@ def read_function(function: Any, depth: int = 0, context: _Parameter = 0) -> Rea
 
 
 def _is_torch_wrapper(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
     return (
-        hasattr(function, "__wrapped__")
-        and code is not None
-        and "torch/autograd" in code.co_filename.replace("\\", "/")
+        type(function) is types.FunctionType
+        and hasattr(function, "__wrapped__")
+        and "torch/autograd" in function.__code__.co_filename.replace("\\", "/")
     )
 
 
@@ -298,7 +297,7 @@ class _Visitor:
 
     def _written_into(self, node: ast.expr) -> None:
         """What is changed in place by a statement or a method."""
-        if self.values.fresh(node) or isinstance(self.values.stands_for(node), _NO_TENSOR):
+        if self.values.fresh(node) or issubclass(type(self.values.stands_for(node)), _NO_TENSOR):
             return
         elements = self.values.elements(node.value) if isinstance(node, ast.Subscript) else None
         if elements is not None and not any(issubclass(type(element), torch.Tensor) for element in elements):
@@ -387,7 +386,7 @@ class _Visitor:
 
     def _foreseen(self, node: ast.Call, callee: Any) -> bool:
         """Whether a call of something known can surprise; helpers are read as well."""
-        name = getattr(callee, "__name__", "")
+        name = name_of(callee)
         if _is_helper(callee):
             return self._helper(node, callee)
         if callee is torch.autograd.backward:
@@ -400,7 +399,7 @@ class _Visitor:
             return True
         if name in _UNSEEN_TORCH:
             return False
-        native = isinstance(callee, (types.BuiltinFunctionType, types.MethodDescriptorType))
+        native = type(callee) in (types.BuiltinFunctionType, types.MethodDescriptorType)
         return native or comes_from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
 
     def _helper(self, node: ast.Call, callee: types.FunctionType) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["UNRESOLVED", "Function", "code_of", "comes_from", "member", "resolve", "tree_of"]
+__all__ = ["UNRESOLVED", "Function", "code_of", "comes_from", "member", "name_of", "resolve", "tree_of"]
 
 _MAX_LINES = 20_000
 
@@ -94,12 +94,14 @@ def resolve(function: types.FunctionType, name: str) -> Any:
 
 def member(owner: Any, name: str) -> Any:
     """An attribute of a module, or a function that is called through a class or object but is not bound to it."""
-    if type(owner) is types.ModuleType or owner is torch.Tensor or owner is torch.ops:
+    if type(owner) is types.ModuleType:
+        return vars(owner).get(name, UNRESOLVED)  # a module may have a `__getattr__`
+    if owner is torch.Tensor or owner is torch.ops:
         return getattr(owner, name, UNRESOLVED)
     found = inspect.getattr_static(owner, name, None)
     if type(found) is staticmethod:
         return found.__func__
-    unbound = isinstance(owner, type) or inspect.getattr_static(type(owner), name, None) is not found
+    unbound = issubclass(type(owner), type) or inspect.getattr_static(type(owner), name, None) is not found
     return found if type(found) is types.FunctionType and unbound else UNRESOLVED
 
 
@@ -108,10 +110,23 @@ def code_of(value: Any) -> Any:
     return value.__code__ if type(value) is types.FunctionType else value
 
 
+# Of these, attributes can be read. Of any other object, looking for one may run the user's code.
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+
+
+def name_of(value: Any) -> str:
+    """The name of a function or class; empty for other objects, unless they are torch's own."""
+    kind = type(value)
+    known = issubclass(kind, (type, *_FUNCTIONS)) or kind.__module__.split(".")[0] == "torch"
+    name = getattr(value, "__name__", "") if known else ""
+    return name if isinstance(name, str) else ""
+
+
 def comes_from(value: Any, packages: tuple[str, ...]) -> bool:
     """Whether a function or class comes from one of these packages."""
-    module = getattr(value, "__module__", None)
-    if isinstance(module, str) and isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
-        return module.split(".")[0] in packages
-    owner = type(getattr(value, "__self__", None)).__module__
-    return isinstance(value, types.BuiltinFunctionType) and owner.split(".")[0] in packages
+    if not issubclass(type(value), (type, types.FunctionType, types.BuiltinFunctionType)):
+        return False
+    home = value.__module__
+    if not isinstance(home, str):  # of a builtin
+        home = type(getattr(value, "__self__", None)).__module__
+    return home.split(".")[0] in packages

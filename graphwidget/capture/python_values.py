@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .python_source import UNRESOLVED, Function, comes_from, member, resolve
+from .python_source import UNRESOLVED, Function, comes_from, member, name_of, resolve
 
 __all__ = ["TENSOR_METHODS", "Values"]
 
@@ -32,8 +32,9 @@ class Values:
     def __init__(self, function: types.FunctionType, tree: Function) -> None:
         given = tree.args
         self.arguments = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-        self._extra = [a.arg for a in (given.vararg, given.kwarg) if a]
         self._function = function
+        code = function.__code__
+        self._locals = {*code.co_varnames, *code.co_cellvars}  # also what is imported here, or caught
         self._assigned: dict[str, list[ast.expr | None]] = {}  # None: from somewhere else
         if not isinstance(tree, ast.Lambda):
             self._collect(tree.body)
@@ -56,7 +57,9 @@ class Values:
                 self._assigned.setdefault(node.rest, []).append(None)
 
     def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Name):
+        if isinstance(target, ast.Starred):
+            self._assign(target.value, None)
+        elif isinstance(target, ast.Name):
             self._assigned.setdefault(target.id, []).append(value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
@@ -71,7 +74,7 @@ class Values:
     def stands_for(self, node: ast.expr) -> Any:
         """What a global name, or an attribute of a module, stands for; `UNRESOLVED` if that cannot be told."""
         if isinstance(node, ast.Name):
-            if node.id in self._assigned or node.id in self.arguments or node.id in self._extra:
+            if node.id in self._locals or node.id in self._assigned:
                 return UNRESOLVED
             return resolve(self._function, node.id)
         if isinstance(node, ast.Attribute):
@@ -82,9 +85,9 @@ class Values:
     def elements(self, node: ast.expr) -> list[Any] | None:
         """What a container that has a name holds now."""
         container = self.stands_for(node)
-        if isinstance(container, dict):
+        if issubclass(type(container), dict):
             return list(dict.values(container))
-        return list.copy(container) if isinstance(container, list) else None
+        return list.copy(container) if issubclass(type(container), list) else None
 
     def is_argument(self, node: ast.expr) -> bool:
         """Whether it is an argument just as it came."""
@@ -110,8 +113,7 @@ class Values:
                 return True
             if node.func.attr.endswith("_"):
                 return self.fresh(node.func.value, depth - 1)
-        name = getattr(self.stands_for(node.func), "__name__", "")
-        return name.startswith(_MAKERS)
+        return name_of(self.stands_for(node.func)).startswith(_MAKERS)
 
     def each_fresh(self, node: ast.expr, depth: int = 3) -> bool:
         """Whether a tensor, or every element of a display of tensors, was made here."""

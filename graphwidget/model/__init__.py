@@ -38,6 +38,7 @@ from graphwidget.model.records import (
     Record,
     Write,
 )
+from graphwidget.model.sizes import bytes_text
 
 __all__ = [
     "BackwardCall",
@@ -63,5 +64,6 @@ __all__ = [
     "Storages",
     "TensorRef",
     "Write",
+    "bytes_text",
     "in_order",
 ]

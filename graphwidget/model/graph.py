@@ -21,6 +21,7 @@ from graphwidget.model.parts import (
     Storage,
     Storages,
     TensorRef,
+    in_order,
 )
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
@@ -163,11 +164,11 @@ class Snapshot:
 
     @cached_property
     def labels(self) -> dict[int, tuple[str, ...]]:
-        """Index -> paths of the tensors that have this node as grad_fn, shortest first."""
+        """Index -> paths of the tensors that have this node as grad_fn, in the order in which to name them."""
         found: dict[int, list[str]] = {}
         for owner in self.owners:
             found.setdefault(owner.node, []).append(owner.path)
-        return {i: tuple(sorted(paths, key=lambda p: (len(p), p))) for i, paths in found.items()}
+        return {i: in_order(paths) for i, paths in found.items()}
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""

@@ -203,12 +203,16 @@ class NodeFacts:
 
     Attributes
     ----------
+    class_name
+        For a custom Function: the qualified name of the class.
     reads_saved
         For a custom Function: whether its backward reads `ctx.saved_tensors`; None: cannot be known.
     plain
         For a custom Function: its backward was read and contains nothing whose effect cannot be foreseen.
     may_return_none
         For a custom Function: False if every gradient it returns is defined, None: cannot be known.
+    materialize_grads
+        For a custom Function: whether undefined gradients reach its backward as zeros.
     reentrant_checkpoint, non_reentrant_checkpoint
         Node of `torch.utils.checkpoint`. `checkpoint` numbers the frame that its slots belong to.
     argument_state
@@ -229,6 +233,8 @@ class NodeFacts:
         For a CopySlices node: what its inner node saved lies behind a hook, see `unpack_plain` and `checkpoint`.
     overlap
         For a CopySlices node: it wrote to memory that overlaps itself and raises when it runs.
+    detached_slot
+        Name of a slot (state STALE): a saved input that was `.detach_()`ed since.
     returns
         For a custom Function: per edge of the snapshot, whether the gradient it returns is defined
         when those it gets are (None: cannot be known). Empty: `may_return_none` speaks for all.
@@ -263,7 +269,7 @@ class NodeFacts:
     inner_stale: bool | None = False
     inner_packed: bool = False
     overlap: bool = False
-    detached_slot: str | None = None  # name of a slot (state STALE): a saved input that was `.detach_()`ed since
+    detached_slot: str | None = None
     returns: tuple[bool | None, ...] = ()
     effect: str = ""
     unpack_plain: bool = False

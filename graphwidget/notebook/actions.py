@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import engine, memory
-from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast, TensorRef
+from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast, TensorRef, bytes_text
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
-from graphwidget.render.words import bytes_text, count, op_name
+from graphwidget.render.words import count, op_name
 
 if TYPE_CHECKING:
     import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place
 
-__all__ = ["bytes_text", "call_text", "count", "op_name", "ordinal", "place_text", "spot_text", "type_text"]
+__all__ = ["call_text", "count", "op_name", "ordinal", "place_text", "spot_text", "type_text"]
 
 
 def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
@@ -17,18 +17,6 @@ def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
 def op_name(name: str) -> str:
     """A node's name as it is drawn: without the ``torch::autograd::`` of the engine's own nodes."""
     return name.removeprefix("torch::autograd::")
-
-
-def bytes_text(count: int) -> str:
-    """Bytes as people read them: ``24 B``, ``1.2 kB``, ``34 MB`` (powers of 1000, as PyTorch's own reports count)."""
-    if count < 1000:
-        return f"{count} B"
-    size = float(count)
-    for unit in ("kB", "MB", "GB"):
-        size /= 1000
-        if size < 999.5 or unit == "GB":
-            return f"{size:.1f} {unit}" if size < 99.95 else f"{size:.0f} {unit}"
-    raise AssertionError("unreachable")
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

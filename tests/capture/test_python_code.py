@@ -249,3 +249,60 @@ def test_once_differentiable_is_looked_through():
             return g * ctx.saved_tensors[0]
 
     assert read_backward(Once) == Reading(True, "", True, (True,), exact=True)
+
+
+class Nosy:
+    """An object that tells when somebody looks at it."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} was looked up")
+
+    @property
+    def __class__(self):
+        raise AssertionError("__class__ was looked up")
+
+    def __call__(self, *_):
+        raise AssertionError("it was called")
+
+
+NOSY = Nosy()
+SHARED = [1.0, 2.0]
+
+
+def calls_nosy(ctx, g):
+    return NOSY(g) * NOSY.scale(g)
+
+
+def writes_into_nosy(ctx, g):
+    NOSY[0] += g
+    return g
+
+
+def writes_into_a_starred_name(ctx, g):
+    _, *SHARED = ctx.saved_tensors
+    SHARED[0] += g
+    return g
+
+
+def writes_into_a_global_list(ctx, g):
+    SHARED[0] += 1
+    return g
+
+
+def makes_a_starred_name_twice(ctx, g):
+    first, *rest = ctx.saved_tensors
+    if len(rest) > 3:
+        rest = torch.zeros(2)
+    rest[0] += g
+    return g
+
+
+def test_reading_runs_nothing_of_an_object_that_is_called():
+    assert not read_function(calls_nosy).plain
+    assert not read_function(writes_into_nosy).plain
+
+
+def test_starred_names_are_local():
+    assert read_function(writes_into_a_starred_name).effect
+    assert read_function(makes_a_starred_name_twice).effect
+    assert not read_function(writes_into_a_global_list).effect
