@@ -204,7 +204,7 @@ class Facts:
             return
         if ti.is_reentrant_checkpoint(forward):
             entry.update(reentrant_checkpoint=True, reads_saved=True, refuses_inputs=self.refuses_inputs)
-            self._recomputes(index, node.run_function, _saved(node), nested=True)
+            self._recomputes(index, node.run_function, _saved(node))
             return
         reading = read_backward(forward)
         entry.update(
@@ -229,15 +229,15 @@ class Facts:
                 entry.update(
                     non_reentrant_checkpoint=True, checkpoint=self.frames.setdefault(id(frame), len(self.frames))
                 )
-                saved = [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
-                self._recomputes(index, ti.checkpointed_function(frame), saved, nested=False)
+                self._recomputes(index, ti.checkpointed_function(frame), ti.saved_arguments(frame), frame)
                 in_context, used_up = ti.recomputes_under(frame)
                 entry["unpack_plain"] = entry.pop("plain") and not in_context
                 if used_up:
                     entry["argument_state"] = "used"
 
-    def _recomputes(self, index: int, function: Any, arguments: Sequence[Any], nested: bool) -> None:
-        """What running a checkpointed function again would meet."""
+    def _recomputes(self, index: int, function: Any, arguments: Sequence[Any], frame: Any = None) -> None:
+        """What running a checkpointed function again would meet. `frame` None: of a re-entrant one."""
+        nested = frame is None
         entry, reading = self._of(index), read_function(function)
         entry.update(plain=reading.plain, effect=reading.effect)
         around = ti.tensors_around(function)
@@ -251,7 +251,7 @@ class Facts:
             entry["plain"] = False  # perhaps it needed one in the forward pass: then other tensors are saved now
         for argument in () if nested else arguments:  # a re-entrant one's arguments are slots of the node
             if argument.unpack_hook is None and argument.data is not None:
-                state = "inplace" if self._is_stale_view(argument.data) else ti.state_of_argument(argument)
+                state = "inplace" if self._is_stale_view(argument.data) else ti.state_of_argument(frame, argument)
                 if state != "ok":
                     entry["argument_state"] = state
                     break

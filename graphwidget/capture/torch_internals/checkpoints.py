@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import checkpoint
 
+from .nodes import saved_by_custom, unpack_all
 from .tensors import is_tensor
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "is_reentrant_checkpoint",
     "recomputes_under",
     "refuses_reentrant_checkpoints",
+    "saved_arguments",
     "state_of_argument",
     "tensors_around",
 ]
@@ -58,19 +60,31 @@ def recomputes_under(frame: Any) -> tuple[bool, bool]:
     context = _cells(frame.recompute_fn).get("recompute_context")
     if context is None or isinstance(context, contextlib.nullcontext):
         return False, False
-    consumed = getattr(checkpoint, "_CONSUMED", None)
     kept = context.storage if type(context) is getattr(checkpoint, "_CachedTorchDispatchMode", None) else {}
-    used_up = consumed is not None and any(entry is consumed for calls in kept.values() for entry in calls.values())
-    return True, used_up
+    return True, any(map(_used_up, kept.values()))
 
 
-def state_of_argument(saved: Any) -> str:
+def _used_up(calls: Any) -> bool:
+    """Whether something of what an operation returned was handed out: it is marked then, in older torch taken out."""
+    if isinstance(calls, list):
+        return not calls
+    return any(entry is getattr(checkpoint, "_CONSUMED", None) for entry in calls.values())
+
+
+def saved_arguments(frame: Any) -> list[Any]:
+    """The tensors that a frame's function was called with, as they were saved."""
+    if hasattr(frame, "saved_args"):
+        return [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
+    return list(saved_by_custom(frame.input_saver.grad_fn) or ())[1:]  # in older torch, behind a tensor of no use
+
+
+def state_of_argument(frame: Any, saved: Any) -> str:
     """Whether a checkpoint's argument can still be taken: "ok", "inplace" or "detached". No hook runs."""
-    unpack = getattr(saved, "unpack", None)
-    if unpack is None:
-        return "ok"
     try:
-        unpack()
+        if hasattr(saved, "unpack"):
+            saved.unpack()
+        else:  # torch unpacks all of them, or none
+            unpack_all(frame.input_saver.grad_fn, "saved_tensors")
     except RuntimeError as error:
         return "inplace" if "modified by an inplace" in str(error) else "detached"
     return "ok"
