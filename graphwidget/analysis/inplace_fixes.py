@@ -147,9 +147,10 @@ def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
 
 @dataclass(frozen=True)
 class _Remedy:
-    """A change of the program after which a write, and those that follow it by the same name, modify another tensor.
+    """A change of the program.
 
-    `reads_copy`: it modifies the same, but the nodes of its line have saved copies.
+    `leads_away`: a write, and those that follow it by the same name, modify another tensor then. `reads_copy`: the
+    nodes of its line have saved copies of what it writes to.
     """
 
     id: str
@@ -158,6 +159,7 @@ class _Remedy:
     edit: edits.Edit
     write: Write
     name: tuple[object, ...]
+    leads_away: bool = True
     reads_copy: bool = False
 
 
@@ -218,7 +220,7 @@ def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: l
         names = {
             remedy.name
             for remedy in taken
-            if not remedy.reads_copy and source_line(remedy.write.place) == source_line(write.place)
+            if remedy.leads_away and source_line(remedy.write.place) == source_line(write.place)
         }
         if not names and not elsewhere & _names(record, write):
             left.append(write)
@@ -267,12 +269,10 @@ def _remedies(
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
-    saved_there = _saves_what_it_writes(call, graph, write)
+    saved_there, saved_before = _saves_what_it_writes(call, graph, write)
     copying = edits.reading_copies(write.by, name) if saved_there and not edit and name else ()
     if copying:
-        sentence = f"Read a copy of `{name}`: {short(copying[1][2:].strip())} instead of {by}."
-        scoped = _scoped(cell, line, str(name))
-        yield _Remedy("clone_before_inplace", sentence, at(write.place), copying, write, scoped, reads_copy=True)
+        yield _reading(write, cell, str(name), copying, by, saved_before)
     elif edit or saved_there:
         scoped = ("module", module) if module else _scoped(cell, line, str(name))
         yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
@@ -300,6 +300,18 @@ def _copied(write: Write, cell: str, line: int, name: str, before: str, through:
     )
 
 
+def _reading(write: Write, cell: str, name: str, copying: edits.Edit, by: str, saved_before: bool) -> _Remedy:
+    """Copies of what a write reads; and one of what it modifies, if other lines have saved that."""
+    old, new = copying
+    clone, what = f"{name} = {name}.clone()", short(new[2:].strip())
+    sentence = f"Read a copy of `{name}`: {what} instead of {by}."
+    if saved_before:
+        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {what} instead of {by}."
+        copying = (old, f"+ {clone}", new)
+    scoped = _scoped(cell, write.place.line or 0, name)
+    return _Remedy("clone_before_inplace", sentence, at(write.place), copying, write, scoped, saved_before, True)
+
+
 def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
     """The statement that made of `tensor` the view, or the other name, through which a line modifies it."""
     if name is None or tensor is None or name == tensor or not name.isidentifier():
@@ -312,21 +324,19 @@ def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.
     return view if view in around or not hasattr(view, "body") else None
 
 
-def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> bool:
-    """Whether a node of the very line that writes had saved what it writes: a copy made before would be saved, too.
+def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
+    """Whether a node of the very line that writes had saved what it writes, and whether one of another line had.
 
-    ``state[t] = f(state[t - 1])``
+    ``state[t] = f(state[t - 1])``: a copy made before would be saved, too.
     """
     inside = reachable(graph, (root.node for root in call.roots))
     stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
     keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
     nodes = {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
-    places = [graph.place_of(i) for i in nodes]
-    places += [
-        graph.place_of(i) for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)
-    ]
-    here = any(p is not None and (p.cell, p.line) == (write.place.cell, write.place.line) for p in places)
-    return here or edits.reads_what_it_writes(write.by)
+    hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
+    line = (write.place.cell, write.place.line)
+    here = {i for i in nodes | hidden if (place := graph.place_of(i)) is not None and (place.cell, place.line) == line}
+    return bool(here) or edits.reads_what_it_writes(write.by), not nodes <= here
 
 
 def _rewritten(

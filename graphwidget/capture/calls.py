@@ -42,6 +42,7 @@ from graphwidget.capture.outcome import (
     executed_nodes,
     newly_freed,
     same_freed,
+    told_since,
 )
 from graphwidget.capture.owners import Search
 from graphwidget.capture.pending import Pending, record_of_pending
@@ -375,18 +376,22 @@ class CallLog:
         pending.held = holdings_by_number(search) if search is not None else None
         pending.graph = self._take(outputs, args, search)
         del search
-        if self.forecaster is not None:
-            pending.forecast = self.forecaster(
-                pending.graph,
-                pending.graph.roots,
-                inputs=pending.graph.inputs if pending.has_inputs else None,
-                retain_graph=pending.keep,
-                create_graph=pending.create,
-                api=pending.api,
-                allow_unused=pending.allow_unused,
-                grad_given=True,
-            )
+        pending.forecast = self._foretold(pending, pending.graph)
         self._full += perf_counter() - began
+
+    def _foretold(self, pending: Pending, graph: Snapshot) -> Forecast | None:
+        if self.forecaster is None:
+            return None
+        return self.forecaster(
+            graph,
+            graph.roots,
+            inputs=graph.inputs if pending.has_inputs else None,
+            retain_graph=pending.keep,
+            create_graph=pending.create,
+            api=pending.api,
+            allow_unused=pending.allow_unused,
+            grad_given=True,
+        )
 
     def _glance(self, pending: Pending, tally: Tally, outputs: Any) -> None:
         """What can be seen without a walk: how far the counter moved since the last call here, and the root."""
@@ -485,13 +490,19 @@ class CallLog:
         everything = error is None and not pending.has_inputs
         executed = executed_nodes(before, forecast if agreed else None, later, everything)
         if error is not None and agreed and text is not None and executed and not pending.keep:
-            later = self._take(outputs, args, None)
+            later = self._take(outputs, args, None, thorough=True)
             if not same_freed(before, later, executed):
                 agreed, executed = False, newly_freed(before, later)
+        if error is not None and not agreed and pending.alone and later is not None:
+            told = told_since(before, later)
+            since = self._foretold(pending, told)
+            ran = executed_nodes(told, since, None, False)
+            if since is not None and agrees(since, text) and (pending.keep or same_freed(told, later, ran)):
+                before, forecast, agreed, executed = told, since, True, ran
         whole = error is None and agreed and not pending.has_inputs and len(executed) == len(before)
         if whole and pending.like is not None:  # in a long loop one more graph of the same would only fill memory
             return self._counted(pending, pending.like), None
-        call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed, later)
+        call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
         if not pending.keep:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)

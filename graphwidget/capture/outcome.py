@@ -123,13 +123,25 @@ def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bo
     return holding == set(newly_freed(before, later))
 
 
-def failed_node(
-    before: Snapshot, forecast: Forecast | None, text: str | None, later: Snapshot | None = None
-) -> int | None:
-    """Index of the node at which the call failed, None: unknown, or it failed before any node ran.
+def told_since(before: Snapshot, later: Snapshot) -> Snapshot:
+    """The graph before a call, with what is known since of its in-place writes into views.
 
-    `later` tells more of in-place writes into views: those that ran were released, and others were asked at leisure.
+    Those that the call ran have been released, so nothing was wrong with them. Others were asked at leisure.
     """
+    facts = dict(before.facts)
+    for index, fact in before.facts.items():
+        at = later.index_of.get(before.uid[index])
+        if before.kind[index] != Kind.COPY_SLICES or at is None or at not in later.facts:
+            continue
+        if fact.released is False and _released(later, at):
+            facts[index] = replace(fact, inner_stale=False)
+        elif later.facts[at].inner_stale is not None:
+            facts[index] = replace(fact, inner_stale=later.facts[at].inner_stale)
+    return replace(before, facts=facts)
+
+
+def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:
+    """Index of the node at which the call failed, None: unknown, or it failed before any node ran."""
     if text is None:
         return None
     if forecast is not None:
@@ -143,9 +155,6 @@ def failed_node(
     if wanted is None or any(kind in (Kind.CUSTOM, Kind.COMPILED) for kind in before.kind):
         return None
     found = [i for i in range(len(before)) if _may_hold(before, i, wanted)]
-    if later is not None and wanted == SlotState.STALE:
-        still = [(i, later.index_of.get(before.uid[i])) for i in found]
-        found = [i for i, at in still if at is None or _may_hold(later, at, wanted)]
     return found[0] if len(found) == 1 else None
 
 

@@ -53,7 +53,6 @@ def record_of_pending(
     agreed: bool,
     executed: Sequence[int],
     freed: Freed,
-    later: Snapshot | None = None,
 ) -> BackwardCall:
     """The record of a call that is over.
 
@@ -69,10 +68,8 @@ def record_of_pending(
         Indices of the nodes that ran.
     freed
         Who freed what, by uid.
-    later
-        The graph after it, if it did not agree.
     """
-    failed = failed_node(before, forecast if agreed else None, text, later)
+    failed = failed_node(before, forecast if agreed else None, text)
     freed_by = None
     if text is not None and any(words in text for words in FREED_WORDS):
         freed_by = freed.get(before.uid[failed]) if failed is not None else only_one(before, freed)
@@ -91,8 +88,8 @@ def record_of_pending(
         result="ok" if error is None else "raised",
         error_type=None if error is None else type(error).__name__,
         error=text,
-        forecast=forecast.word if forecast is not None else "unknown",
-        assumes=forecast.assumes if forecast is not None else (),
+        forecast=pending.forecast.word if pending.forecast is not None else "unknown",
+        assumes=pending.forecast.assumes if pending.forecast is not None else (),
         failed_node=before.name_of(failed) if failed is not None else None,
         failed_uid=before.uid[failed] if failed is not None else None,
         failed_slot=slot.name if slot is not None else None,

@@ -1,4 +1,4 @@
-# verified:
+# verified: clone_before_inplace
 # %%
 import torch
 w = torch.rand(3, requires_grad=True)
