@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -162,7 +162,7 @@ def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
 def forecast(
     roots: torch.Tensor | GradientEdge | Sequence[torch.Tensor | GradientEdge],
     *,
-    inputs: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    inputs: torch.Tensor | Iterable[torch.Tensor] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     api: str = "backward",
@@ -310,10 +310,12 @@ def track() -> Iterator[Tracker]:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """One or several tensors as a list. A GradientEdge is a tuple and yet one thing."""
+    """One or several tensors as a list, also of a generator. A GradientEdge is a tuple and yet one thing."""
+    import torch
     from torch.autograd.graph import GradientEdge
 
-    return list(value) if isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge) else [value]
+    one = isinstance(value, (torch.Tensor, GradientEdge, Mapping, str)) or not isinstance(value, Iterable)
+    return [value] if one else list(value)
 
 
 def _namespace(frame: FrameType) -> dict[str, Any]:

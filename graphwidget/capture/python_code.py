@@ -441,10 +441,21 @@ class _Visitor:
         if self.effect in ("", WRITES_ARGUMENT):
             self.effect = effect
 
+    def _is_rest(self, node: ast.expr | None) -> bool:
+        """Whether it is `args` of ``def backward(ctx, *args)``, just as it came: a tensor for each gradient."""
+        rest = self.tree.args.vararg
+        return (
+            isinstance(node, ast.Name)
+            and rest is not None
+            and node.id == rest.arg != self.ctx
+            and (self.values.is_never_assigned(node.id))
+        )
+
     def _returns(self) -> tuple[tuple[bool | None, ...] | None, bool]:
         """What is known of each returned value, and whether they are surely that many."""
         displays = [v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v] for v in self.returned]
         rows = [tuple(map(self.values.defined, display)) for display in displays]
+        rows = [(True,) if self._is_rest(value) else row for value, row in zip(self.returned, rows, strict=True)]
         starred = any(isinstance(element, ast.Starred) for display in displays for element in display)
         if not rows or self.skipped or starred or any(len(row) != len(rows[0]) for row in rows):
             return None, False

@@ -89,6 +89,10 @@ class Values:
             return list(dict.values(container))
         return list.copy(container) if issubclass(type(container), list) else None
 
+    def is_never_assigned(self, name: str) -> bool:
+        """Whether a name of an argument stands for that everywhere."""
+        return name not in self._assigned
+
     def is_argument(self, node: ast.expr) -> bool:
         """Whether it is an argument just as it came."""
         return isinstance(node, ast.Name) and node.id in self.arguments and node.id not in self._assigned

@@ -1,8 +1,10 @@
 """Reading Python code in the graph instead of running it."""
 
+import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+import graphwidget as gw
 from graphwidget.capture.python_code import Reading, read_backward, read_function
 
 kept = []
@@ -306,3 +308,29 @@ def test_starred_names_are_local():
     assert read_function(writes_into_a_starred_name).effect
     assert read_function(makes_a_starred_name_twice).effect
     assert not read_function(writes_into_a_global_list).effect
+
+
+def test_gradients_that_are_returned_as_they_came_are_tensors():
+    def same(ctx, *grads):
+        return grads
+
+    def changed(ctx, *grads):
+        grads = [None for _ in grads]
+        return grads
+
+    def all_of_it(*everything):
+        return everything
+
+    assert read_function(same).returns == (True,)
+    assert read_function(changed).returns != (True,) and read_function(all_of_it).returns != (True,)
+
+
+@pytest.mark.parametrize("hooked", [0, 2])
+def test_a_module_with_a_backward_hook_hands_its_gradients_on(hooked):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    net[hooked].register_full_backward_hook(lambda module, given, got: None)
+    with gw.track():
+        loss = net(torch.rand(2, 3)).sum()
+        told = gw.forecast(loss)
+        loss.backward()
+    assert told.ok and len(told.reaches) == 4 and all(p.grad is not None for p in net.parameters())

@@ -274,3 +274,9 @@ def test_a_leaf_may_be_root_and_input_and_a_leaf_that_torch_refuses_is_no_error(
         assert found.ok is not True
     else:
         assert found.ok is not False
+
+
+def test_a_forecast_takes_the_parameters_of_a_module_as_they_come() -> None:
+    net = torch.nn.Linear(2, 1)
+    told = gw.forecast(net(torch.ones(1, 2)).sum(), inputs=net.parameters())
+    assert told.ok and len(told.reaches) == 2
