@@ -50,9 +50,9 @@ def boundary(graph: Snapshot, old: set[int]) -> tuple[int, ...]:
 def carriers(border: set[int], inside: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
     """Paths that held a border node (by sequence number) when it was freed and still do.
 
-    If none still does, those to which it was handed on (``value = next_value``), or else those that did then: the
-    variable has been given a new value since. If nobody ever held a border node, the tensors made before the freeing
-    call that lie in the graph.
+    If none still does, those that did then: the variable has been given a new value since. If only locals of a
+    function that has returned did, those that hold it now. If nobody ever held a border node, the tensors
+    made before the freeing call that lie in the graph.
     """
     held_then = {path for path, number in then.items() if number in border}
     held_now = {path for path, number in now.items() if number in border}
@@ -62,8 +62,10 @@ def carriers(border: set[int], inside: set[int], then: dict[str, int], now: dict
         still = {path for path in held_then if now.get(path) == then[path]}
     if still:
         return in_order(still)
-    handed_on = {path for path in held_now - held_then if not path.startswith(("_", "Out[", "sys."))}
-    return in_order(handed_on or held_then)
+    fresh = held_now - held_then
+    if fresh and all(":" in path for path in held_then):
+        return in_order(fresh)
+    return in_order(held_then)
 
 
 def agrees(forecast: Forecast, text: str | None) -> bool:

@@ -127,7 +127,8 @@ class Snapshot:
         return len(self.uid)
 
     def __repr__(self) -> str:
-        return f"<Snapshot: {len(self)} nodes, {len(self.slot_state)} slots, {len(self.roots)} roots>"
+        sizes = {"node": len(self), "slot": len(self.slot_state), "root": len(self.roots)}
+        return f"<Snapshot: {', '.join(f'{n} {word}' + 's' * (n != 1) for word, n in sizes.items())}>"
 
     def node(self, index: int) -> Node:
         """The node at `index`."""

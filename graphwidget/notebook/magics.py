@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ class Magics:
         UsageError
             If it says something else; the message names the next step.
         """
-        verb, _, rest = line.strip().partition(" ")
+        verb, _, rest = re.sub(r"(^|\s)#.*", "", line).strip().partition(" ")  # IPython hands comments on
         verb, rest = verb or "show", rest.strip()
         if verb not in VERBS:
             near = difflib.get_close_matches(verb, VERBS, 1)

@@ -15,8 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from graphwidget.model import Drawing, Snapshot
+from graphwidget.model import Drawing, SlotState, Snapshot
 from graphwidget.render import report, text, wire
+from graphwidget.render.words import count
 
 __all__ = ["to_html", "to_svg", "write_html"]
 
@@ -125,7 +126,9 @@ def _description(drawing: Drawing) -> str:
         return f"{finding.headline} {finding.text}".strip()
     snapshot = drawing.snapshot
     leaves = len(snapshot.leaves)
-    return f"{len(snapshot) - leaves} nodes, {leaves} leaves, {len(snapshot.slot_state)} saved tensors."
+    saved = sum(state != SlotState.UNSAVED for state in snapshot.slot_state)
+    nodes = count(len(snapshot) - leaves, "node")
+    return f"{nodes}, {count(leaves, 'leaf', 'leaves')}, {count(saved, 'saved tensor')}."
 
 
 def _findings(drawing: Drawing) -> str:

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphwidget.model import BackwardCall, Finding, Fix, Place
+from graphwidget.model import BackwardCall, Finding, Fix, Place, bytes_text
+from graphwidget.render.words import count
 
 SCHEMA = 1
 CellOf = Callable[[int | None], int | None]
@@ -123,8 +124,8 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
     """A finding as lines of text of at most 100 columns: headline, story, the path to the failing node, the fixes."""
     lines = _story(finding)
-    for count, fix in enumerate(finding.fixes[:fixes], 1):
-        lines += _fix_lines(fix, count, priced=True)
+    for number, fix in enumerate(finding.fixes[:fixes], 1):
+        lines += _fix_lines(fix, number, priced=True)
         lines += [f"       {line}" for line in fix.edit]
     return lines
 
@@ -153,9 +154,9 @@ def note(finding: Finding) -> str:
     The story and the first fix come whole as long as there is room; of the other fixes only the sentence.
     """
     story = _story(finding)
-    for count, fix in enumerate(finding.fixes[:3], 1):
-        block = _fix_lines(fix, count, priced=count == 1)
-        if count == 1 and len(fix.edit) <= 4:
+    for number, fix in enumerate(finding.fixes[:3], 1):
+        block = _fix_lines(fix, number, priced=number == 1)
+        if number == 1 and len(fix.edit) <= 4:
             block += [f"       {line}" for line in fix.edit]
         if len(story) + len(block) <= NOTE_LINES:
             story += block
@@ -184,7 +185,8 @@ def call_line(call: BackwardCall) -> str:
         told = f"raised at {call.failed_node}" if call.failed_node else "raised"
         told += f", freed by call {call.freed_by + 1}" if call.freed_by is not None else ""
     else:
-        told = f"ran {call.executed_count} nodes, freed {call.freed_slots} saved tensors ({call.freed_bytes} B)"
+        ran, freed = count(call.executed_count, "node"), count(call.freed_slots, "saved tensor")
+        told = f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
     return f"{call.n + 1:>4}  {where}{loop}  {call.place.source.strip()}  {told}"
 
 
@@ -202,7 +204,10 @@ def text(document_: dict[str, Any], calls: Iterable[BackwardCall], findings: Ite
         lines.append(f"{where} raised {error['type']}: {first[:100]}")
     found = list(findings)
     lines.append("")
-    lines.append("Nothing wrong." if not found else f"{len(found)} findings" if len(found) > 1 else "1 finding")
+    if found:
+        lines.append(count(len(found), "finding"))
+    else:
+        lines.append("No finding: the error is of another kind." if document_["errors"] else "Nothing wrong.")
     for finding in found:
         lines.append("")
         lines.extend(finding_lines(finding))

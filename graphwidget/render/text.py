@@ -52,12 +52,12 @@ def forecast_lines(call: str, forecast: Forecast) -> Iterator[str]:
     size = bytes_text(forecast.freed_bytes)
     slots = count(sum(map(len, forecast.frees.values())), "saved tensor")
     if forecast.ok is None:
-        yield f"{call}: cannot be known. {forecast.why}"
+        yield f"{call} cannot be foretold: {forecast.why}"
     elif forecast.ok:
         yield f"{call} would succeed: {count(len(forecast.executes), 'node')} would run."
     else:
         at = f" at {forecast.fails_at.name}" if forecast.fails_at else ""
-        yield f"{call} would raise{at} ({forecast.word}). {forecast.why}"
+        yield f"{call} would raise{at} ({forecast.word}): {forecast.why}"
     if forecast.frees:
         yield f"  frees {slots}, {size} ({bytes_text(forecast.returned_bytes)} come back, the rest has other owners)"
     elif forecast.ok:

@@ -115,7 +115,7 @@ def test_where_two_writes_may_hide_what_is_stale_the_one_that_was_reached_first_
     )
     notebook.run("loss.backward()")
     (call,) = notebook.calls
-    assert "inplace" in call.error and call.failed_place.line == 4  # what was made last runs first
+    assert "inplace" in call.error and call.failed_place.line == 6  # what was made last runs first
     assert call.forecast == "ok" and call.assumes  # as it was said before
 
 
