@@ -93,8 +93,8 @@ def reason_of(call: BackwardCall) -> str | None:
 
 
 def number(n: int) -> str:
-    """Calls as people count them: ① for n = 0."""
-    return chr(0x2460 + n) if n < 20 else f"({n + 1})"
+    """Calls as people count them: ① for n = 0. The view draws both forms alike."""
+    return chr(0x2460 + n) if n < 20 else f"call {n + 1}"
 
 
 # ------------------------------------------------------------------ second backward

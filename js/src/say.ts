@@ -88,14 +88,15 @@ export function slotAt(graph: Graph, slot: number): Slot {
 
 /** The header's line of facts: what is there; what is held of all that was once saved, as far as the freed part is known. */
 export function facts(graph: Graph, boxes: number): string {
-  const leaves = graph.leaves.size;
-  let nodes = graph.n - leaves;
+  let leaves = 0;
+  let nodes = 0;
   let freed = 0;
   for (let i = 0; i < graph.n; i++) {
-    if (graph.ghost[i]) nodes--;
-    else
-      for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++)
-        if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
+    if (graph.ghost[i]) continue;
+    if (graph.leaves.has(i)) leaves++;
+    else nodes++;
+    for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++)
+      if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
   }
   const roots = graph.roots.filter((root) => root.alive).length;
   const held = `${bytes(graph.held)} held`;

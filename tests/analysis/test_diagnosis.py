@@ -105,7 +105,7 @@ def test_reasons_come_from_torchs_own_words():
 
 
 def test_calls_are_counted_from_one():
-    assert [number(n) for n in (0, 19, 20)] == ["①", "⑳", "(21)"]
+    assert [number(n) for n in (0, 19, 20)] == ["①", "⑳", "call 21"]
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

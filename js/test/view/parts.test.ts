@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { shortPath } from "../../src/findings.ts";
 import { prose } from "../../src/glyphs.ts";
 import { pack } from "../../src/rootbar.ts";
+import { facts } from "../../src/say.ts";
 import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/theme.ts";
 import { segments } from "../../src/timeline.ts";
 import { Viewport } from "../../src/viewport.ts";
@@ -104,4 +105,18 @@ test("every rule of the marks stays under the root", () => {
     .split("}")
     .filter((part) => part.trim()))
     expect(rule.trim()).toMatch(/^\.graphwidget/);
+});
+
+test("the facts count what is alive: neither nodes nor leaves that are gone", () => {
+  const graph = {
+    n: 4,
+    ghost: [0, 0, 1, 1],
+    leaves: new Map([1, 3].map((node) => [node, {}])),
+    slotStart: [0, 1, 1, 2, 2],
+    slotState: [1, 1],
+    slotBytes: [8, 16],
+    roots: [],
+    held: 0,
+  };
+  expect(facts(graph as never, 0)).toBe("1 node, 1 leaf · 0 B held, 8 B freed");
 });
