@@ -334,7 +334,7 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
         "boundary": [[old, new, strings(path or "")] for old, new, path in _boundary(drawing)],
         "events": [_event(event, strings) for event in drawing.events[-MAX_EVENTS:]],
         "event": drawing.current_event,
-        "findings": [_finding(finding, drawing.calls, strings) for finding in drawing.findings],
+        "findings": [_finding(finding, drawing, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
         "status": _status(drawing, strings, off),
     }
@@ -456,10 +456,19 @@ _KINDS = {
 }
 
 
-def _kicker(finding: Finding, calls: Sequence[BackwardCall]) -> str:
+def _is_past(finding: Finding, drawing: Drawing) -> bool:
+    """Whether a cell has run to its end since the call that raised."""
+    at = next((i for i, event in enumerate(drawing.events) if event.call == finding.call), None)
+    return (
+        finding.severity == "error" and at is not None and any(e.kind == "cell" and e.ok for e in drawing.events[at:])
+    )
+
+
+def _kicker(finding: Finding, drawing: Drawing) -> str:
     """What stands over a finding: its kind, and the call that it is about."""
-    words = [_KINDS.get(finding.kind, finding.kind)]
-    place = next((call.place for call in calls if call.n == finding.call), None)
+    kind = _KINDS.get(finding.kind, finding.kind)
+    words = [f"Earlier: {kind.lower()}" if _is_past(finding, drawing) else kind]
+    place = next((call.place for call in drawing.calls if call.n == finding.call), None)
     if place is not None and place.line is not None:
         words.append(spot_text(place.cell, place.line))
     if place is not None and place.iteration is not None:
@@ -469,11 +478,11 @@ def _kicker(finding: Finding, calls: Sequence[BackwardCall]) -> str:
     return " · ".join(words)
 
 
-def _finding(finding: Finding, calls: Sequence[BackwardCall], strings: _Strings) -> dict[str, Any]:
+def _finding(finding: Finding, drawing: Drawing, strings: _Strings) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "severity": finding.severity,
-        "kicker": strings(_kicker(finding, calls)),
+        "kicker": strings(_kicker(finding, drawing)),
         "headline": strings(finding.headline),
         "text": strings(finding.text),
         "node": strings(finding.node),
