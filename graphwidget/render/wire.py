@@ -457,11 +457,9 @@ _KINDS = {
 
 
 def _is_past(finding: Finding, drawing: Drawing) -> bool:
-    """Whether a cell has run to its end since the call that raised."""
-    at = next((i for i, event in enumerate(drawing.events) if event.call == finding.call), None)
-    return (
-        finding.severity == "error" and at is not None and any(e.kind == "cell" and e.ok for e in drawing.events[at:])
-    )
+    """Whether another call has succeeded since the one that raised."""
+    since = [event.call for event in drawing.events if event.kind == "call" and event.ok and event.call is not None]
+    return finding.severity == "error" and finding.call is not None and max(since, default=-1) > finding.call
 
 
 def _kicker(finding: Finding, drawing: Drawing) -> str:

@@ -193,6 +193,20 @@ def test_calls_events_and_findings_are_all_there() -> None:
     assert m["status"]["state"] == "raised" and s[m["status"]["text"]] == "after In[2], which raised"
 
 
+def test_an_error_is_called_earlier_once_another_call_has_succeeded() -> None:
+    graph = reused_product()
+    finding = Finding("second_backward", "error", "text", "headline", call=1)
+    calls = (call(0), replace(call(1), result="raised"), call(2))
+
+    def kicker(*events: Event) -> str:
+        m = decode(wire.encode(Drawing(graph, calls, events, (finding,))))
+        return str(m["s"][m["findings"][0]["kicker"]])
+
+    first, failed = Event(0, "call", 2, 0, ok=True), Event(1, "call", 2, 1, ok=False)
+    assert kicker(first, failed, Event(2, "cell", 3)).startswith("Second backward")
+    assert kicker(first, failed, Event(2, "call", 3, 2)).startswith("Earlier: second backward")
+
+
 def test_the_status_says_off_busy_and_idle() -> None:
     graph = reused_product()
 
