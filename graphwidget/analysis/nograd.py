@@ -271,7 +271,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
     edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
-    works = cut.sure and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
     return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, _at(place), edit=edit), place)

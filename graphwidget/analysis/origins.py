@@ -65,6 +65,7 @@ class Cut(NamedTuple):
     by: str  # `detach`, or the `no_grad` that is around it
     around: ast.stmt | None
     sure: bool
+    alone: bool  # whether the statement has no other
     calls: frozenset[str]  # what is called inside
 
 
@@ -167,6 +168,9 @@ class Origins:
         if not 0 <= spot.at < len(self.runs):
             return []
         cell = self.runs[spot.at].source
+        over = _gone_over(cell, name, spot.line)
+        if over:
+            return [(spot, one) for one in over]
         inside = source.function_at(cell, spot.line)
         if name.startswith("self.") and inside is not None and inside[0] is not None:
             return [(Spot(spot.at, getattr(s, "lineno", 1)), s) for s in _of_attribute(inside[0], name)]
@@ -177,14 +181,16 @@ class Origins:
             names = [a.arg for a in (*inside[1].args.posonlyargs, *inside[1].args.args)]
             if name in (*names, *(a.arg for a in inside[1].args.kwonlyargs)):
                 return list(self._arguments(inside, name, names))
+        everything: list[tuple[Spot, ast.AST]] = []
         for at in range(len(self.runs) - 1 if inside is not None else spot.at, -1, -1):
             tree = source.parse(self.runs[at].source)
             line = spot.line + spot.past if at == spot.at and inside is None else sys.maxsize
             found: list[ast.stmt] = _binding(list(source.own_statements(tree.body)), name, line) if tree else []
             defined = [s for s in ast.walk(tree) if _defines(s, name)] if tree and not found else []
-            if found or defined:
-                return [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
-        return []
+            everything += [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
+            if defined or any(s.lineno < line and not _only_element(s, name) for s in found):
+                break
+        return everything
 
     def _arguments(
         self, function: tuple[ast.ClassDef | None, ast.FunctionDef], name: str, names: list[str]
@@ -427,11 +433,12 @@ class Origins:
                 parts += [(by, inner, None) for by, inner in _cuts_in(value)]
             for by, inner, around in parts:
                 self._lifted = around
-                had = any_of(self.has_graph(one, where) for one in inner)
+                nested = [part for one in inner for _, parts_inside in _cuts_in(one) for part in parts_inside]
+                had = any_of(self.has_graph(one, where) for one in (*inner, *nested))
                 self._lifted = None
                 if had is not False:
                     calls = frozenset(ast.unparse(n.func) for one in inner for n in _calls(one))
-                    yield Cut(run, statement, by, around, had is True, calls)
+                    yield Cut(run, statement, by, around, had is True, len(parts) == 1, calls)
 
     def _statement(self, spot: Spot, node: ast.AST) -> ast.stmt | None:
         found = source.beginning_at(self.runs[spot.at].source, spot.line) if 0 <= spot.at < len(self.runs) else []
@@ -451,8 +458,16 @@ class Origins:
                 name = self.module(call.func, where)
                 if name is None or self.trains(name, where) is not False:
                     continue
+                if any(self.has_graph(one, where) for one in call.args):
+                    continue
                 if not any(cut.sure for one in call.args for cut in self.cuts(one, where)):
                     yield name, ast.unparse(call.func)
+
+
+def _gone_over(cell: str, name: str, line: int) -> list[ast.expr]:
+    """What a comprehension on a line goes over under a name."""
+    loops = [n for s in source.statements_at(cell, line)[-1:] for n in ast.walk(s) if isinstance(n, ast.comprehension)]
+    return [loop.iter for loop in loops if name in source.names_in(loop.target)]
 
 
 def _cuts_in(node: ast.AST) -> Iterator[tuple[str, list[ast.expr]]]:
