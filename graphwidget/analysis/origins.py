@@ -101,7 +101,9 @@ def what_is_cut(node: ast.AST) -> tuple[str, list[ast.expr]] | None:
 
 
 def _is_library(node: ast.expr) -> bool:
-    return ast.unparse(node).split(".", 1)[0] in _LIBRARIES | _PLAIN | {"nn"}
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in _LIBRARIES | _PLAIN | {"nn"}
 
 
 def outside_of_cuts(node: ast.AST) -> Iterator[ast.AST]:
@@ -363,7 +365,7 @@ class Origins:
         if root in _LIBRARIES or called.startswith("nn.functional"):
             return given
         if _LAYER.search(called):
-            return self._makes_layers(called)
+            return None if next(self.freezing(), None) is not None else self._makes_layers(called)
         module = self.module(node.func, spot)
         trains = self.trains(module, spot)
         if trains is not None:
@@ -402,6 +404,9 @@ class Origins:
             read = [ast.unparse(n) for n in outside_of_cuts(value) if isinstance(n, (ast.Name, ast.Attribute))]
             if isinstance(node, ast.AugAssign):
                 read.append(ast.unparse(node.target))
+            for _, inner in _cuts_in(value):
+                if any_of(self.has_graph(one, where) for one in inner) is False:  # it may have been cut before
+                    read += sorted(name for one in inner for name in source.names_in(one))
             for part in dict.fromkeys(read):
                 for at, made in self.made(part, where):
                     if (id(made), part) not in seen:

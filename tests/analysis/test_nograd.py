@@ -382,3 +382,15 @@ ROOTS = {
 def test_the_root_is_what_backward_is_called_on(line):
     call = BackwardCall(0, place(1, 1, source=line), "backward", False, False, (), ())
     assert root_name(call) == ROOTS[line]
+
+
+def test_a_cut_before_numbers_are_made_a_tensor_again_is_found():
+    text = (
+        "def ssim(a):\n    a = a.detach().numpy()\n    return torch.tensor(np.abs(a).mean())\nloss = 1 - ssim(net(x))\n"
+    )
+    assert explained(NET, text, "loss.backward()\n").fixes[0].at == (2, 2)
+
+
+def test_what_is_cut_may_be_the_result_of_a_function_of_torch():
+    finding = explained(NET, "loss = torch.relu(net(x)).argmax().float()\n", "loss.backward()\n")
+    assert finding.fixes[0].at == (2, 1) and "argmax" in finding.text
