@@ -9,28 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.analysis import edits, regaining, source
+from graphwidget.analysis.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.analysis.story import root_name
 from graphwidget.analysis.words import short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
-
-_GRADLESS = ("no_grad", "inference_mode", "set_grad_enabled")
-_CUTTING = {
-    "detach": "detach",
-    "detach_": "detach",
-    "data": "detach",
-    "item": "no_grad_or_item",
-    "numpy": "differentiable_op",
-    "tolist": "differentiable_op",
-    "argmax": "differentiable_op",
-    "argmin": "differentiable_op",
-    "argsort": "differentiable_op",
-    "long": "differentiable_op",
-    "int": "differentiable_op",
-    "bool": "differentiable_op",
-    "multinomial": "differentiable_op",
-    "sample": "differentiable_op",
-    "tensor": "differentiable_op",
-}
 
 _ONCE = "once_differentiable"
 
@@ -44,6 +26,7 @@ _WHY = {
     "tolist": "`tolist` makes Python numbers",
     "numpy": "`numpy` makes an array",
     "tensor": "`torch.tensor` makes a new leaf",
+    "indices": "indices have no derivative",
 }
 
 
@@ -75,86 +58,160 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
-    made_of = _made_of(runs, name)
-    cut = _cut(record, runs, made_of)
-    off = _in_force(runs, name, made_of)
+    origins = Origins(runs, dict(runs[-1].modules) if runs else {})
+    root, spot = _expression(name), origins.spot_of(call)
+    made_of = _made_of(runs, name, root)
+    cut = _cut(record, origins, root, spot)
+    off = _in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (
         off
+        or _of_grad(name)
         or cut
-        or _switched_off(runs, name, made_of)
-        or _frozen(runs, name, made_of)
-        or _compared(runs, made_of)
-        or _unknown(runs, name, made_of)
+        or _too_late(origins, root, spot, name)
+        or _switched_off(origins, root, spot, made_of)
+        or _frozen(origins, root, spot, made_of)
+        or _compared(origins, root, spot)
+        or _unknown(origins, root, spot, made_of)
     )
 
 
-def _cut(record: Record, runs: list[CellRun], made_of: list[str]) -> Cause | None:
-    """The line nearest to the name that leaves the graph."""
-    for one in made_of:
-        for run in reversed(runs):
-            for defined in source.functions_of(run.source, one):
-                if found := _cut_in(record, run, defined):
-                    return found
-            assigned = source.assignments(run.source, one)
-            if assigned and (found := _cut_by(record, run, assigned[-1])):
-                return found
-            if assigned:
-                break
+def _expression(name: str) -> ast.expr:
+    try:
+        return ast.parse(name, mode="eval").body
+    except SyntaxError:
+        return ast.Name(name, ast.Load())
+
+
+def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
+    cuts = list(origins.cuts(root, spot))
+    sure = next((cut for cut in cuts if cut.sure), None)
+    frozen = dict(origins.frozen_modules(root, spot))
+    if sure is None or not sure.calls.intersection(frozen.values()):
+        found = _frozen_modules(origins, sorted(frozen)) if frozen else None
+        if found is not None:
+            return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
+    if sure is not None:
+        return _cut_by(record, sure)
+    gradients = (
+        _gradient_without_graph(record, origins.runs[where.at], node)
+        for where, node, _ in origins.back(root, spot)
+        if isinstance(node, ast.stmt) and hasattr(node, "value") and not origins.is_cut(where, node)
+    )
+    found = next((one for one in gradients if one is not None), None)
+    return found or (_cut_by(record, cuts[0]) if cuts else None)
+
+
+def _of_grad(name: str) -> Cause | None:
+    """The root is itself a gradient: ``x.grad.backward()``."""
+    if not name.endswith(".grad"):
+        return None
+    sentence = f"Compute `{name}` with `create_graph=True`."
+    return Cause(
+        f"`{name}` has no graph: the call that computed it did so without `create_graph=True`, or it is constant.",
+        Fix("create_graph", sentence, False),
+        None,
+    )
+
+
+def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause | None:
+    """A leaf that was told to require grad after the root had been computed from it."""
+    for spot_made, node, _ in origins.back(root, spot):
+        run = origins.runs[spot_made.at] if 0 <= spot_made.at < len(origins.runs) else None
+        if run is None or not isinstance(node, ast.stmt) or source.function_at(run.source, node.lineno):
+            continue
+        for read in sorted(source.names_in(source.given(node))):
+            for at in range(spot_made.at, len(origins.runs)):
+                for told in _asking(origins.runs[at], read):
+                    if at == spot_made.at and told.lineno <= node.lineno:
+                        continue
+                    place, made = _place(origins.runs[at], told.lineno), _place(run, node.lineno)
+                    if source.loop_at(run.source, node.lineno) is not None:
+                        continue
+                    sentence = f"Ask for it before `{name}` is computed ({where(made)})."
+                    return Cause(
+                        f"{short(ast.unparse(told))} ({where(place)}) came too late: {short(ast.unparse(node))} "
+                        f"({where(made)}) had been computed without a graph.",
+                        Fix("unfreeze", sentence, False, _at(place)),
+                        place,
+                    )
     return None
 
 
-def _made_of(runs: list[CellRun], name: str) -> list[str]:
-    """The name, and all that its value was made from, by the last assignment of each."""
-    names = [name]
+def _asking(run: CellRun, name: str) -> list[ast.stmt]:
+    """The statements of a cell, not in functions, that tell a tensor to require grad."""
+    tree = source.parse(run.source)
+    told = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
+    return [s for s in source.own_statements(tree.body) if ast.unparse(s) in told] if tree else []
+
+
+def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
+    """The name, and all that its value was made from, by the last assignments of each."""
+    names = list(dict.fromkeys([name, *sorted(source.names_in(root))]))
     for one in names:
-        made = next((found for run in reversed(runs) if (found := source.assignments(run.source, one))), None)
-        if made:
-            names += sorted(source.names_in(made[-1]).difference(names))
+        made = next((found for run in reversed(runs) if (found := source.assignments(run.source, one))), [])
+        for statement in reversed(made):
+            names += sorted(source.names_in(statement).difference(names))
+            if one not in source.names_in(source.given(statement)):
+                break
     return names
 
 
-def _cut_in(record: Record, run: CellRun, function: ast.FunctionDef) -> Cause | None:
-    """What in a function cut the graph of what it returns."""
-    returns = [s for s in ast.walk(function) if isinstance(s, ast.Return) and s.value is not None]
-    wanted = {name for s in returns for name in source.names_in(s)}
-    made = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and wanted.intersection(source.targets(s))]
-    return next((cause for s in (*returns, *made) if (cause := _cut_by(record, run, s))), None)
+def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, CellRun, ast.stmt | None]]:
+    """During which cell the root, or what it is made of, was computed, in which cell's text, by which statement.
+
+    What the body of a function assigns was computed when the function was called: by the call's own cell.
+    """
+    last, found = len(origins.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
+    for name in sorted(source.names_in(root)):
+        if not isinstance(root, ast.Name) and origins.trains(name, spot) is not None:
+            continue
+        for at, node in origins.made(name, spot):
+            if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                inside = source.function_at(origins.runs[at.at].source, node.lineno) is not None
+                found.append((last if inside else at.at, origins.runs[at.at], node))
+                break
+    return found or ([(last, origins.runs[last], None)] if last >= 0 else [])
 
 
-def _in_force(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
+def _in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
     """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
-    at = max((i for i, run in enumerate(runs) if source.assignments(run.source, name)), default=len(runs) - 1)
-    if at < 0 or runs[at].grad_before or _ON.search(runs[at].source) or any("enable_grad" in r.source for r in runs):
+    runs = list(origins.runs)
+    if any("enable_grad" in run.source for run in runs):
         return None
-    assigned = source.assignments(runs[at].source, name)
-    made = assigned[-1] if assigned else None
-    switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
-    found = _switch(runs, switched) if switched is not None else None
-    if found is not None:
-        return _off(runs, *found, made_of)
-    since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
-    place = _place(runs[at], made.lineno) if made is not None else None
-    line = "torch.set_grad_enabled(True)"
-    fix = Fix(
-        "remove_no_grad",
-        f"Switch it on again before `{name}` is computed: `{line}`.",
-        made is not None and regaining.trains(runs, made_of),
-        _at(place) if place is not None else None,
-        edit=edits.before(runs[at].source, made.lineno, [line]) if made is not None else (),
-    )
-    return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
+    name = made_of[0]
+    for at, text, made in _computed(origins, root, spot):
+        if runs[at].grad_before or _ON.search(runs[at].source) or _ON.search(text.source):
+            continue
+        switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
+        found = _switch(runs, switched) if switched is not None else None
+        if found is not None:
+            return _off(runs, *found, made_of)
+        since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
+        place = _place(text, made.lineno) if made is not None else None
+        line = "torch.set_grad_enabled(True)"
+        fix = Fix(
+            "remove_no_grad",
+            f"Switch it on again before `{name}` is computed: `{line}`.",
+            made is not None and regaining.trains(runs, made_of),
+            _at(place) if place is not None else None,
+            edit=edits.before(text.source, made.lineno, [line]) if made is not None else (),
+        )
+        return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
+    return None
 
 
-def _switched_off(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
+def _switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
     """The cell that made it, or the last one, switched grad mode off and left it so."""
-    made = next((run for run in reversed(runs) if source.assignments(run.source, name)), runs[-1] if runs else None)
-    if made is None:
-        return None
-    until = max((s.lineno for s in source.assignments(made.source, name)), default=len(made.source) + 1)
-    found = _switch(runs, made, until)
-    return _off(runs, *found, made_of) if found is not None else None
+    runs = list(origins.runs)
+    for at, text, made in _computed(origins, root, spot):
+        until = made.lineno if made is not None and text is runs[at] else sys.maxsize
+        found = _switch(runs, runs[at], until)
+        if found is not None:
+            return _off(runs, *found, made_of)
+    return None
 
 
 def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
@@ -204,33 +261,20 @@ def _is_off(statement: ast.Expr) -> bool:
     return "False" in ast.unparse(statement)
 
 
-def _cut_by(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
-    """What in or around an assignment cut the graph."""
-    around = source.statements_at(run.source, statement.lineno)
-    for outer in around[:-1]:
-        items = outer.items if isinstance(outer, ast.With) else []
-        names = [ast.unparse(item.context_expr) for item in items]
-        if isinstance(outer, ast.FunctionDef):
-            names = [ast.unparse(decorator) for decorator in outer.decorator_list]
-        for name in names:
-            if any(gradless in name for gradless in _GRADLESS) and "True" not in name:
-                return _gradless(record, run, outer, statement, name)
-    gradient = _gradient_without_graph(record, run, statement)
-    if gradient is not None:
-        return gradient
-    attributes = (n.attr for n in ast.walk(_value(statement)) if isinstance(n, ast.Attribute) and n.attr == "data")
-    for last in (*(called.rsplit(".", 1)[-1] for called in source.calls_in(statement)), *attributes):
-        if last in _CUTTING:
-            place = _place(run, statement.lineno)
-            why = _WHY.get(last, f"`{last}` has no derivative")
-            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: {why}."
-            edit = regaining.without(run.source, statement, last) if last in _WITHOUT else ()
-            works = bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
-            shown = ".data" if last == "data" else last
-            sentence = f"Compute the loss without `{shown}` ({where(place)})."
-            fix = Fix(_CUTTING[last], sentence, works, _at(place), edit=edit)
-            return Cause(text, fix, place)
-    return None
+def _cut_by(record: Record, cut: Cut) -> Cause:
+    """What is said of a cut."""
+    run, statement = cut.run, cut.statement
+    if cut.around is not None:
+        return _gradless(record, cut)
+    place = _place(run, statement.lineno)
+    why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
+    sure = "" if cut.sure else ", if what it reads had one"
+    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
+    edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    shown = ".data" if cut.by == "data" else cut.by
+    sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, _at(place), edit=edit), place)
 
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -301,74 +345,115 @@ def _value(statement: ast.stmt) -> ast.AST:
     return getattr(statement, "value", None) or statement
 
 
-def _gradless(record: Record, run: CellRun, outer: ast.stmt, statement: ast.stmt, name: str) -> Cause:
+def _gradless(record: Record, cut: Cut) -> Cause:
+    """A statement that ran in a block, or a function, without grad mode."""
+    run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = _place(run, statement.lineno), short(ast.unparse(statement))
     update = regaining.updated_in_place(run.source, statement)
     if update:
         sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
-        works = regaining.trains(record.runs.values(), source.names_in(statement))
+        works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
         fix = Fix("remove_no_grad", sentence, works, _at(place), edit=update)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
     first, names = regaining.feeding(outer, statement)
     line = outer.lineno
     edit: edits.Edit = ()
+    moved: list[ast.stmt] = [statement]
     if isinstance(outer, ast.With):
         edit = regaining.out_of_with(run.source, outer, first)
+        moved = [s for s in outer.body if s.lineno >= first.lineno]
     elif isinstance(outer, ast.FunctionDef):
         line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
-    fix = Fix(
-        "remove_no_grad",
-        f"Take {what} out of `{name}` (In[{run.cell}], line {line}).",
-        regaining.trains(record.runs.values(), names),
-        (run.cell, line) if run.cell is not None else None,
-        edit=edit,
-    )
+        moved = outer.body
+    at = (run.cell, line) if run.cell is not None else None
+    condition = _condition(name)
+    if condition:
+        sentence = f"Check `{condition}` (In[{run.cell}], line {line}): where it is false, no graph is built."
+        text = f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{condition}` was false."
+        return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
+    works = cut.sure and regaining.trains(record.runs.values(), names)
+    works = works and len(regaining.modules_called(record.runs.values(), moved)) < 2
+    sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _frozen(runs: list[CellRun], name: str, made_of: list[str]) -> Cause | None:
-    """No line cut it: nothing that it was made from requires grad."""
-    for run in reversed(runs):
-        tree = source.parse(run.source)
-        for node in ast.walk(tree) if tree else ():
-            text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Assign)) else ""
-            if text.endswith(("requires_grad_(False)", "requires_grad = False")):
-                place = _place(run, getattr(node, "lineno", 1))
-                line = source.line_text(run.source, place.line)
-                around = source.statements_at(run.source, place.line or 0)
-                works = bool(around) and bool(source.names_in(around[0]).intersection(made_of))
-                sentence = f"Let what should train require grad: change `{text}`."
-                edit = edits.replaced(line, line.replace("False", "True"))
-                fix = Fix("unfreeze", sentence, works, _at(place), edit=edit)
-                return Cause(
-                    f"`{text}` ({where(place)}): nothing that `{name}` was made from requires grad.", fix, place
-                )
+def _condition(name: str) -> str:
+    """What decides whether ``set_grad_enabled(phase == 'train')`` switches grad mode on; empty where it is plain."""
+    calls = [n for n in ast.walk(_expression(name)) if isinstance(n, ast.Call)]
+    given = [
+        a for n in calls if "set_grad_enabled" in ast.unparse(n.func) for a in (*n.args, *(k.value for k in n.keywords))
+    ]
+    return ast.unparse(given[0]) if given and not isinstance(given[0], ast.Constant) else ""
+
+
+def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
+    """Modules, frozen, from which the root was computed."""
+    found = {name: line for name in names if (line := origins.frozen_by(name)) is not None}
+    lines = list(found.values())
+    name = next(iter(found), names[0])
+    if not lines:
+        text = f"No parameter of `{name}` requires grad."
+        return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
+    run, one, outer = lines[0]
+    alone = len(names) == 1 and sum(1 for _ in origins.freezing()) == 1
+    return _unfreeze(run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad.")
+
+
+def _unfreeze(run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
+    place, text = _place(run, one.lineno), ast.unparse(one)
+    line = source.line_text(run.source, place.line)
+    edit = edits.replaced(line, line.replace("False", "True"))
+    sentence = f"Let what should train require grad: change `{text}`."
+    return Cause(f"`{text}` ({where(place)}): {what}", Fix("unfreeze", sentence, works, _at(place), edit=edit), place)
+
+
+def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
+    """No line cut it: something that it was made from was told not to require grad, and nothing else surely does."""
+    if origins.has_graph(root, spot):
+        return None
+    what = f"nothing that `{made_of[0]}` was made from requires grad."
+    alone = sum(1 for _ in origins.freezing()) == 1
+    for run, one, outer in origins.freezing():
+        named = source.names_in(outer) | ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
+        if named.intersection(made_of):
+            known = origins.has_graph(root, spot) is False
+            doubt = "" if known else "what it freezes does not require grad, and nothing else is known to."
+            return _unfreeze(run, one, alone and origins.freezes_all(one, outer), doubt or what)
+    for where_made, node, _ in origins.back(root, spot):
+        if isinstance(node, ast.stmt) and "requires_grad=False" in ast.unparse(source.given(node)):
+            return _unfreeze(origins.runs[where_made.at], node, False, "it does not require grad.")
     return None
 
 
-def _compared(runs: list[CellRun], made_of: list[str]) -> Cause | None:
+def _compared(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """A comparison among what it was made from: ``(pred > 0).float()``."""
-    for run in reversed(runs):
-        for name in made_of:
-            for statement in source.assignments(run.source, name)[-1:]:
-                value = _value(statement)
-                tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
-                found = (n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests)
-                if any(isinstance(n.ops[0], (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for n in found):
-                    place = _place(run, statement.lineno)
-                    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph: it compares."
-                    sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
-                    return Cause(text, Fix("differentiable_op", sentence, False, _at(place)), place)
+    signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    for at, node, _ in origins.back(root, spot):
+        if not isinstance(node, ast.stmt) or isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        value = source.given(node)
+        tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
+        found = [n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests]
+        of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
+        had = any_of(origins.has_graph(part, at) for part in of)
+        if had is not False:
+            place = _place(origins.runs[at.at], node.lineno)
+            sure = "" if had else ", if what it compares had one"
+            text = f"{short(ast.unparse(node))} ({where(place)}) leaves the graph{sure}: it compares."
+            sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
+            return Cause(text, Fix("differentiable_op", sentence, False, _at(place)), place)
     return None
 
 
-def _unknown(runs: list[CellRun], name: str, made_of: list[str]) -> Cause:
-    """No line is to blame: nothing requires grad, unless something that does is in sight."""
-    if regaining.trains(runs, made_of):
-        fix = Fix("unfreeze", f"Look for what `{name}` is made from: some of it must require grad.", False)
-        return Cause(f"`{name}` was made without a graph. Which line cut it is unknown.", fix, None)
-    fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
-    return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
+def _unknown(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
+    """No line is to blame: that nothing requires grad is said only where it is known."""
+    name, had = made_of[0], origins.has_graph(root, spot)
+    if had is False and not regaining.trains(origins.runs, made_of):
+        fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
+        return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
+    fix = Fix("unfreeze", f"Look for what `{name}` is made from: some of it must require grad.", False)
+    return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
 
 
 def _place(run: CellRun, line: int) -> Place:

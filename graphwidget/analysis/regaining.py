@@ -91,3 +91,10 @@ def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
         if given and (_TRAINS.search(given[-1]) or given[-1].split("(", 1)[0] in modules):
             return True
     return False
+
+
+def modules_called(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> set[str]:
+    """What some statements call that a cell has made as a module: ``teacher``, ``student``."""
+    known = list(runs)
+    called = {name for s in statements for name in source.calls_in(s)}
+    return {name for name in called if trains(known, [name])}

@@ -7,6 +7,7 @@ syntax error) has its magic lines blanked out; what still does not parse gives n
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -88,6 +89,18 @@ def between(source: str, first: int, last: int) -> list[ast.stmt]:
     tree = parse(source)
     found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
     return [s for s in found if first < s.lineno <= last]
+
+
+def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at any depth of a body, in the order of the text, without those of functions and classes in it."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        yield statement
+        for field in ("body", "orelse", "finalbody"):
+            yield from own_statements(getattr(statement, field, []))
+        for handler in getattr(statement, "handlers", []):
+            yield from own_statements(handler.body)
 
 
 def loop_names(source: str) -> set[str]:
@@ -183,6 +196,16 @@ def backward_root(line: str) -> str | None:
     if isinstance(root, (ast.List, ast.Tuple)):
         root = root.elts[0] if len(root.elts) == 1 else None
     return ast.unparse(root) if root is not None else None
+
+
+def receivers(line: str) -> list[str]:
+    """What `.backward` is called on in a line, in the order of the text, also behind ``if train:`` or ``else:``."""
+    tree = parse(line) or parse(re.sub(r"^\s*(?:else|try|finally|except[^:]*)\s*:", "", line).strip())
+    tree = tree or parse(re.sub(r"^\s*elif\b", "if", line))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
+    found = [n.func for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
+    found.sort(key=lambda func: (func.end_lineno or 0, func.end_col_offset or 0))
+    return [ast.unparse(func.value) for func in found]
 
 
 def summed(loop: ast.For, line: int) -> tuple[str, list[str]] | None:

@@ -418,6 +418,9 @@ def root_name(call: BackwardCall) -> str:
     if path:
         return path.rsplit(":", 1)[-1]
     text = call.place.source.strip()
+    found = source.receivers(text)
+    if found and found[0] not in ("torch.autograd", "autograd"):
+        return found[0] if len(set(found)) == 1 else "the root"
     for marker in (".backward(", "autograd.grad("):
         if marker in text:
             before = text.split(marker, 1)[0].strip()

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted, owners, swaps
+from graphwidget.capture import noted, owners, swaps, trainable
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -241,6 +241,8 @@ class Tracker:
             if not self.running or not self._open:
                 return
             self._note_grad_mode()
+            if error is not None:
+                self._note_modules()
             run = self._open.pop()
             if error is not None and run in self.runs:
                 self._note_error(run, error)
@@ -262,6 +264,12 @@ class Tracker:
         for run in self._open:
             if run in self.runs:
                 self.runs[run] = replace(self.runs[run], grad_after=torch.is_grad_enabled())
+
+    def _note_modules(self) -> None:
+        """Which modules could train when the innermost running cell failed."""
+        if self._open and self._open[-1] in self.runs:
+            run = self._open[-1]
+            self.runs[run] = replace(self.runs[run], modules=trainable.modules(self._namespace()))
 
     def _note_error(self, run: int, error: BaseException) -> None:
         place, at = None, error.__traceback__
@@ -309,6 +317,7 @@ class Tracker:
             return
         self._noted += 1
         self._note_grad_mode()
+        self._note_modules()
         text = self._explain(self.record(), call)
         if text and hasattr(error, "add_note"):
             error.add_note(text)

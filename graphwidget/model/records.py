@@ -226,6 +226,8 @@ class CellRun:
     """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised.
 
     `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
+    `modules`: the modules that the notebook's variables named at its last error, and whether any of their parameters
+    required grad. Those without parameters are left out.
     """
 
     run: int
@@ -237,6 +239,7 @@ class CellRun:
     error_place: Place | None = None
     grad_before: bool = True
     grad_after: bool = True
+    modules: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import pytest
 from records import NO_GRAD, place
 
 from graphwidget.analysis import fitting, nograd, source
+from graphwidget.analysis.story import root_name
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 
@@ -219,3 +220,177 @@ def test_a_backward_that_is_once_differentiable_is_blamed_for_a_gradient_without
 def test_a_constant_gradient_is_not_said_to_lack_create_graph():
     finding = of_a_gradient("g, = torch.autograd.grad((2 * x).sum(), x, create_graph=True)\nloss = g.sum()\n")
     assert "It is constant" in finding.text and "create_graph=True" not in finding.fixes[0].text
+
+
+FREEZE = "for p in net.parameters():\n    p.requires_grad = False\n"
+CRIT = "loss = nn.functional.cross_entropy(net(x), labels)\nloss.backward()\n"
+
+# Programs whose fault is that something does not require grad, next to a line that cuts nothing.
+INNOCENT = {
+    "labels": (NET + FREEZE + "labels = torch.tensor([0, 1])\nx = torch.randn(2, 2)\n", CRIT),
+    "long": (NET + FREEZE, "labels = y.long()\n" + CRIT),
+    "weights of the classes": (NET + FREEZE + "crit = nn.CrossEntropyLoss(weight=torch.tensor([1.0]))\n", "loss = crit(net(x), y)\n"),
+    "number": (NET + FREEZE + "scale = torch.tensor(3.0).item()\n", "loss = (net(x) * scale).mean()\n"),
+    "baseline": (
+        NET + "with torch.no_grad():\n    base = net(x).mean()\n" + FREEZE,
+        "loss = net(x).mean() - base\n",
+    ),
+    "teacher": (
+        NET + "teacher = nn.Linear(2, 1)\n" + FREEZE + "x = torch.randn(2, 2)\n",
+        "t = teacher(x).detach()\nloss = (net(x) - t).mean()\n",
+    ),
+    "parameter": ("w = nn.Parameter(torch.tensor([1.0]), requires_grad=False)\n", "loss = (w * 2).sum()\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", INNOCENT)
+def test_a_line_that_read_nothing_with_a_graph_is_not_accused(case):
+    finding = explained(*INNOCENT[case], "loss.backward()\n")
+    assert "leaves the graph" not in finding.text and "ran under" not in finding.text
+    assert "requires_grad" in finding.text and finding.fixes[0].id == "unfreeze"
+
+
+def test_where_no_tensor_requires_grad_it_is_said():
+    cells = ("w = torch.randn(3)\nX = torch.tensor([[1.0, 2.0, 3.0]])\n", "loss = (X @ w).sum()\nloss.backward()\n")
+    assert explained(*cells).text.startswith("Nothing that `loss` was made from requires grad.")
+
+
+def test_a_leaf_that_was_asked_too_late_is_named():
+    finding = explained("x = torch.tensor([1.0])\nloss = (x**2).sum()\nx.requires_grad_()\n", "loss.backward()\n")
+    assert "`x.requires_grad_()` (In[1], line 3) came too late" in finding.text
+
+
+def test_an_attribute_that_a_method_replaces_without_a_graph_is_found():
+    text = (
+        "class Model:\n    def __init__(self):\n        self.w = torch.randn(3, requires_grad=True)\n"
+        "    def __call__(self, x):\n        return x @ self.w\n    def update(self):\n"
+        "        with torch.no_grad():\n            self.w = self.w - self.w.grad\n"
+        "y = torch.tensor([1.0])\nm = Model()\n"
+    )
+    finding = explained(text, "loss = (m(X) - y).mean()\nloss.backward()\n")
+    assert finding.fixes[0].at == (1, 8) and "ran under" in finding.text
+
+
+def test_what_reads_something_unknown_is_accused_with_a_condition_only():
+    assert "if what it reads had one" in explained("loss = f(x).detach()\n", "loss.backward()\n").text
+    assert "if what" not in explained(NET, "loss = net(x).detach()\n", "loss.backward()\n").text
+
+
+def of_root(root, *cells):
+    """What is said of `root.backward()`, the last cell."""
+    runs = {i: CellRun(i, i + 1, text, f"c{i + 1}") for i, text in enumerate((*cells, f"{root}.backward()\n"))}
+    last = place(len(runs), 1, source=f"{root}.backward()")
+    call = BackwardCall(
+        0,
+        last,
+        "backward",
+        False,
+        False,
+        (TensorRef(-1, 0, (), requires_grad=False),),
+        (),
+        result="raised",
+        error=NO_GRAD,
+    )
+    return nograd.explain(Record(Snapshot(), (call,), (), runs), call)
+
+
+@pytest.mark.parametrize("root", ["y.pow(2).mean()", "F.mse_loss(y, t)", "scaler.scale(y)"])
+def test_the_names_in_a_root_that_is_an_expression_are_followed(root):
+    finding = of_root(root, NET, "y = net(x).detach()\n")
+    assert finding.fixes[0].at == (2, 1) and finding.tensor == root
+
+
+def test_a_gradient_itself_is_said_to_have_no_graph():
+    assert "create_graph=True" in of_root("x.grad", "x = torch.ones(1, requires_grad=True)\n").text
+
+
+def test_all_assignments_of_a_name_that_builds_on_itself_are_followed():
+    finding = explained(
+        NET, "h = net(x)\nh = h.data\nh = torch.relu(h)\nloss = h.sum()\nloss.backward()\n", "loss.backward()\n"
+    )
+    assert finding.fixes[0].at == (2, 2)
+
+
+def test_of_two_cuts_on_a_line_none_alone_is_verified():
+    (fix,) = explained(NET, "loss = f(net(x).detach().numpy())\n", "loss.backward()\n").fixes
+    assert "numpy" in fix.text and not fix.verified
+
+
+TRAIN = "def train():\n    loss = net(x).mean()\n    loss.backward()\n"
+
+
+def test_what_a_function_assigns_was_computed_when_it_was_called():
+    modes = ("on on", "on on", "on off", "off off")
+    finding = explained(NET, OFF + TRAIN, "train()\nevaluate()\n", "train()\n", modes=modes)
+    assert finding.fixes[0].at == (2, 2) and finding.fixes[0].verified
+
+
+def test_a_method_that_forward_calls_is_looked_at():
+    net = (
+        "class Net(nn.Module):\n    @torch.no_grad()\n    def encode(self, x):\n        return self.l(x)\n"
+        "    def forward(self, x):\n        return self.encode(x)\nnet = Net()\n"
+    )
+    assert explained(net, "loss = net(x).mean()\n", "loss.backward()\n").fixes[0].at == (1, 2)
+
+
+def test_indices_are_found():
+    finding = explained(NET, "_, pred = torch.max(net(x), 1)\nloss = pred.float().mean()\n", "loss.backward()\n")
+    assert finding.fixes[0].at == (2, 1) and "indices" in finding.text
+
+
+UNSURE = {
+    "teacher": ("with torch.no_grad():\n    t = teacher(x)\n    s = net(x)\n    loss = (t - s).mean()\n", "ran under"),
+    "condition": ("with torch.set_grad_enabled(phase == 'train'):\n    loss = net(x).mean()\n", "was false"),
+    "two frozen": (
+        "teacher.requires_grad_(False)\nnet.requires_grad_(False)\nloss = net(teacher(x)).mean()\n",
+        "False",
+    ),
+    "some frozen": (
+        "for n, p in net.named_parameters():\n    if n:\n        p.requires_grad = False\nloss = net(x).mean()\n",
+        "requires_grad",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNSURE)
+def test_a_fix_that_changes_more_than_the_one_thing_is_not_verified(case):
+    text, words = UNSURE[case]
+    finding = explained(NET + "teacher = nn.Linear(2, 2)\n", text, "loss.backward()\n")
+    assert words in finding.text and not finding.fixes[0].verified
+
+
+def test_a_frozen_module_that_was_measured_is_named():
+    runs = {
+        0: CellRun(0, 1, "net = load()\nlabels = torch.tensor([0])\n", "c1"),
+        1: CellRun(1, 2, CRIT, "c2", modules={"net": False}),
+    }
+    root = (TensorRef(-1, 0, ("loss",), requires_grad=False),)
+    call = BackwardCall(0, place(2, 2), "backward", False, False, root, (), result="raised", error=NO_GRAD)
+    finding = nograd.explain(Record(Snapshot(), (call,), (), runs), call)
+    assert finding.text.startswith("No parameter of `net` requires grad.")
+
+
+ROOTS = {
+    "self.opt.zero_grad(); loss.backward()": "loss",
+    "if train: loss.backward()": "loss",
+    "else: y.sum().backward()": "y.sum()",
+    "a.backward(); b.backward()": "the root",
+}
+
+
+@pytest.mark.parametrize("line", ROOTS)
+def test_the_root_is_what_backward_is_called_on(line):
+    call = BackwardCall(0, place(1, 1, source=line), "backward", False, False, (), ())
+    assert root_name(call) == ROOTS[line]
+
+
+def test_a_cut_before_numbers_are_made_a_tensor_again_is_found():
+    text = (
+        "def ssim(a):\n    a = a.detach().numpy()\n    return torch.tensor(np.abs(a).mean())\nloss = 1 - ssim(net(x))\n"
+    )
+    assert explained(NET, text, "loss.backward()\n").fixes[0].at == (2, 2)
+
+
+def test_what_is_cut_may_be_the_result_of_a_function_of_torch():
+    finding = explained(NET, "loss = torch.relu(net(x)).argmax().float()\n", "loss.backward()\n")
+    assert finding.fixes[0].at == (2, 1) and "argmax" in finding.text
