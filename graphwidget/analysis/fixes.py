@@ -15,6 +15,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, fitting, source
 from graphwidget.analysis.cuts import Cut, Cuts, after_call
+from graphwidget.analysis.refilling import refilled
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
@@ -217,10 +218,20 @@ class Candidates:
             (f"- {line}",) if line and "\n" not in line else (),
         )
 
+    @property
+    def can_clear(self) -> bool:
+        """Whether the container is filled again before it is read, once it is empty."""
+        buffer, plan = self.meeting.buffer, self._filling_again
+        return buffer is not None and refilled(self.meeting, detaching.local(buffer), plan.edit if plan else ())
+
+    @cached_property
+    def _filling_again(self) -> Rerun | None:
+        return rerun(self.meeting) if not self.meeting.in_loop else None
+
     def clear(self) -> Fix:
         buffer = detaching.local(self.meeting.buffer or self.meeting.carrier)
         works, price = self.works_if_fresh(), "What it holds is used once."
-        plan = rerun(self.meeting) if not self.meeting.in_loop else None
+        plan = self._filling_again
         if plan is not None and plan.at is not None:
             here = f"In[{plan.at[0]}], line {plan.at[1]}"
             text = f"Empty `{buffer}` before {here} and fill it again. {plan.sentence}"
@@ -327,7 +338,7 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
     elif meeting.grad_used:
         yield make.create_graph
         yield make.retain
-    elif meeting.buffer and meeting.exclusive_leaves:
+    elif meeting.buffer and meeting.exclusive_leaves and make.can_clear:
         yield make.clear
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
         yield make.detach

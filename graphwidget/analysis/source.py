@@ -280,14 +280,16 @@ def grown(node: ast.AST) -> set[str]:
 
 
 def changed(node: ast.AST) -> set[str]:
-    """Names that a node assigns, or puts something into."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | grown(node)
+    """Names that a node assigns, or puts something into; the variable of a comprehension is its own."""
+    own = {id(n) for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in ast.walk(c.target)}
+    stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {n.id for n in stored if id(n) not in own} | grown(node)
 
 
 def carried(statement: ast.stmt) -> set[str]:
     """Names that a statement changes, starting from what they were: ``h`` in ``h = f(h)``, ``a`` in ``a.append(h)``."""
     final, found, known = changed(statement), set[str](), set[str]()
-    for step in _steps(statement):
+    for step in steps_of(statement):
         found |= names_read(step) & final - known
         known |= changed(step)
     return found
@@ -298,11 +300,11 @@ def forgotten(source: str, line: int) -> set[str]:
     loop = loop_at(source, line)
     if loop is None:
         return set()
-    later = {name for step in _steps(loop) if step.lineno > line for name in names_read(step)}
+    later = {name for step in steps_of(loop) if step.lineno > line for name in names_read(step)}
     return changed(loop) - carried(loop) - later
 
 
-def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
+def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The simple statements in a statement, and the heads of the others as such, in the order of the text."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
@@ -316,7 +318,7 @@ def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
         yield statement
     for field in ("body", "orelse", "finalbody"):
         for inner in getattr(statement, field, ()):
-            yield from _steps(inner)
+            yield from steps_of(inner)
 
 
 def calls_in(node: ast.AST) -> Iterator[str]:
