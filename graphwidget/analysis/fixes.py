@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, fitting, source
+from graphwidget.analysis.crossings import Crossings
 from graphwidget.analysis.cuts import Cut, Cuts, after_call
 from graphwidget.analysis.refilling import refilled
 from graphwidget.analysis.rewriting import Rerun, rerun
@@ -95,7 +96,7 @@ class Candidates:
 
     def _works_if(self, made: Cut) -> bool:
         graph = cut(self.meeting.graph, made.edges)
-        if simulate(graph, self.later).ok is not True:
+        if not made.sure or simulate(graph, self.later).ok is not True:
             return False
         left = reachable(graph, self.meeting.root_indices)
         wanted = {ref.node for ref in self.later.inputs} if self.later.inputs else set(graph.leaves)
@@ -120,10 +121,25 @@ class Candidates:
         return Fix(
             "retain_graph_earlier_call",
             f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
-            self.works_if_kept(),
+            self.works_if_kept() and not self._met_again_in_the_next_pass,
             at(self.earlier.place),
             price,
             self._with_keyword("retain_graph=True"),
+        )
+
+    @property
+    def _met_again_in_the_next_pass(self) -> bool:
+        """Whether two calls of one loop use what no pass makes anew: what the later one frees, the next pass needs."""
+        a, b, run = self.earlier.place, self.later.place, self.meeting.run_of(self.later.place)
+        if run is None or a.run != b.run or b.outer_line is None or a.outer_line in (None, b.outer_line):
+            return False
+        loop = source.loop_at(run.source, b.outer_line)
+        if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
+            return False
+        meeting, anew = self.meeting, source.changed(loop) - source.grown(loop)
+        met = [one for one in Crossings(meeting, meeting.graph, meeting.new).all if one.tensor in meeting.boundary]
+        return any(name.isidentifier() or "[" in name for one in met for name in one.names) and not any(
+            detaching.root_of(name) in anew for one in met for name in one.names
         )
 
     def create_graph(self) -> Fix:
@@ -340,6 +356,9 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.retain
     elif meeting.buffer and meeting.exclusive_leaves and make.can_clear:
         yield make.clear
+    elif stepped and meeting.repeated and not (meeting.carried_state or meeting.made_on_the_way):
+        yield make.recompute  # made once for all passes: cut off, it would no longer count
+        yield make.detach
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
         yield make.detach
         if not meeting.made_on_the_way:

@@ -363,3 +363,41 @@ def handed_on(root: ast.AST, name: str) -> Iterator[int]:
             if above.target.id != name and not list(handed_on(whole, above.target.id)):
                 continue
         yield getattr(node, "lineno", 0)
+
+
+def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Statements of a loop after a line that only hand a tensor on to the next pass, ``prev = out``, with both names.
+
+    What is handed on is made anew in each pass, and the other name gets nothing in another way.
+    """
+    own = changed(loop) - carried(loop)
+    steps = list(steps_of(loop))
+    for step in steps:
+        if not isinstance(step, ast.Assign) or len(step.targets) != 1 or step.lineno <= line:
+            continue
+        target, value = step.targets[0], step.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name) and value.id in own:
+            others = [s for s in steps if s is not step and target.id in changed(s)]
+            used = any(s.lineno > step.lineno and target.id in names_read(s) for s in steps)
+            if not others and not used:
+                yield step, target.id, value.id
+
+
+def set_at(cells: list[str], cell: str, line: int, name: str) -> bool:
+    """Whether a variable surely has a value other than None when a line of a cell is reached for the first time.
+
+    It is assigned in each pass before the line, or before the loop; whatever the cells assign, None is not among it.
+    """
+    loop, function = loop_at(cell, line), function_at(cell, line)
+    tree = parse(cell)
+    body = loop.body if loop is not None else function[1].body if function is not None else tree.body if tree else []
+    if loop is not None and isinstance(loop, ast.For) and name in names_in(loop.target):
+        return True
+    if any(name in changed(s) for s in body if s.lineno < line and not isinstance(s, (ast.If, ast.For, ast.While))):
+        return True
+    every = [s for text in cells for s in assignments(text, name)]
+    if any(isinstance(v := getattr(s, "value", None), ast.Constant) and v.value is None for s in every):
+        return False
+    inside = {id(s) for s in ast.walk(loop)} if loop is not None else set[int]()
+    outside = [s for s in every if id(s) not in inside]
+    return bool(outside) or not every or function is not None
