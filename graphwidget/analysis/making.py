@@ -75,13 +75,11 @@ def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
     return bool(changed & (kept | taken))
 
 
-def reach(
-    meeting: Meeting, made: list[ast.stmt], cell: str, line: int, loop: ast.For | ast.While | None
-) -> bool:
+def reach(meeting: Meeting, made: list[ast.stmt], cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
     """Whether what statements assign is read: by the next of them, by the code in front of which they are put, or by a
     function. A tensor that was put into a container before is there as it was, however often its name is assigned.
     """
-    after = [loop] if loop is not None else [s for s in _behind(cell, line)]
+    after = [loop] if loop is not None else list(_behind(cell, line))
     functions = [node for run in meeting.record.runs.values() for node in _functions(run.source)]
     for position, statement in enumerate(made):
         new = _stored(statement)
