@@ -356,8 +356,8 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.retain
     elif meeting.buffer and meeting.exclusive_leaves and make.can_clear:
         yield make.clear
-    elif stepped and meeting.repeated and not (meeting.carried_state or meeting.made_on_the_way):
-        yield make.recompute  # made once for all passes: cut off, it would no longer count
+    elif stepped and _regularises(meeting):
+        yield make.recompute  # cut off, it would no longer count
         yield make.detach
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
         yield make.detach
@@ -392,6 +392,17 @@ def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callabl
     yield make.sum_of_losses
     yield make.retain
     yield make.detach
+
+
+def _regularises(meeting: Meeting) -> bool:
+    """Whether the carrier is made of parameters alone, once for all passes: ``sum(p.norm() for p in m.parameters())``.
+
+    Old outputs of a model, made once, are rather a target or a baseline.
+    """
+    made = meeting.carrier_place
+    if not meeting.repeated or meeting.carried_state or meeting.made_on_the_way or made is None:
+        return False
+    return re.search(r"\bparameters\(\)", meeting.text_of(made)) is not None
 
 
 def _stepped_behind(meeting: Meeting) -> bool:

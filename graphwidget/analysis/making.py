@@ -51,6 +51,8 @@ class Once:
         grad = (k.value for k in node.keywords if k.arg == "requires_grad")
         if any(not (isinstance(value, ast.Constant) and value.value is False) for value in grad):
             return True
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return False
         called = ast.unparse(node.func)
         return called.endswith(".requires_grad_") or self._is_class(called)
 

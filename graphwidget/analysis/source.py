@@ -383,6 +383,14 @@ def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt,
                 yield step, target.id, value.id
 
 
+def _sets(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement assigns a variable in any case: ``if h is None: h = zeros()`` leaves it set, too."""
+    if isinstance(statement, ast.If):
+        asked = ast.unparse(statement.test) in (f"{name} is None", f"not {name}")
+        return any(_sets(s, name) for s in statement.body) and (asked or any(_sets(s, name) for s in statement.orelse))
+    return not isinstance(statement, (ast.For, ast.While)) and name in changed(statement)
+
+
 def set_at(cells: list[str], cell: str, line: int, name: str) -> bool:
     """Whether a variable surely has a value other than None when a line of a cell is reached for the first time.
 
@@ -393,7 +401,7 @@ def set_at(cells: list[str], cell: str, line: int, name: str) -> bool:
     body = loop.body if loop is not None else function[1].body if function is not None else tree.body if tree else []
     if loop is not None and isinstance(loop, ast.For) and name in names_in(loop.target):
         return True
-    if any(name in changed(s) for s in body if s.lineno < line and not isinstance(s, (ast.If, ast.For, ast.While))):
+    if any(_sets(s, name) for s in body if s.lineno < line):
         return True
     every = [s for text in cells for s in assignments(text, name)]
     if any(isinstance(v := getattr(s, "value", None), ast.Constant) and v.value is None for s in every):
