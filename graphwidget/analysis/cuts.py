@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, fitting, source
 from graphwidget.analysis.crossings import Crossing, Crossings
@@ -25,12 +26,16 @@ __all__ = ["Cut", "Cuts", "after_call"]
 
 @dataclass(frozen=True)
 class Cut:
-    """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it."""
+    """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it.
+
+    Not `sure`: it rebuilds a container of which nobody knows what it is, or reads a name that may have no tensor.
+    """
 
     sentence: str
     at: fitting.Spot | None
     edit: edits.Edit
     edges: frozenset[int]
+    sure: bool = True
 
 
 class Cuts:
@@ -91,14 +96,43 @@ class Cuts:
         if place is not None:
             paths = self.meeting.lasting(paths, anew)
         every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
+        if place is not None:
+            yield from self._handed_over(place, carried)
         for some in dict.fromkeys((paths, tuple(every))):
             lines = self._detached(some)
             if lines and place is not None:
                 where_to = f"In[{place[0]}], line {place[1]}"
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
-                yield Cut(sentence, place, edit, _through(carried, some))
+                sure = self._detaching.sure(some) and self._tensors_there(some, place)
+                yield Cut(sentence, place, edit, _through(carried, some), sure)
         yield from self._before_maker()
+
+    def _handed_over(self, place: fitting.Spot, carried: Collection[Crossing]) -> Iterator[Cut]:
+        """The lines that hand a tensor over to the next pass, ``prev = out``, hand it over detached."""
+        cell = self._cell(place)
+        loop = source.loop_at(cell, place[1])
+        names = {name for one in carried for name in one.names}
+        edits_at: list[tuple[fitting.Spot, edits.Edit]] = []
+        gone: set[str] = set()
+        for statement, target, value in source.hand_overs(loop, place[1]) if loop is not None else ():
+            line = source.line_text(cell, statement.lineno)
+            if target in names and line == ast.unparse(statement):
+                new = f"{target} = {value}.detach()"
+                edits_at.append(((place[0], statement.lineno), edits.replaced(line, new)))
+                gone |= {target, value}
+        joined = fitting.joined(fitting.cells_of(self.meeting.record), edits_at) if edits_at else None
+        if joined is None:
+            return
+        shown = ", ".join(short(step[2:]) for step in joined[1] if step.startswith("+"))
+        sentence = f"Hand it over detached: {shown} (In[{place[0]}], line {joined[0][1]})."
+        yield Cut(sentence, *joined, _through(carried, gone))
+
+    def _tensors_there(self, paths: Collection[str], place: fitting.Spot) -> bool:
+        """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
+        cells = fitting.cells_of(self.meeting.record)
+        names = [name for name in map(detaching.local, paths) if name.isidentifier()]
+        return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
 
     def _before_maker(self) -> Iterator[Cut]:
         """Before the line that makes the next state, cut the state that it starts from."""
@@ -190,9 +224,15 @@ class Cuts:
 
     def _detached(self, paths: tuple[str, ...]) -> list[str]:
         """The statements that cut the graph at these tensors."""
-        cells = [run.source for run in self.meeting.record.runs.values()]
-        elements = [owner.path for owner in self.meeting.graph.owners if owner.kind == "element"]
-        return detaching.detached(paths, cells, elements)
+        return self._detaching.lines(paths)
+
+    @cached_property
+    def _detaching(self) -> detaching.Detaching:
+        meeting = self.meeting
+        cells = [run.source for run in meeting.record.runs.values()]
+        known = [graph for graph in (meeting.earlier.graph, meeting.graph) if graph is not None]
+        owners = [owner for graph in known for owner in graph.owners]
+        return detaching.Detaching(cells, owners)
 
     def _crossings(self, anew: Collection[str] = ()) -> Crossings:
         """What the later call's own part leads to."""

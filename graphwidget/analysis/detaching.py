@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from graphwidget.analysis import source
 from graphwidget.analysis.edits import Edit, replaced, statement_of
+from graphwidget.model import Owner
 
 Steps = tuple[str, ...]
 
@@ -38,17 +39,36 @@ def steps(path: str) -> Steps:
 # ------------------------------------------------------------------ at its name
 
 
-def detached(paths: Collection[str], cells: Collection[str], elements: Collection[str] = ()) -> list[str]:
-    """Statements that cut the graph at these tensors: ``h = h.detach()``.
+class Detaching:
+    """Statements that cut the graph at tensors: ``h = h.detach()``.
 
     Parameters
     ----------
     cells
-        Texts, which show what the containers are.
-    elements
-        Paths to elements of containers: one of them that ends with a name is a field of a named tuple.
+        Texts, which show what the containers are where `owners` do not tell.
+    owners
+        Who holds what: an element whose path ends with a name is a field of a named tuple.
     """
-    shown = _Shown(cells, elements)
+
+    def __init__(self, cells: Collection[str], owners: Iterable[Owner] = ()) -> None:
+        self._shown = _Shown(cells, tuple(owners))
+
+    def lines(self, paths: Collection[str]) -> list[str]:
+        return _lines(paths, self._shown)
+
+    def sure(self, paths: Collection[str]) -> bool:
+        """Whether all containers that these lines rebuild are known, not guessed."""
+        self._shown.guessed = False
+        self.lines(paths)
+        return not self._shown.guessed
+
+
+def detached(paths: Collection[str], cells: Collection[str], owners: Iterable[Owner] = ()) -> list[str]:
+    """Statements that cut the graph at these tensors."""
+    return Detaching(cells, owners).lines(paths)
+
+
+def _lines(paths: Collection[str], shown: _Shown) -> list[str]:
     groups: dict[tuple[str, int], list[Steps]] = {}  # holder, how many steps lead from it to the tensor
     for path in (one for one in map(local, paths) if is_code(one)):
         parts = steps(path)
@@ -68,12 +88,32 @@ def detached(paths: Collection[str], cells: Collection[str], elements: Collectio
 class _Shown:
     """What the cells show of the containers on the way to a tensor."""
 
-    def __init__(self, cells: Collection[str], elements: Collection[str]) -> None:
+    def __init__(self, cells: Collection[str], owners: Collection[Owner]) -> None:
+        self.guessed = False  # whether the kind of a container was told by the cells alone
         self.texts = [ast.unparse(tree) if (tree := source.parse(cell)) is not None else cell for cell in cells]
-        self.elements = frozenset(map(local, elements))
+        self.elements = frozenset(local(owner.path) for owner in owners if owner.kind == "element")
+        self.known: dict[str, tuple[str, int]] = {}
+        for owner in owners:
+            self._note(owner)
         fixed = [source.fixed_fields(cell) for cell in cells]
         self.tuple_fields = {name for tuples, _ in fixed for name in tuples}
         self.frozen_fields = {name for _, frozen in fixed for name in frozen}
+
+    def _note(self, owner: Owner) -> None:
+        """What the containers on the way to a tensor are, by their paths; by any key, too, where the kind is one."""
+        parts = steps(local(owner.path))
+        for container in owner.containers:
+            parts = parts[:-1]
+            if not parts:
+                break
+            self.known["".join(parts)] = container
+            alike = _any_key(parts)
+            known = self.known.get(alike, container)
+            self.known[alike] = container if known == container else (known[0] if known[0] == container[0] else "", -1)
+
+    def container(self, holder: str) -> tuple[str, int]:
+        """The name of the type of a container and its length; without a name where that is not known."""
+        return self.known.get(holder) or self.known.get(_any_key(steps(holder))) or ("", -1)
 
     def depth(self, parts: Steps) -> int:
         """How many of the last steps have to be done at once: 0 where the tensor itself can be assigned."""
@@ -100,9 +140,9 @@ class _Shown:
         """The same for what is inside of each element of a container: ``[(h, c), (h, c)]``."""
         kind = self.kind(holder)
         if _is_index(ends[0]):
-            new = (
-                "[one.detach() for one in each]" if self.kind(f"{holder}[0]") == "list" else self.rebuilt("each", ends)
-            )
+            inner = f"{holder}[0]"
+            whole = "[one.detach() for one in each]"
+            new = whole if self.kind(inner) == "list" else self.rebuilt("each", ends, self.container(inner)[1])
         elif ends[0].startswith("["):
             new = f"{{**each, {', '.join(f'{end[1:-1]}: each{end}.detach()' for end in ends)}}}"
         elif self.is_field(("each", ends[0])) or any(path.endswith(f"]{ends[0]}") for path in self.elements):
@@ -112,10 +152,10 @@ class _Shown:
             return [f"for each in {over}: {'; '.join(f'each{end} = each{end}.detach()' for end in ends)}"]
         return [f"{holder} = {_each(kind, holder, new, 'each')}"]
 
-    def rebuilt(self, holder: str, ends: list[str]) -> str:
+    def rebuilt(self, holder: str, ends: list[str], size: int = -1) -> str:
         """A tuple like `holder` with these elements detached; others that there may be can be anything."""
         positions = sorted(int(end[1:-1]) for end in ends)
-        known = self.length(holder)
+        known = max(size, 0) or self.length(holder)
         count = known or positions[-1] + 1
         if positions == list(range(count)) and (known or (count > 1 and not self.longer_tuples(count))):
             return f"tuple(one.detach() for one in {holder})"
@@ -135,6 +175,15 @@ class _Shown:
 
     def kind(self, holder: str) -> str:
         """``list``, ``dict`` or ``tuple``; for a queue what makes one: ``collections.deque``."""
+        known = self.container(holder)[0]
+        shown = self._shown_kind(holder)
+        if known in ("list", "dict", "tuple"):
+            return known
+        self.guessed = self.guessed or known != "deque" or not shown.endswith("deque")
+        return shown
+
+    def _shown_kind(self, holder: str) -> str:
+        """The same from the text alone."""
         if self._match(holder, r"(: [^=\n]+)? = (\{|[\w.]*[dD]ict\()"):
             return "dict"
         queue = self._match(holder, r"(?:: [^=\n]+)? = ([\w.]*deque)\(")
@@ -151,6 +200,9 @@ class _Shown:
 
     def length(self, holder: str) -> int:
         """How many elements the tuple has that a cell, or a function of one, gives to `holder`; 0: unknown."""
+        kind, size = self.container(holder)
+        if kind == "tuple" and size > 0:
+            return size
         last = holder.rsplit(".", 1)[-1]
         for text in self.texts:
             for statement, target in source.assigned_as(text, last):
@@ -175,6 +227,10 @@ class _Shown:
             for node in ast.walk(function) if function is not None else ():
                 if isinstance(node, ast.Return) and node.value is not None:
                     yield node.value
+
+
+def _any_key(parts: Steps) -> str:
+    return "".join("[*]" if step.startswith("[") else step for step in parts)
 
 
 def _is_index(step: str) -> bool:

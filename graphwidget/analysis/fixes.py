@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, fitting, source
+from graphwidget.analysis.crossings import Crossings
 from graphwidget.analysis.cuts import Cut, Cuts, after_call
+from graphwidget.analysis.refilling import refilled
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name
 from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
@@ -94,7 +96,7 @@ class Candidates:
 
     def _works_if(self, made: Cut) -> bool:
         graph = cut(self.meeting.graph, made.edges)
-        if simulate(graph, self.later).ok is not True:
+        if not made.sure or simulate(graph, self.later).ok is not True:
             return False
         left = reachable(graph, self.meeting.root_indices)
         wanted = {ref.node for ref in self.later.inputs} if self.later.inputs else set(graph.leaves)
@@ -119,10 +121,25 @@ class Candidates:
         return Fix(
             "retain_graph_earlier_call",
             f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
-            self.works_if_kept(),
+            self.works_if_kept() and not self._met_again_in_the_next_pass,
             at(self.earlier.place),
             price,
             self._with_keyword("retain_graph=True"),
+        )
+
+    @property
+    def _met_again_in_the_next_pass(self) -> bool:
+        """Whether two calls of one loop use what no pass makes anew: what the later one frees, the next pass needs."""
+        a, b, run = self.earlier.place, self.later.place, self.meeting.run_of(self.later.place)
+        if run is None or a.run != b.run or b.outer_line is None or a.outer_line in (None, b.outer_line):
+            return False
+        loop = source.loop_at(run.source, b.outer_line)
+        if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
+            return False
+        meeting, anew = self.meeting, source.changed(loop) - source.grown(loop)
+        met = [one for one in Crossings(meeting, meeting.graph, meeting.new).all if one.tensor in meeting.boundary]
+        return any(name.isidentifier() or "[" in name for one in met for name in one.names) and not any(
+            detaching.root_of(name) in anew for one in met for name in one.names
         )
 
     def create_graph(self) -> Fix:
@@ -217,10 +234,20 @@ class Candidates:
             (f"- {line}",) if line and "\n" not in line else (),
         )
 
+    @property
+    def can_clear(self) -> bool:
+        """Whether the container is filled again before it is read, once it is empty."""
+        buffer, plan = self.meeting.buffer, self._filling_again
+        return buffer is not None and refilled(self.meeting, detaching.local(buffer), plan.edit if plan else ())
+
+    @cached_property
+    def _filling_again(self) -> Rerun | None:
+        return rerun(self.meeting) if not self.meeting.in_loop else None
+
     def clear(self) -> Fix:
         buffer = detaching.local(self.meeting.buffer or self.meeting.carrier)
         works, price = self.works_if_fresh(), "What it holds is used once."
-        plan = rerun(self.meeting) if not self.meeting.in_loop else None
+        plan = self._filling_again
         if plan is not None and plan.at is not None:
             here = f"In[{plan.at[0]}], line {plan.at[1]}"
             text = f"Empty `{buffer}` before {here} and fill it again. {plan.sentence}"
@@ -327,8 +354,11 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
     elif meeting.grad_used:
         yield make.create_graph
         yield make.retain
-    elif meeting.buffer and meeting.exclusive_leaves:
+    elif meeting.buffer and meeting.exclusive_leaves and make.can_clear:
         yield make.clear
+    elif stepped and _regularises(meeting):
+        yield make.recompute  # cut off, it would no longer count
+        yield make.detach
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
         yield make.detach
         if not meeting.made_on_the_way:
@@ -362,6 +392,17 @@ def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callabl
     yield make.sum_of_losses
     yield make.retain
     yield make.detach
+
+
+def _regularises(meeting: Meeting) -> bool:
+    """Whether the carrier is made of parameters alone, once for all passes: ``sum(p.norm() for p in m.parameters())``.
+
+    Old outputs of a model, made once, are rather a target or a baseline.
+    """
+    made = meeting.carrier_place
+    if not meeting.repeated or meeting.carried_state or meeting.made_on_the_way or made is None:
+        return False
+    return re.search(r"\bparameters\(\)", meeting.text_of(made)) is not None
 
 
 def _stepped_behind(meeting: Meeting) -> bool:

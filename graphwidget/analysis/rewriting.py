@@ -6,13 +6,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphwidget.analysis import edits, source
+from graphwidget.analysis import detaching, edits, making, source
 from graphwidget.analysis.story import Meeting
 from graphwidget.analysis.words import short
 from graphwidget.model import CellRun, Place
 
 _AT_START = "Compute {what} at the start of `{function}`: each call of it then builds its own graph."
 _IN_ITS_LOOP = "Move {what} into the loop of `{function}`: then each item has its own graph."
+
+
+_Key = tuple[int, int, int]  # of a statement: run, line, column
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,15 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
         if plan is not None:
             return plan
     spot = _spot(meeting)
-    made = _statements(meeting, spot, everything) if spot is not None else []
-    if not made or spot is None:
+    if spot is None or _runs_both(meeting, spot):
+        return None
+    made = _statements(meeting, spot, everything)
+    if not made:
         return _kept_inside(meeting, spot)
+    if not making.reach(meeting, [statement for _, statement in made], spot.text, spot.line, spot.loop):
+        return None
     quoted = _quoted(made)
-    lines = [line for run, statement in made for line in edits.statement_text(run.source, statement)]
+    lines = [line for run, statement in made for line in making.text_of(run.source, statement)]
     first = source.line_text(spot.text, spot.line)
     edit = (*(f"+ {line}" for line in lines), f"  {first}") if first else ()
     if spot.loop is not None:
@@ -65,13 +72,19 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     return Rerun(sentence, (spot.cell, spot.line), edit)
 
 
-def _kept_inside(meeting: Meeting, spot: _Spot | None) -> Rerun | None:
+def _runs_both(meeting: Meeting, spot: _Spot) -> bool:
+    """Whether what stands at a spot outside of loops and functions makes both calls: ``[l.backward() for l in ls]``."""
+    a, b = meeting.earlier.place, meeting.later.place
+    return spot.loop is None and not spot.function and (a.run, a.outer_line) == (b.run, b.outer_line)
+
+
+def _kept_inside(meeting: Meeting, spot: _Spot) -> Rerun | None:
     """A line of the loop uses what it made in an earlier pass: something that it calls keeps it, and no variable does.
 
     Such a cache is switched on for a stretch of code. If the loop stands in a `with`, that is where to end it.
     """
     made = meeting.carrier_place
-    if spot is None or spot.loop is None or made is None or meeting.names or meeting.carrier_is_assigned:
+    if spot.loop is None or made is None or meeting.names or meeting.carrier_is_assigned:
         return None
     if not spot.outer or made.run != meeting.later.place.run:
         return None
@@ -128,10 +141,12 @@ def _spot(meeting: Meeting) -> _Spot | None:
     return _Spot(run.cell, run.source, _start(run.source, outer), None, True)
 
 
-def _first_in_function(cell: int, text: str, line: int) -> _Spot:
+def _first_in_function(cell: int, text: str, line: int) -> _Spot | None:
     found = source.function_at(text, line)
     if found is None:
         return _Spot(cell, text, _start(text, line), None, False)
+    if making.on_head(found[1]):
+        return None
     return _Spot(cell, text, _first_step(found[1]), None, False, found[1].name)
 
 
@@ -156,7 +171,7 @@ def _first_in_loop(cell: int, text: str, line: int, outer: bool) -> _Spot | None
 
 def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[CellRun, ast.stmt]]:
     """The statements that make what has to be fresh, in order; none where one of them ran the earlier call."""
-    found: dict[tuple[int, int], tuple[CellRun, ast.stmt]] = {}
+    found: dict[_Key, tuple[CellRun, ast.stmt]] = {}
     for place in _places(meeting, everything):
         run = meeting.run_of(place)
         if place is None or run is None:
@@ -170,17 +185,27 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         if spot.loop is not None and run.run == meeting.later.place.run:
             if spot.outer and spot.loop.lineno <= line <= (spot.loop.end_lineno or 0):
                 continue
-        statement = _outermost(run, line, meeting)
-        if statement is None or _ran(meeting, run, statement):
+        statements = _outermost(run, line, meeting)
+        if not statements or any(_ran(meeting, run, statement) for statement in statements):
             return []
-        found[(run.run, statement.lineno)] = (run, statement)
+        found.update((_key(run, statement), (run, statement)) for statement in statements)
     if spot.loop is not None and spot.outer:
         _add_what_builds_on_them(meeting, spot.loop, found)
         if _only_iterated(spot.loop, [statement for _, statement in found.values()]):
             return []
     if not _add_beginnings(meeting, found):
         return []
-    return [found[key] for key in sorted(found)]
+    made = [found[key] for key in sorted(found)]
+    once = making.Once([run.source for run in meeting.record.runs.values()])
+    if any(once.makes(statement) for _, statement in made):
+        return []
+    if spot.loop is not None and making.starts_over([statement for _, statement in made], spot.loop):
+        return []
+    return made
+
+
+def _key(run: CellRun, statement: ast.stmt) -> _Key:
+    return run.run, statement.lineno, statement.col_offset
 
 
 def _only_iterated(loop: ast.For | ast.While, made: list[ast.stmt]) -> bool:
@@ -188,15 +213,16 @@ def _only_iterated(loop: ast.For | ast.While, made: list[ast.stmt]) -> bool:
 
     The same if they put more into what it runs over.
     """
+    over = source.names_in(loop.iter if isinstance(loop, ast.For) else loop.test)
+    changed = {name for one in made for name in source.changed(one)}
     if not isinstance(loop, ast.For):
-        return False
-    over, changed = source.names_in(loop.iter), {name for one in made for name in source.changed(one)}
+        return bool(changed & over)  # it would never end
     inside = {name for statement in loop.body for name in source.names_in(statement)}
     grown = any(over & source.grown(one) for one in made)
     return grown or (bool(changed & over) and not changed & inside)
 
 
-def _add_beginnings(meeting: Meeting, found: dict[tuple[int, int], tuple[CellRun, ast.stmt]]) -> bool:
+def _add_beginnings(meeting: Meeting, found: dict[_Key, tuple[CellRun, ast.stmt]]) -> bool:
     """Before a statement that starts from what it left (``h = f(h)``), the one that began it. False: there is none."""
     fresh: set[str] = set()
     for key in sorted(found):
@@ -206,37 +232,37 @@ def _add_beginnings(meeting: Meeting, found: dict[tuple[int, int], tuple[CellRun
             begun = _beginning(meeting, name, key)
             if begun is None or _ran(meeting, *begun):
                 return False
-            found[(begun[0].run, begun[1].lineno)] = begun
+            found[_key(*begun)] = begun
             if name in written:
-                found.update(_writes_between(meeting, name, (begun[0].run, begun[1].lineno), key))
+                found.update(_writes_between(meeting, name, _key(*begun), key))
         fresh |= source.changed(statement)
     return True
 
 
 def _writes_between(
-    meeting: Meeting, name: str, first: tuple[int, int], last: tuple[int, int]
-) -> Iterator[tuple[tuple[int, int], tuple[CellRun, ast.stmt]]]:
+    meeting: Meeting, name: str, first: _Key, last: _Key
+) -> Iterator[tuple[_Key, tuple[CellRun, ast.stmt]]]:
     """Statements of cells between two (run, line)s that modify the tensor of a name."""
     for run in meeting.record.runs.values():
         tree = source.parse(run.source)
         for statement in tree.body if tree else ():
-            if first < (run.run, statement.lineno) < last and name in edits.written(statement):
-                yield (run.run, statement.lineno), (run, statement)
+            if first < _key(run, statement) < last and name in edits.written(statement):
+                yield _key(run, statement), (run, statement)
 
 
-def _beginning(meeting: Meeting, name: str, before: tuple[int, int]) -> tuple[CellRun, ast.stmt] | None:
-    """The last statement of a cell before (run, line) that assigns a name without reading it."""
+def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.stmt] | None:
+    """The last statement of a cell before (run, line, column) that assigns a name without reading it."""
     for run in (run for number, run in sorted(meeting.record.runs.items(), reverse=True) if number <= before[0]):
         tree = source.parse(run.source)
         for statement in reversed(tree.body if tree else ()):
-            if (run.run, statement.lineno) < before and name in source.targets(statement):
+            if _key(run, statement) < before and name in source.targets(statement):
                 if name not in source.names_read(statement):
                     return run, statement
     return None
 
 
 def _add_what_builds_on_them(
-    meeting: Meeting, loop: ast.For | ast.While, found: dict[tuple[int, int], tuple[CellRun, ast.stmt]]
+    meeting: Meeting, loop: ast.For | ast.While, found: dict[_Key, tuple[CellRun, ast.stmt]]
 ) -> None:
     """Assignments before the loop that hand its lines what was made: ``stream = itertools.cycle(encoded)``."""
     later, used = meeting.later.place.run, source.names_in(loop)
@@ -246,9 +272,9 @@ def _add_what_builds_on_them(
         for statement in tree.body if tree else ():
             if run.run == later and statement.lineno >= loop.lineno:
                 break
-            after = any((run.run, statement.lineno) > key for key in found)
+            after = any(_key(run, statement) > key for key in found)
             if after and source.names_read(statement) & made and used.intersection(source.targets(statement)):
-                found.setdefault((run.run, statement.lineno), (run, statement))
+                found.setdefault(_key(run, statement), (run, statement))
                 made.update(source.targets(statement))
 
 
@@ -258,14 +284,27 @@ def _places(meeting: Meeting, everything: bool) -> Iterator[Place | None]:
     return (meeting.graph.places[at] if at >= 0 else None for at in sorted(places))
 
 
-def _outermost(run: CellRun, line: int, meeting: Meeting) -> ast.stmt | None:
-    """The outermost statement around a line that does not hold the later call, too."""
+def _outermost(run: CellRun, line: int, meeting: Meeting) -> list[ast.stmt]:
+    """The outermost statement around a line that does not hold the later call, too; of several that stand side by side
+    those that assign something that has to be fresh."""
     later = meeting.later.place
     for statement in source.statements_at(run.source, line):
         holds = run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0)
         if not holds:
-            return statement
-    return None
+            side_by_side = source.beginning_at(run.source, line)
+            if statement not in side_by_side or len(side_by_side) == 1:
+                return [statement]
+            names = _fresh_names(meeting)
+            return [one for one in side_by_side if names.intersection(source.targets(one))]
+    return []
+
+
+def _fresh_names(meeting: Meeting) -> set[str]:
+    """The names of tensors that have to be fresh: now, and at the earlier call."""
+    uids = {meeting.graph.uid[index] for index in meeting.needed if index not in meeting.graph.leaves}
+    known = [graph for graph in (meeting.graph, meeting.earlier.graph) if graph is not None]
+    owned = {detaching.local(o.path) for graph in known for o in graph.owners if graph.uid[o.node] in uids}
+    return owned | set(map(detaching.local, meeting.border_names))
 
 
 def _ran(meeting: Meeting, run: CellRun, statement: ast.stmt) -> bool:
@@ -300,7 +339,7 @@ def _in_init(meeting: Meeting) -> Rerun | None:
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(meeting, function[1], made.cell)
-    if forward is None or not body or made.cell is None:
+    if forward is None or not body or made.cell is None or making.on_head(forward):
         return None
     return _put_in(made.cell, text, body, _first_step(forward), _AT_START, forward.name)
 
@@ -327,7 +366,7 @@ def _in_closure(meeting: Meeting) -> Rerun | None:
     made, text, around = maker
     inner = [s for s in source.statements_at(text, used.line) if isinstance(s, ast.FunctionDef)]
     outer = [s for s in around if isinstance(s, ast.FunctionDef)]
-    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1]:
+    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1] or making.on_head(inner[-1]):
         return None
     body = [s for s in _made_in(meeting, outer[-1], made.cell) if s not in inner]
     return _put_in(used.cell, text, body, _first_step(inner[-1]), _AT_START, inner[-1].name) if body else None
@@ -342,7 +381,7 @@ def _in_generator(meeting: Meeting) -> Rerun | None:
     loops = [s for s in function[1].body if isinstance(s, (ast.For, ast.While)) and _yields(s)]
     made = _made_in(meeting, function[1], maker[0].cell)
     body = [s for s in made if loops and s.lineno < loops[0].lineno]
-    if not body:
+    if not body or making.on_head(loops[0]):
         return None
     return _put_in(maker[0].cell, maker[1], body, loops[0].body[0].lineno, _IN_ITS_LOOP, function[1].name)
 

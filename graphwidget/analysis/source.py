@@ -303,14 +303,16 @@ def grown(node: ast.AST) -> set[str]:
 
 
 def changed(node: ast.AST) -> set[str]:
-    """Names that a node assigns, or puts something into."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | grown(node)
+    """Names that a node assigns, or puts something into; the variable of a comprehension is its own."""
+    own = {id(n) for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in ast.walk(c.target)}
+    stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {n.id for n in stored if id(n) not in own} | grown(node)
 
 
 def carried(statement: ast.stmt) -> set[str]:
     """Names that a statement changes, starting from what they were: ``h`` in ``h = f(h)``, ``a`` in ``a.append(h)``."""
     final, found, known = changed(statement), set[str](), set[str]()
-    for step in _steps(statement):
+    for step in steps_of(statement):
         found |= names_read(step) & final - known
         known |= changed(step)
     return found
@@ -321,11 +323,11 @@ def forgotten(source: str, line: int) -> set[str]:
     loop = loop_at(source, line)
     if loop is None:
         return set()
-    later = {name for step in _steps(loop) if step.lineno > line for name in names_read(step)}
+    later = {name for step in steps_of(loop) if step.lineno > line for name in names_read(step)}
     return changed(loop) - carried(loop) - later
 
 
-def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
+def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
     """The simple statements in a statement, and the heads of the others as such, in the order of the text."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
@@ -339,7 +341,7 @@ def _steps(statement: ast.stmt) -> Iterator[ast.stmt]:
         yield statement
     for field in ("body", "orelse", "finalbody"):
         for inner in getattr(statement, field, ()):
-            yield from _steps(inner)
+            yield from steps_of(inner)
 
 
 def calls_in(node: ast.AST) -> Iterator[str]:
@@ -384,3 +386,49 @@ def handed_on(root: ast.AST, name: str) -> Iterator[int]:
             if above.target.id != name and not list(handed_on(whole, above.target.id)):
                 continue
         yield getattr(node, "lineno", 0)
+
+
+def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Statements of a loop after a line that only hand a tensor on to the next pass, ``prev = out``, with both names.
+
+    What is handed on is made anew in each pass, and the other name gets nothing in another way.
+    """
+    own = changed(loop) - carried(loop)
+    steps = list(steps_of(loop))
+    for step in steps:
+        if not isinstance(step, ast.Assign) or len(step.targets) != 1 or step.lineno <= line:
+            continue
+        target, value = step.targets[0], step.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name) and value.id in own:
+            others = [s for s in steps if s is not step and target.id in changed(s)]
+            used = any(s.lineno > step.lineno and target.id in names_read(s) for s in steps)
+            if not others and not used:
+                yield step, target.id, value.id
+
+
+def _sets(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement assigns a variable in any case: ``if h is None: h = zeros()`` leaves it set, too."""
+    if isinstance(statement, ast.If):
+        asked = ast.unparse(statement.test) in (f"{name} is None", f"not {name}")
+        return any(_sets(s, name) for s in statement.body) and (asked or any(_sets(s, name) for s in statement.orelse))
+    return not isinstance(statement, (ast.For, ast.While)) and name in changed(statement)
+
+
+def set_at(cells: list[str], cell: str, line: int, name: str) -> bool:
+    """Whether a variable surely has a value other than None when a line of a cell is reached for the first time.
+
+    It is assigned in each pass before the line, or before the loop; whatever the cells assign, None is not among it.
+    """
+    loop, function = loop_at(cell, line), function_at(cell, line)
+    tree = parse(cell)
+    body = loop.body if loop is not None else function[1].body if function is not None else tree.body if tree else []
+    if loop is not None and isinstance(loop, ast.For) and name in names_in(loop.target):
+        return True
+    if any(_sets(s, name) for s in body if s.lineno < line):
+        return True
+    every = [s for text in cells for s in assignments(text, name)]
+    if any(isinstance(v := getattr(s, "value", None), ast.Constant) and v.value is None for s in every):
+        return False
+    inside = {id(s) for s in ast.walk(loop)} if loop is not None else set[int]()
+    outside = [s for s in every if id(s) not in inside]
+    return bool(outside) or not every or function is not None

@@ -19,7 +19,8 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -46,6 +47,7 @@ KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator"
 GROUP = {"frame": 1, "out": 2, "traceback": 3, "other": 4}  # order of paths before their length
 IPYTHON_NAMES = frozenset({"In", "Out", "get_ipython", "exit", "quit", "_ih", "_oh", "_dh", "_i", "_ii", "_iii"})
 LAST_OUTPUTS = ("_", "__", "___")
+_LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list, tuple, dict, deque)}
 LAST_RESULT = "get_ipython().last_execution_result"
 
 
@@ -64,6 +66,9 @@ class Holding:
         The tensor itself: a strong reference. See `Search`.
     is_leaf
         Read only where reading cannot make torch rebuild a view's history.
+    containers
+        Of an element: name of the type and length of the container that it is in, and of the one around that. Types
+        other than Python's own containers have the length -1.
     """
 
     path: str
@@ -71,6 +76,7 @@ class Holding:
     tensor: torch.Tensor
     is_leaf: bool
     is_expression: bool = True
+    containers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -194,6 +200,7 @@ class _Walk:
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, _Spot]] = []
         self.count: dict[int, int] = {}  # id of a tensor -> paths found
+        self.containers: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}  # one of each
         self.notes: list[str] = []
 
     def plan(self, cls: type) -> Plan:
@@ -230,8 +237,9 @@ class _Walk:
         known = self.count.get(id(tensor), 0)
         if known < MAX_PATHS:
             self.count[id(tensor)] = known + 1
-            path = spot.path()
-            self.holdings.append(Holding(path, spot.kind, tensor, reading.is_leaf(tensor), spot.expression))
+            path, inside = spot.path(), _containers(spot)
+            inside = self.containers.setdefault(inside, inside)
+            self.holdings.append(Holding(path, spot.kind, tensor, reading.is_leaf(tensor), spot.expression, inside))
 
     def run(self) -> None:
         queue = self.queue
@@ -301,6 +309,18 @@ class _Walk:
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
+
+
+def _containers(spot: _Spot) -> tuple[tuple[str, int], ...]:
+    """Types and lengths of what the last two steps of a path lead into."""
+    found: list[tuple[str, int]] = []
+    one: _Spot | None = spot
+    while one is not None and one.parent is not None and len(found) < 2:
+        cls = type(one.owner)
+        length = _LENGTHS.get(cls)
+        found.append((cls.__name__, length(one.owner) if length is not None else -1))
+        one = one.parent
+    return tuple(found)
 
 
 def _in_order(holdings: list[Holding]) -> list[Holding]:

@@ -395,7 +395,7 @@ class _Reader:
 
     def _owners(self) -> tuple[Owner, ...]:
         return tuple(
-            Owner(holding.path, at, seed.number, holding.kind)
+            Owner(holding.path, at, seed.number, holding.kind, holding.containers)
             for seed, holding in self.owned
             if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )

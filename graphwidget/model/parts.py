@@ -189,12 +189,14 @@ class Owner:
     """A Python path that keeps a node alive through output `output_nr` of that node (an index).
 
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
+    `containers`: name of the type and length of the container that an element is in, and of the one around that.
     """
 
     path: str
     node: int
     output_nr: int = 0
     kind: str = "variable"
+    containers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

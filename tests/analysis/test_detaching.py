@@ -3,6 +3,7 @@
 import pytest
 
 from graphwidget.analysis import detaching
+from graphwidget.model import Owner
 
 
 def test_carriers_are_detached_by_statements_that_can_be_written():
@@ -64,7 +65,20 @@ def test_what_the_cells_show_of_a_container_is_kept(cell, paths, line):
 
 
 def test_an_element_with_a_name_is_a_field_of_a_named_tuple():
-    assert detaching.detached(["s.h", "s.c"], [], ["s.h", "s.c"]) == ["s = s._replace(h=s.h.detach(), c=s.c.detach())"]
+    owners = [Owner("s.h", 0, 0, "element"), Owner("s.c", 0, 1, "element")]
+    assert detaching.detached(["s.h", "s.c"], [], owners) == ["s = s._replace(h=s.h.detach(), c=s.c.detach())"]
+
+
+def test_what_a_container_is_comes_from_the_capture_and_is_a_guess_without():
+    listed = Owner("fit:s[0]", 0, 0, "element", (("list", 2),))
+    known = detaching.Detaching([], [listed])
+    assert known.lines(["fit:s[0]"]) == ["s = [one.detach() for one in s]"]
+    assert known.sure(["fit:s[0]"])
+    assert not detaching.Detaching([]).sure(["s[0]"])
+    assert not detaching.Detaching([], [Owner("s[0]", 0, 0, "element", (("MyList", -1),))]).sure(["s[0]"])
+    pair = Owner("s[1][0]", 0, 0, "element", (("tuple", 3), ("list", 4)))
+    lines = detaching.Detaching([], [pair]).lines(["s[1][0]"])
+    assert lines == ["s = [(each[0].detach(), each[1], each[2]) for each in s]"]
 
 
 def test_a_container_that_takes_a_variable_in_tells_where_it_is():

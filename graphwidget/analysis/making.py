@@ -1,0 +1,130 @@
+"""What running statements once more would do besides building a graph: new parameters, a state that begins anew.
+
+Read from the text alone, for `rewriting`: in doubt a statement is not run again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from graphwidget.analysis import edits, source
+from graphwidget.analysis.story import Meeting
+
+_TAKING = ("pop", "popleft", "popitem", "remove", "clear")
+_WITHOUT_PARAMETERS = {
+    *("Softmax", "LogSoftmax", "Softplus", "Sigmoid", "LogSigmoid", "Tanh", "Hardtanh", "ReLU", "ReLU6", "LeakyReLU"),
+    *("ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Dropout", "Flatten", "Unflatten", "Identity", "Upsample"),
+    *("CosineSimilarity", "PairwiseDistance", "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d"),
+}
+
+
+class Once:
+    """What is made once for a whole program: parameters, modules, optimizers.
+
+    Parameters
+    ----------
+    texts
+        The cells, which define classes of modules and import some by their names.
+    """
+
+    def __init__(self, texts: Collection[str]) -> None:
+        trees = [tree for text in texts if (tree := source.parse(text)) is not None]
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        self.classes = {"Module", "Parameter", "Optimizer"}
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("torch.nn", "torch.optim")):
+                self.classes |= {a.asname or a.name for a in node.names if a.name[:1].isupper()}
+        defined = [node for node in nodes if isinstance(node, ast.ClassDef)]
+        for _ in defined:  # a class may be derived from one that is defined later in the text
+            self.classes |= {d.name for d in defined if any(self._is_class(ast.unparse(b)) for b in d.bases)}
+
+    def makes(self, statement: ast.stmt) -> bool:
+        """Whether a statement makes something that the program is to have once."""
+        return any(self._made_by(node) for node in ast.walk(statement))
+
+    def _made_by(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        grad = (k.value for k in node.keywords if k.arg == "requires_grad")
+        if any(not (isinstance(value, ast.Constant) and value.value is False) for value in grad):
+            return True
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return False
+        called = ast.unparse(node.func)
+        return called.endswith(".requires_grad_") or self._is_class(called)
+
+    def _is_class(self, called: str) -> bool:
+        """Whether a dotted name is that of a class of modules with parameters, or of optimizers."""
+        whole, _, last = called.rpartition(".")
+        if last in _WITHOUT_PARAMETERS or last.endswith("Loss"):
+            return False
+        known = whole.rsplit(".", 1)[-1] in ("nn", "optim", "modules", "parameter") and last[:1].isupper()
+        return known or last in self.classes
+
+
+def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
+    """Whether a loop carries something on that these statements would begin anew in each of its passes.
+
+    A state that each pass updates, a list that grows, a queue from which each pass takes.
+    """
+    changed = {name for statement in made for name in source.changed(statement)}
+    kept = source.carried(loop)
+    calls = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+    taken = {f.value.id for f in calls if f.attr in _TAKING and isinstance(f.value, ast.Name)}
+    return bool(changed & (kept | taken))
+
+
+def reach(meeting: Meeting, made: list[ast.stmt], cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
+    """Whether what statements assign is read: by the next of them, by the code in front of which they are put, or by a
+    function. A tensor that was put into a container before is there as it was, however often its name is assigned.
+    """
+    after = [loop] if loop is not None else list(_behind(cell, line))
+    functions = [node for run in meeting.record.runs.values() for node in _functions(run.source)]
+    for position, statement in enumerate(made):
+        new = _stored(statement)
+        readers: list[ast.AST] = [*made[position + 1 :], *after, *functions]
+        if new and not any(new & _loaded(reader) for reader in readers):
+            return False
+    return True
+
+
+def _behind(cell: str, line: int) -> Iterator[ast.stmt]:
+    """The innermost statement at a line, and all that follow in the cell."""
+    tree = source.parse(cell)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.stmt) and node.lineno >= line:
+            yield node
+
+
+def _functions(cell: str) -> Iterator[ast.AST]:
+    tree = source.parse(cell)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield node
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """Names and attributes that a statement assigns or fills."""
+    attributes = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    return source.changed(statement) | {node.attr for node in attributes}
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    nodes = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
+    return {n.id if isinstance(n, ast.Name) else n.attr for n in nodes}
+
+
+def on_head(block: ast.FunctionDef | ast.For | ast.While) -> bool:
+    """Whether a body stands on the line of its head: no line can be put in front of it."""
+    return block.body[0].lineno == block.lineno
+
+
+def text_of(cell: str, statement: ast.stmt) -> list[str]:
+    """The lines of a statement; where others stand on its line, the statement alone."""
+    around = [s for s in source.beginning_at(cell, statement.lineno) if s.lineno == statement.lineno]
+    if len(around) > 1 and statement in around:
+        return ast.unparse(statement).splitlines()
+    return edits.statement_text(cell, statement)
