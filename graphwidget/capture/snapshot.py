@@ -51,7 +51,7 @@ def taking(
     inputs
         Tensors of `inputs=`; resolved like roots, but no walk starts from them.
     owners
-        What keeps nodes alive: objects with `path`, `kind` and `tensor` (`capture.owners.Holding`). The graph of each
+        What keeps nodes alive: objects like `capture.owners.Holding`. The graph of each
         is part of the snapshot. A view whose history looking might rebuild is left out, with a note.
     identity
         Who gives out uids; pass the same one every time to have the same uids every time.

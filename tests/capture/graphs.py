@@ -17,6 +17,7 @@ class Held:
     path: str
     tensor: Any
     kind: str = "variable"
+    containers: tuple[tuple[str, int], ...] = ()
 
 
 def leaf(*shape: int) -> torch.Tensor:
