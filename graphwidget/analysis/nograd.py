@@ -426,8 +426,8 @@ def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) ->
     return None
 
 
-def _compared(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """A comparison among what it was made from: ``(pred > 0).float()``."""
+def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
+    """A comparison among what it was made from: ``(pred > 0).float()``; also of what was compared before."""
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for at, node, _ in origins.back(root, spot):
         if not isinstance(node, ast.stmt) or isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -437,6 +437,10 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
         found = [n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests]
         of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
         had = any_of(origins.has_graph(part, at) for part in of)
+        if had is False and depth:
+            before = (_compared(origins, part, at, depth - 1) for part in of)
+            if cause := next((one for one in before if one is not None), None):
+                return cause
         if had is not False:
             place = _place(origins.runs[at.at], node.lineno)
             sure = "" if had else ", if what it compares had one"

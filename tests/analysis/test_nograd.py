@@ -394,3 +394,9 @@ def test_a_cut_before_numbers_are_made_a_tensor_again_is_found():
 def test_what_is_cut_may_be_the_result_of_a_function_of_torch():
     finding = explained(NET, "loss = torch.relu(net(x)).argmax().float()\n", "loss.backward()\n")
     assert finding.fixes[0].at == (2, 1) and "argmax" in finding.text
+
+
+def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
+    cell = "net = nn.Linear(3, 2)\npred = net(x) > 0\nloss = (pred[:, 0] == y).float().mean()\n"
+    finding = explained(cell, "loss.backward()\n")
+    assert finding.text.startswith("`pred = net(x) > 0` (In[1], line 2) leaves the graph: it compares.")
