@@ -397,6 +397,6 @@ def test_what_is_cut_may_be_the_result_of_a_function_of_torch():
 
 
 def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
-    cell = "net = nn.Linear(3, 2)\npred = net(x) > 0\nloss = (pred[:, 0] == y).float().mean()\n"
+    cell = "net = nn.Linear(3, 2)\ny = torch.zeros(8)\npred = net(x) > 0\nloss = (pred[:, 0] == y).float().mean()\n"
     finding = explained(cell, "loss.backward()\n")
-    assert finding.text.startswith("`pred = net(x) > 0` (In[1], line 2) leaves the graph: it compares.")
+    assert finding.text.startswith("`pred = net(x) > 0` (In[1], line 3) leaves the graph: it compares.")
