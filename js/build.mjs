@@ -10,13 +10,14 @@ import { checkSize } from "./size.mjs";
 // written alike.
 const widget = `
   import "./src/picture/tokens.ts";
+  import "./src/picture/layout/sift.ts";
   import "./src/picture/layout/index.ts";
-  import "./src/picture/scene/tags.ts";
   import "./src/picture/scene.ts";
   import "./src/pipeline.ts";
+  import "./src/header.ts";
+  import "./src/messages.ts";
   import "./src/empty.ts";
   import "./src/table.ts";
-  import "./src/header.ts";
   import "./src/legend.ts";
   import "./src/timeline.ts";
   import "./src/rootbar.ts";
@@ -56,8 +57,9 @@ async function squeeze(file) {
     module: true,
     ecma: 2020,
     compress: {
-      passes: 4,
+      passes: 2,
       unsafe: true,
+      unsafe_math: true,
       unsafe_arrows: true,
       pure_getters: true,
       keep_fargs: false,

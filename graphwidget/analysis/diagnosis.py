@@ -130,7 +130,7 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
         call.carriers,
         meeting.earlier.n,
         bytes=kept_bytes(meeting),
-        path=_path(meeting.graph, call),
+        path=_path(meeting.graph, call, meeting.earlier.newest_seq),
         uids=_uids(meeting.graph, call),
         fixes=for_second_backward(meeting),
     )
@@ -172,12 +172,19 @@ def _way(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
     return path_to(graph, call.roots, index) if index is not None else ()
 
 
-def _path(graph: Snapshot, call: BackwardCall) -> tuple[str, ...]:
-    """Variables from the root to the failing node, and the node's name."""
+def _path(graph: Snapshot, call: BackwardCall, freed_after: int = 0) -> tuple[str, ...]:
+    """Variables from the root to the failing node, and the node's name.
+
+    The way comes to what was made before sequence number `freed_after` through the carrier, even if that variable has
+    been given a new value since.
+    """
     shown: list[str] = []
+    newest = freed_after
     for index in _way(graph, call):
         labels = graph.labels.get(index, ())
-        label = next((carrier for carrier in call.carriers if carrier in labels), labels[0] if labels else None)
+        carried = call.carriers if newest >= freed_after > graph.seq[index] and len(call.carriers) == 1 else ()
+        newest = graph.seq[index]
+        label = next((carrier for carrier in call.carriers if carrier in labels), (*labels, *carried, None)[0])
         if label and label not in shown:
             shown.append(label)
     return (*shown, call.failed_node or "")

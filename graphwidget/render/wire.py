@@ -19,7 +19,7 @@ import json
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, compress, groupby, islice
@@ -329,10 +329,11 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
     """Everything but the graph: small, and sent anew each time."""
     calls = _shown_calls(drawing)
     executed = _shown_orders(calls)
+    freed = {call.n: call.freed_bytes for call in drawing.calls}
     return {
         "calls": [_call(call, strings, executed) for call in calls],
         "boundary": [[old, new, strings(path or "")] for old, new, path in _boundary(drawing)],
-        "events": [_event(event, strings) for event in drawing.events[-MAX_EVENTS:]],
+        "events": [_event(event, freed, strings) for event in drawing.events[-MAX_EVENTS:]],
         "event": drawing.current_event,
         "findings": [_finding(finding, drawing, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
@@ -407,23 +408,30 @@ def _did(call: BackwardCall) -> str:
 
 
 def _boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
-    """Where the last failing call's new part meets what an earlier call freed: (old uid, new uid, carrier)."""
-    failed = next((call for call in reversed(drawing.calls) if call.result == "raised"), None)
-    if failed is None or failed.freed_by is None:
+    """Where the newest call's new part, if it raised, meets what is kept from before: (kept uid, new uid, carrier).
+
+    Kept is what was made before the freeing call and leads to what that call freed. The carrier need not have been
+    executed itself: ``h`` of ``out, h = rnn(x, h)`` where the loss is made of ``out``.
+    """
+    failed = drawing.calls[-1] if drawing.calls else None
+    if failed is None or failed.result != "raised" or failed.freed_by is None:
         return []
     snapshot = drawing.snapshot
-    old = {snapshot.index_of[uid]: uid for uid in failed.boundary if uid in snapshot.index_of}
-    if not old:
-        return []
     earlier = next((call for call in drawing.calls if call.n == failed.freed_by), None)
     newest = earlier.newest_seq if earlier else -1
-    found = []
-    for index in range(len(snapshot)):
-        if snapshot.seq[index] >= newest and index not in old:
-            for target in dict.fromkeys(snapshot.next(index)):
-                if target in old:
-                    found.append((old[target], snapshot.uid[index], _carrier(failed, snapshot, target)))
-    return found
+    seq = snapshot.seq
+    kept = {snapshot.index_of[uid] for uid in failed.boundary if uid in snapshot.index_of}
+    # In the order in which they were made: what a node leads to is older than the node.
+    for index in sorted((i for i in range(len(snapshot)) if 0 <= seq[i] < newest), key=seq.__getitem__):
+        if not kept.isdisjoint(snapshot.next(index)):
+            kept.add(index)
+    return [
+        (snapshot.uid[target], snapshot.uid[index], _carrier(failed, snapshot, target))
+        for index in range(len(snapshot))
+        if seq[index] >= newest and index not in kept
+        for target in dict.fromkeys(snapshot.next(index))
+        if target in kept
+    ]
 
 
 def _carrier(call: BackwardCall, snapshot: Snapshot, old: int) -> str | None:
@@ -433,7 +441,7 @@ def _carrier(call: BackwardCall, snapshot: Snapshot, old: int) -> str | None:
     return named or (call.carriers[0] if len(call.carriers) == 1 else None)
 
 
-def _event(event: Event, strings: _Strings) -> dict[str, Any]:
+def _event(event: Event, freed: Mapping[int, int], strings: _Strings) -> dict[str, Any]:
     return {
         "id": event.id,
         "kind": event.kind,
@@ -443,6 +451,8 @@ def _event(event: Event, strings: _Strings) -> dict[str, Any]:
         "label": strings(event.label),
         "ok": event.ok,
         "held": event.held_bytes,
+        # Bytes that the call let go of: with `held` what there was before it. Between two ends of cells nobody looks.
+        "freed": freed.get(event.call, 0) if event.call is not None else 0,
         "kept": event.snapshot is not None,
     }
 

@@ -25,6 +25,7 @@ export interface CanvasEvents {
   open(key: string): void;
   background(): void;
   moved(): void;
+  resized(): void;
 }
 
 export interface DrawOptions {
@@ -125,6 +126,7 @@ export class Canvas {
     Object.assign(this.viewport, { width, height });
     attrs(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
+    this.#events.resized();
   }
 
   /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */

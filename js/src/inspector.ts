@@ -55,14 +55,12 @@ function nodeSection(graph: Graph, node: number, roots: Root[], kept: KeptOrNot 
   const leaf = graph.leaves.get(node);
   const saved = slotRows(graph, node, typeof kept === "object" ? kept : undefined);
   const source = place?.source.trim();
-  const facts: [string, Child][] = [
-    ["made by", [placeText(place), module && ` · module ${module.path} (${module.className})`]],
-  ];
-  if (leaf)
-    facts.push(
-      ["leaf", [h("code", leaf.paths.join(", ") || "unnamed"), leaf.type && ` ${leaf.type}`]],
-      [".grad", leaf.hasGrad ? "is there" : "None"],
-    );
+  const facts: [string, Child][] = leaf
+    ? [
+        ["leaf", [h("code", leaf.paths.join(", ") || "unnamed"), leaf.type && ` ${leaf.type}`]],
+        [".grad", leaf.hasGrad ? "is there" : "None"],
+      ]
+    : [["made by", [placeText(place), module && ` · module ${module.path} (${module.className})`]]];
   const names = roots.map(({ order, path }, i) => [i > 0 && " · ", rootDot(order), " ", h("code", path)]);
   facts.push(["reached by", names.length ? names : "no live root"]);
   return [

@@ -169,7 +169,7 @@ export class RootBars {
       taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
     }
     pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
-      attr(visible[i]!, "data-edge", Math.abs(y - wishes[i]!.y) > 1);
+      attr(visible[i]!, "data-edge", Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y) > 1);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
   }

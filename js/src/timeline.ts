@@ -5,7 +5,7 @@ import { callMarks } from "./glyphs.ts";
 import { tool } from "./header.ts";
 import { orderOfCall } from "./inspector.ts";
 import type { Graph, TimelineEvent } from "./picture/model.ts";
-import { bytes, callNumber, eventText, eventTitle } from "./say.ts";
+import { bytes, eventText, eventTitle } from "./say.ts";
 import { type Context, type Part, position } from "./state.ts";
 
 const LEFT = 56;
@@ -13,6 +13,9 @@ const RIGHT = 30;
 const HEIGHT = 84;
 const TOP = 34;
 const BASE = 74;
+/** With more events than this, and with letters so wide, words do not fit. */
+const BRIEF = 10;
+const LETTER = 7;
 
 export interface Segment {
   from: number;
@@ -21,8 +24,12 @@ export interface Segment {
   bad: boolean;
 }
 
-/** Neighbouring events of one cell and iteration are one segment; the end of a cell belongs to the iteration before it. */
+/**
+ * Neighbouring events of one cell and iteration are one segment; the end of a cell belongs to the iteration before it.
+ * In a long loop there is room for numbers only.
+ */
 export function segments(events: TimelineEvent[]): Segment[] {
+  const brief = events.length > BRIEF;
   const out: (Segment & { cell: number | null; iteration: number | null; call: boolean })[] = [];
   events.forEach(({ cell, kind, iteration, ok }, i) => {
     const last = out.at(-1);
@@ -33,19 +40,22 @@ export function segments(events: TimelineEvent[]): Segment[] {
       return;
     }
     const place = cell === null ? "this view" : `In[${cell}]`;
-    // The number first: it is all there is room for in a long loop.
-    const label = iteration === null ? place : `it ${iteration} · ${place}`;
+    const label = iteration === null ? place : brief ? `${iteration}` : `it ${iteration} · ${place}`;
     out.push({ from: i, to: i, label, bad: !ok, cell, iteration, call });
   });
   return out;
 }
 
-function area(events: TimelineEvent[], place: (i: number) => number, top: number, right: number): string {
+/** Bytes over the events as a path; `top`: the most there are. */
+export function area(events: TimelineEvent[], place: (i: number) => number, top: number, right: number): string {
   let d = `M${LEFT} ${BASE}`;
-  events.forEach(({ held, kind }, i) => {
-    const y = BASE - ((BASE - TOP - 12) * held) / top;
-    // A call changes the bytes at its tick; a cell's end shows what its lines built up on the way.
-    d += `H${place(kind === "call" ? i : i - 0.5).toFixed(1)}V${y.toFixed(1)}`;
+  const to = (at: number, held: number) => {
+    d += `H${place(at).toFixed(1)}V${(BASE - ((BASE - TOP - 12) * held) / top).toFixed(1)}`;
+  };
+  events.forEach(({ held, freed = 0 }, i) => {
+    // What the lines before it built up, and what is left of it.
+    to(i - 0.5, held + freed);
+    to(i, held);
   });
   return `${d}H${right}`;
 }
@@ -55,7 +65,7 @@ const line = (kind: string, d: string) => s(`path.${kind}` as "path.", { d });
 
 function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): SVGElement[] {
   const { events } = graph;
-  const top = Math.max(...events.map(({ held }) => held), 1);
+  const top = Math.max(...events.map(({ held, freed = 0 }) => held + freed), 1);
   return [
     line("g-band", `M${LEFT} ${TOP + 12}H${right}`),
     line("gw-area", `${area(events, place, top, right)}V${BASE}Z`),
@@ -80,12 +90,12 @@ function chips(graph: Graph, place: (i: number) => number): SVGElement[] {
     const chip = s(
       "g",
       { transform: `translate(${x.toFixed(1)} ${TOP})` },
-      s("title", call ? `${call.text}: ${call.result}` : `call ${callNumber(n)}`),
       line("g-leafline", `M0 8V${BASE - TOP}`),
       drawMarks(callMarks(n, orderOfCall(graph, n), true)),
       ok ? line("g-tick", "M10 0l3 3.2 6-6.4") : line("g-octagonopenx", "M11 -3.4l6.8 6.8M17.8 -3.4l-6.8 6.8"),
     );
-    return call && place(1) - place(0) > 120 ? [axis(x - 12, TOP + 3.6, call.text), chip] : [chip];
+    const fits = call && place(1) - place(0) > 44 + LETTER * call.text.length;
+    return fits ? [axis(x - 12, TOP + 3.6, call.text), chip] : [chip];
   });
 }
 
@@ -97,7 +107,7 @@ function drawCells(events: TimelineEvent[], at: number): HTMLElement[] {
   });
 }
 
-export function timelinePart({ act, state, signal }: Context): Part {
+export function timelinePart({ act, state }: Context): Part {
   const first = tool("first", "First moment", () => act.step(-1e9), "{");
   const previous = tool("prev", "Previous step", () => act.step(-1), "[");
   const next = tool("next", "Next step", () => act.step(1), "]");
@@ -138,6 +148,8 @@ export function timelinePart({ act, state, signal }: Context): Part {
     const n = all.length;
     attr(el, "hidden", !n);
     if (!n) return;
+    // A cell that is scrolled away may report a width of 0: keep the last one.
+    width = track.clientWidth || width;
     const at = position(state);
     const event = all[at]!;
     const atEnd = at === n - 1;
@@ -153,13 +165,5 @@ export function timelinePart({ act, state, signal }: Context): Part {
     paintCells(what);
     paint(width, what);
   };
-
-  const resize = new ResizeObserver(() => {
-    // A cell that is scrolled away may report a width of 0: keep the last one.
-    width = track.clientWidth || width;
-    update();
-  });
-  resize.observe(track);
-  signal.addEventListener("abort", () => resize.disconnect());
   return { el, update };
 }

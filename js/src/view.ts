@@ -18,7 +18,7 @@ import { follow, Kernel, type Model } from "./kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { type Dialogs, makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
-import { boxOfUid, type Folded, type FoldState, search as searchNodes } from "./picture/fold/index.ts";
+import { boxOfUid, type Folded, type FoldState, ONE_SCREEN, search as searchNodes } from "./picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { rootsOf } from "./picture/scene/context.ts";
@@ -34,6 +34,7 @@ import { type Actions, type Context, firstState, type Part, type Show, type Stat
 import { tablePart } from "./table.ts";
 import { followTheme, fontsOf, markRules, prefersCalm } from "./theme.ts";
 import { timelinePart } from "./timeline.ts";
+import { READABLE } from "./viewport.ts";
 
 const NARROW = 760;
 const COMPACT = 560;
@@ -68,6 +69,8 @@ export class View {
   #dense = false;
   /** No code beside the drawing, because there is no room for it. */
   #bare = false;
+  /** No more boxes than one screen holds, because more would not be readable. */
+  #few = false;
   /** Positions in `NEEDS`: what the next frame is to do; what is to be drawn after what is being drawn. */
   #need = -1;
   #next = 0;
@@ -93,6 +96,7 @@ export class View {
       open: (key) => this.#open(key),
       background: () => set({ selected: null, spot: null }),
       moved: () => this.#moved(),
+      resized: () => this.#resized(),
     });
     this.#canvas = canvas;
     this.#bars = new RootBars(context, canvas);
@@ -144,12 +148,7 @@ export class View {
     });
     listenToKeys(this.#context, this.#canvas);
     followTheme(root, signal, () => this.#canvas.repaint());
-    const resize = new ResizeObserver(() => this.#resized());
-    resize.observe(root);
-    signal.addEventListener("abort", () => {
-      resize.disconnect();
-      root.remove();
-    });
+    signal.addEventListener("abort", () => root.remove());
     height();
     busy();
     receive();
@@ -250,19 +249,26 @@ export class View {
     return again !== null && this.#show(again);
   }
 
-  /** Makes cards dense where they are too high for the first look; leaves out the code where it alone makes it too wide. */
+  /**
+   * Makes cards dense where they are too high for the first look; leaves out the code where it alone makes it too wide;
+   * folds what has grown beyond one screen.
+   */
   #wantsLess({ folded, space, plan }: Drawing): boolean {
     const { viewport } = this.#canvas;
     const { w, h } = space.content;
-    if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
+    const { opened, show } = this.#state;
+    const cards = folded.boxes.length;
+    if (viewport.taken || cards > MOST_CARDS) return false;
     if (!this.#dense && h * ROOMY > viewport.height) {
       this.#pipeline.forget();
       return (this.#dense = true);
     }
     const room = viewport.width / ROOMY;
-    const wide = plan.context.rail && w > room && w - RAIL_WIDTH <= room;
-    this.#bare ||= wide;
-    return wide;
+    if (plan.context.rail && w > room && w - RAIL_WIDTH <= room) return (this.#bare = true);
+    if (this.#few || cards <= ONE_SCREEN || opened.size || show.what !== "auto") return false;
+    this.#few = viewport.whole(space.content) < READABLE;
+    this.#dense &&= !this.#few;
+    return this.#few;
   }
 
   async #show(drawing: Drawing, delays?: Map<number, number> | null): Promise<boolean> {
@@ -315,6 +321,7 @@ export class View {
     const { opened, closed, spot } = this.#state;
     const { what, from } = this.#state.show;
     const state: FoldState = { opened, closed, visible: [...(spot ?? []), ...importantUids(graph)] };
+    if (this.#few) state.maxBoxes = ONE_SCREEN;
     if (what === "all") state.expandAll = true;
     else if (what === "freed" || (what !== "auto" && from !== null)) state.focus = { kind: what, from };
     return state;
@@ -385,13 +392,15 @@ export class View {
     this.#wanted = [`n${failedUid}`];
   }
 
+  /** There is another size of screen: what fits, fits anew. */
   #resized(): void {
     const width = this.#root.clientWidth;
-    if (width <= 0) return;
     const kind = width < COMPACT ? "compact" : width < NARROW ? "narrow" : "wide";
-    const changed = this.#root.dataset.width !== kind;
+    const { viewport, big } = this.#canvas;
+    const changed = this.#measureFonts() || this.#root.dataset.width !== kind;
     attr(this.#root, "data-width", kind);
-    if (this.#measureFonts() || changed) this.#schedule("graph");
+    if (!viewport.taken) this.#dense = this.#bare = this.#few = false;
+    this.#schedule(changed || !(big || viewport.taken) ? "graph" : "parts");
   }
 
   /** Widths by a canvas, once the style sheet says which fonts there are. True if that is new. */
@@ -534,7 +543,7 @@ export class View {
   /** The next picture is laid out without regard to this one. */
   #afresh(): void {
     this.#pipeline.forget();
-    this.#dense = this.#bare = false;
+    this.#dense = this.#bare = this.#few = false;
     this.#canvas.viewport.taken = false;
   }
 

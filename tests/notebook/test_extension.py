@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import sys
 import weakref
 from collections.abc import Callable
@@ -257,3 +258,19 @@ def kernel(allow_stdin: bool | None, **attributes: Any) -> SimpleNamespace:
 )
 def test_only_where_somebody_waits_for_it_is_work_left_for_later(kernel: Any, waits: bool) -> None:
     assert (ext._when_idle(SimpleNamespace(kernel=kernel)) is not None) == waits
+
+
+def test_a_carrier_that_the_earlier_call_did_not_reach_is_on_the_path_and_at_the_border(shell: Any) -> None:
+    """The loss is of `out`; what goes on to the next iteration is `h`, another node on top of the same cell."""
+    run(
+        shell,
+        LOAD,
+        "import torch, graphwidget\nrnn, h = torch.nn.RNN(2, 3), torch.zeros(1, 1, 3)\nview = graphwidget.view()",
+    )
+    loop = "for step in range(2):\n    out, h = rnn(torch.ones(4, 1, 2), h)\n    loss = out[-1].sum()\n"
+    run(shell, loop + "    loss.backward()")
+    (finding,) = tracker(shell).findings()
+    assert finding.path == ("loss", "out", "h", "TanhBackward0")
+    message = json.loads(shell.user_ns["view"].wire)
+    (border,) = message["boundary"]
+    assert message["strings"][border[2]] == "h"

@@ -193,6 +193,32 @@ def test_calls_events_and_findings_are_all_there() -> None:
     assert m["status"]["state"] == "raised" and s[m["status"]["text"]] == "after In[2], which raised"
 
 
+def test_the_carrier_need_not_have_been_run_itself_and_an_error_that_is_over_has_no_border() -> None:
+    """`out, h = rnn(x, h)` with a loss of `out`: the call runs the cell (uid 1), not what made `h` of it (uid 2)."""
+    graph = snapshot(
+        [
+            N("MulBackward0", (1,), uid=4, seq=20),  # of the next iteration
+            N("StackBackward0", (2,), uid=2, seq=5),  # h
+            N("TanhBackward0", (), (("result", (4,), FREED),), freed_by=0, uid=1, seq=3),
+        ],
+        roots={"loss": 0},
+    )
+    raised = replace(
+        call(1), result="raised", error="Trying to ...", failed_uid=1, freed_by=0, boundary=(1,), carriers=("h",)
+    )
+    earlier = call(0, newest_seq=10)
+    m = decode(wire.encode(Drawing(graph, (earlier, raised))))
+    assert m["boundary"] == [[2, 4, m["s"].index("h")]]
+    assert decode(wire.encode(Drawing(graph, (earlier, raised, call(2)))))["boundary"] == []
+
+
+def test_the_event_of_a_call_tells_what_it_let_go_of() -> None:
+    graph = reused_product()
+    events = (Event(0, "call", 2, 0, 0, "loss.backward()", True, 12, 5, graph), Event(1, "cell", 2))
+    m = decode(wire.encode(Drawing(graph, (call(0, freed_bytes=76),), events)))
+    assert [(e["held"], e["freed"]) for e in m["events"]] == [(12, 76), (0, 0)]
+
+
 def test_an_error_is_called_earlier_once_another_call_has_succeeded() -> None:
     graph = reused_product()
     finding = Finding("second_backward", "error", "text", "headline", call=1)

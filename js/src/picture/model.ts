@@ -79,7 +79,9 @@ export interface TimelineEvent {
   iteration: number | null;
   label: string;
   ok: boolean;
+  /** Bytes after it; those that a call let go of. */
   held: number;
+  freed?: number;
   nodes: number;
   kept: boolean;
 }

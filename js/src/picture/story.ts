@@ -43,8 +43,8 @@ function story(finding: Finding, width: number, measure: Measure): Item {
   }
   finding.fixes.slice(0, MOST_FIXES).forEach((fix, i) => {
     line(`${i + 1}.`, "sentence");
-    for (const words of wrap(fix.text, room - 18, "step", measure)) {
-      line(words, "step", INDENT + 18);
+    for (const words of wrap(fix.text, room - 18, "code", measure)) {
+      line(words, "code", INDENT + 18);
       y += 17;
     }
   });

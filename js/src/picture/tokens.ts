@@ -148,7 +148,6 @@ export const STYLES = {
   // Text. Sizes in px; nothing is drawn below 9.
   op: text("ink", 11.5, 600, "mono"),
   suffix: { fill: "ink2", weight: 400 },
-  slotname: text("ink2", 10.5),
   note: text("ink2", 10.5),
   code: text("ink", 11, 400, "mono"),
   hot: { fill: "carb", weight: 700 },
@@ -169,7 +168,6 @@ export const STYLES = {
   // The sentences under a static picture.
   headline: text("ink", 13.5, 600),
   sentence: text("ink", 12),
-  step: text("ink", 11.5, 400, "mono"),
 
   // What lies on ink.
   paper: { fill: "bg" },

@@ -61,3 +61,18 @@ test("a hit inside a closed group is stood for by the group, and going to it ope
   await view.settle();
   expect(view.all(hit)).toHaveLength(1);
 });
+
+test("what is small enough to be shown whole, but too high to be read, is folded to one screen; every node can be asked for", async () => {
+  view = await show(deep(5));
+  const whole = view.all("[data-node$=Backward0]").length;
+  expect(whole).toBeGreaterThan(16);
+  view.close();
+  view = await show(deep(8));
+  expect(view.all("[role=treeitem][data-node]").length).toBeLessThanOrEqual(24);
+  expect(view.all("[role=treeitem][aria-expanded=false]").length).toBeGreaterThan(0);
+  const menu = view.one("select.gw-group") as HTMLSelectElement;
+  menu.value = "all";
+  menu.dispatchEvent(new Event("change"));
+  await view.settle();
+  expect(view.all("[data-node$=Backward0]").length).toBeGreaterThan(whole);
+});

@@ -5,7 +5,7 @@ import { prose } from "../../src/glyphs.ts";
 import { pack } from "../../src/rootbar.ts";
 import { facts } from "../../src/say.ts";
 import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/theme.ts";
-import { segments } from "../../src/timeline.ts";
+import { area, segments } from "../../src/timeline.ts";
 import { Viewport } from "../../src/viewport.ts";
 
 const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
@@ -38,6 +38,14 @@ test("the timeline has one segment for each cell and iteration; a cell's end bel
     [1, 1, "it 0 · In[2]", false],
     [2, 3, "it 1 · In[2]", true],
   ]);
+  const loop = Array.from({ length: 12 }, (_, i) => event(i, "call", 2, i));
+  expect(segments(loop).map(({ label }) => label)).toEqual(loop.map((_, i) => `${i}`));
+});
+
+test("the line shows what there was before a call as well as what it left", () => {
+  const calls = [0, 1].map((n) => ({ ...event(n, "call", 2, n), held: 100, freed: 300 }));
+  const place = (i: number) => 10 * (i + 1);
+  expect(area(calls, place, 400, 30)).toMatch(/^M56 74H5\.0V46\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
 });
 
 test("buttons of neighbouring roots never cover each other and stay inside", () => {

@@ -15,7 +15,7 @@ import type { FoldState, Openness, Standing } from "./types.ts";
 
 export const MAX_BOXES = 60;
 /** So many cards, one below the other, are read on one screen: what nobody asked for is opened only up to here. */
-const ONE_SCREEN = 24;
+export const ONE_SCREEN = 24;
 /** Longest list of children that is shown as it is; a longer one is cut into stretches. */
 const MAX_CHILDREN = 32;
 const STRETCHES = 16;

@@ -147,7 +147,7 @@ function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ t }) => context.level === 3 || t !== "text"));
     x += SLOT_W + 3;
     if (label) {
-      const c = sized(context, ghost ? "slotname quiet" : slotClass(look));
+      const c = sized(context, ghost ? "note quiet" : slotClass(look));
       marks.push(text(x, middle, label, c));
       x += context.measure(label, c) + GAP;
     }
@@ -156,6 +156,6 @@ function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
     x += 18;
   }
   if (freed) marks.push(...number(card.freedBy, card.w - 14));
-  if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "slotname quiet", "end"));
+  if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "note quiet", "end"));
   return marks;
 }

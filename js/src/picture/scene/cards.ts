@@ -188,7 +188,7 @@ export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: bo
 
 /** A slot's label: quiet once freed, loud when stale. */
 export const slotClass = (look: SlotLook) =>
-  look === "stale" ? "slotname staleword" : look === "freed" ? "slotname quiet" : "slotname";
+  look === "stale" ? "note staleword" : look === "freed" ? "note quiet" : "note";
 
 export const rowWidth = (context: Pick<Context, "measure" | "level">, row: readonly Cell[]) =>
   row.reduce((sum, { look, label, by }) => {
@@ -198,7 +198,7 @@ export const rowWidth = (context: Pick<Context, "measure" | "level">, row: reado
 
 /** Room of the word and the number of the call at the right, where one call freed all that is freed. */
 export const freedWidth = (measure: Measure, { freedBy, oneLine }: Card) =>
-  freedBy < 0 ? 0 : 22 + (oneLine ? 0 : measure("freed", "slotname"));
+  freedBy < 0 ? 0 : 22 + (oneLine ? 0 : measure("freed", "note"));
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 

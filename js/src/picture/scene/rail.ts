@@ -122,9 +122,7 @@ export function* railItems(
 /** `each iteration` where iterations meet what was made once: only beside the border, where it matters. */
 function repetition(context: Context, b: number): string {
   const { graph, folded, carriers } = context;
-  const { times } = folded.boxes[b]!;
   const iteration = graph.iteration[context.main[b]!]!;
-  if (times > 1) return `${times} times`;
   if ([...carriers.keys()].some((node) => folded.boxOf[node] === b)) return iteration < 0 ? "once" : "";
   const isNew = graph.boundary.some(({ newUid }) => isIn(context, b, newUid));
   return isNew && iteration > 0 ? "each iteration" : "";

@@ -10,9 +10,10 @@ import type { Rect } from "./rects.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;
-const BUTTON_H = 24;
-/** Both buttons side by side. */
-const BUTTONS_W = 184;
+/** The buttons side by side; they do not shrink as far as a picture of one-line cards does. */
+const BUTTONS_W = 208;
+const BUTTONS_H = 24;
+const LARGER = 1.25;
 const MAX_CALLS = 3;
 const MAX_NAME = 170;
 /** Width of a call's number, and of an octagon, in the line under the pill. */
@@ -67,13 +68,15 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const warning = warningOf(context, view);
   const words = warning && !raised ? warning : (call?.did ?? "");
   const sign = raised ? octagon : warning ? octagonOpen : null;
-  const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "slotname") : 0) + 32;
+  const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "note") : 0) + 32;
   const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
   const h = PILL_H + (words ? LINE_H : 0);
-  const buttons =
-    options.buttons && view.root.alive ? { x: (pill - BUTTONS_W) / 2, y: h + 4, w: BUTTONS_W, h: BUTTON_H } : undefined;
-  const w = Math.ceil(Math.max(pill, line, buttons ? BUTTONS_W : 0));
-  return { view, name, sub, w, h: buttons ? h + BUTTON_H + 6 : h, pill, calls, warning, words, sign, line, buttons };
+  const size = options.compact ? LARGER : 1;
+  const room = options.buttons && view.root.alive ? BUTTONS_W * size : 0;
+  const buttons = room ? { x: (pill - room) / 2, y: h + 4, w: room, h: BUTTONS_H * size } : undefined;
+  const w = Math.ceil(Math.max(pill, line, room));
+  const high = buttons ? buttons.y + buttons.h + 2 : h;
+  return { view, name, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
 }
 
 function warningOf({ graph }: Context, { root, gone }: RootView): string {
@@ -100,7 +103,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " ghost" : ""}`, 11));
   marks.push(...rootDot(12, 11, view.style, hue));
   if (level >= 2) marks.push(text(21, 11, words, look + quiet));
-  if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `slotname${quiet}`));
+  if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `note${quiet}`));
   const item: Item = {
     key,
     role: "root",
