@@ -108,7 +108,7 @@ function drawCells(events: TimelineEvent[], at: number): HTMLElement[] {
 }
 
 export function timelinePart({ act, state }: Context): Part {
-  const first = tool("first", "First moment", () => act.step(-1e9), "{");
+  const first = tool("first", "First moment", () => act.step(-1e9));
   const previous = tool("prev", "Previous step", () => act.step(-1), "[");
   const next = tool("next", "Next step", () => act.step(1), "]");
   const last = tool("last", "Now", () => act.travel(null), "n");

@@ -174,7 +174,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
 
 /** Carriers take their places first: there is where the story is. */
 function* tagItems(
-  { context, tags, flagged }: Plan,
+  { context, tags, flags }: Plan,
   at: (i: number) => Rect,
   courses: Courses,
   border: DrawnBorder | null,
@@ -182,7 +182,7 @@ function* tagItems(
 ): Slices<Item[]> {
   const { folded, level } = context;
   const items: Item[] = [];
-  const withFlag = new Set(flagged.map(({ root }) => folded.boxOf[root.node]));
+  const withFlag = new Set(flags.map(({ view }) => folded.boxOf[view.root.node]));
   const wanted = [...tags]
     .filter(([, tag]) => tag.carrier || level === 3)
     .sort(([, a], [, b]) => Number(b.carrier) - Number(a.carrier));

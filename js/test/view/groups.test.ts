@@ -44,6 +44,7 @@ test("the menu offers every part of the graph that can be shown alone", async ()
   menu.dispatchEvent(new Event("change"));
   await view.settle();
   expect(view.all("[data-node$=Backward0]")).toEqual([]);
+  expect(view.all(".gw-run, [data-key^=root]")).toEqual([]); // no flag without its graph
 });
 
 test("a hit inside a closed group is stood for by the group, and going to it opens the group", async () => {

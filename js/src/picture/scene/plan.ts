@@ -9,7 +9,7 @@ import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type Border, findBorder, type OpenMembers, openMembers } from "./areas.ts";
 import { cardOf, leafRoom } from "./cards.ts";
-import { type Context, contextSlices, descend, type RootView } from "./context.ts";
+import { type Context, contextSlices, descend } from "./context.ts";
 import { railFits } from "./rail.ts";
 import { type Flag, makeFlags, PILL_H } from "./roots.ts";
 import { type TagText, tagTexts } from "./tags.ts";
@@ -21,9 +21,8 @@ export interface Plan {
   border: Border | null;
   /** Groups that were opened by hand. */
   groups: OpenMembers[];
-  /** Pairs of laid-out boxes, from the lower to the upper one: those of the fold, then one for each flag in `flagged`. */
+  /** Pairs of laid-out boxes, from the lower to the upper one: those of the fold, then one for each flag. */
   edges: Int32Array;
-  flagged: RootView[];
   /** By laid-out box — the boxes of the fold, then the flags —: the room it takes. */
   width: Float32Array;
   height: Float32Array;
@@ -53,14 +52,7 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
   yield;
   const boxes = folded.boxes.length;
   const n = boxes + flags.length;
-  const ends: number[] = [];
-  const flagged: RootView[] = [];
-  flags.forEach(({ view }, f) => {
-    const box = folded.boxOf[view.root.node]!;
-    if (box < 0) return;
-    ends.push(boxes + f, box);
-    flagged.push(view);
-  });
+  const ends = flags.flatMap(({ view }, f) => [boxes + f, folded.boxOf[view.root.node]!]);
   const edges = ints(folded.edges.length + ends.length);
   edges.set(folded.edges);
   edges.set(ends, folded.edges.length);
@@ -71,7 +63,6 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
     border: findBorder(context),
     groups: openMembers(context),
     edges,
-    flagged,
     width: new Float32Array(n),
     height: new Float32Array(n),
     cardWidth: doubles(n),

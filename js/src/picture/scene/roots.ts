@@ -41,13 +41,14 @@ export interface Flag {
   buttons: Rect | undefined;
 }
 
-/** One flag per root; several roots inside one folded group share the newest one's. */
+/** One flag per root that is in the picture; several roots inside one folded group share the newest one's. */
 export function makeFlags(context: Context): Flag[] {
   const { folded, roots } = context;
   const inBox = new Map<number, RootView[]>();
   for (const view of roots) {
     const b = folded.boxOf[view.root.node]!;
-    const key = b >= 0 && folded.boxes[b]!.kind !== "node" ? b : -1 - view.root.id;
+    if (b < 0) continue;
+    const key = folded.boxes[b]!.kind !== "node" ? b : -1 - view.root.id;
     const views = inBox.get(key);
     if (views) views.push(view);
     else inBox.set(key, [view]);

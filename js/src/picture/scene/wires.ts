@@ -37,7 +37,7 @@ const NEARLY = 22;
 /** Where every wire runs. `at`: the visible rectangle of a laid-out box. */
 export function* wireCourses(
   context: Context,
-  { edges, flagged }: Plan,
+  { edges, flags }: Plan,
   at: (i: number) => Rect,
   placed: LayoutOutput,
   [dx, dy]: readonly [number, number],
@@ -68,7 +68,7 @@ export function* wireCourses(
   yield;
   const leaving = collect(lists, from, ids);
   yield;
-  const flagOf = (e: number) => flagged[e - (count - flagged.length)] ?? null;
+  const flagOf = (e: number) => flags[e - (count - flags.length)]?.view ?? null;
   const courses: Courses = {
     from,
     to,
