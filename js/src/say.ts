@@ -86,7 +86,7 @@ export function slotAt(graph: Graph, slot: number): Slot {
   };
 }
 
-/** The header's line of facts: what is there; what is held of all that was once saved, as far as the freed part is known. */
+/** The header's line of facts: what is there; how many bytes are held, and how many saved tensors (which may have shared bytes) are freed. */
 export function facts(graph: Graph, boxes: number): string {
   let leaves = 0;
   let nodes = 0;
@@ -96,7 +96,7 @@ export function facts(graph: Graph, boxes: number): string {
     if (graph.leaves.has(i)) leaves++;
     else nodes++;
     for (let slot = graph.slotStart[i]!; slot < graph.slotStart[i + 1]!; slot++)
-      if (graph.slotState[slot] === SLOT.freed) freed += graph.slotBytes[slot]!;
+      if (graph.slotState[slot] === SLOT.freed) freed++;
   }
   const roots = graph.roots.filter((root) => root.alive).length;
   const held = `${bytes(graph.held)} held`;
@@ -104,6 +104,6 @@ export function facts(graph: Graph, boxes: number): string {
     " · ",
     `${count(nodes, "node")}${boxes > 0 && boxes < nodes ? ` as ${boxes}` : ""}, ${count(leaves, "leaf", "leaves")}`,
     roots > 1 && `${roots} roots`,
-    freed > 0 ? `${held}, ${bytes(freed)} freed` : held,
+    freed > 0 ? `${held}, ${count(freed, "tensor")} freed` : held,
   );
 }
