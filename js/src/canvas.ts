@@ -134,12 +134,13 @@ export class Canvas {
     const { viewport } = this;
     if (viewport.taken || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
-    return viewport.first(content, first("octagon") ?? first("root"));
+    return viewport.aim(content, first("octagon") ?? first("root"));
   }
 
   fit(): void {
     this.viewport.taken = false;
-    this.viewport.go(this.viewport.aim(this.space.content));
+    this.viewport.fits = true;
+    this.viewport.go(this.#camera(this.space));
   }
 
   /** Makes a scene ready in slices, then puts it on screen at once. False: it was not `wanted` any more. */

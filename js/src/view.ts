@@ -265,7 +265,7 @@ export class View {
     }
     const room = viewport.width / ROOMY;
     if (plan.context.rail && w > room && w - RAIL_WIDTH <= room) return (this.#bare = true);
-    if (this.#few || cards <= ONE_SCREEN || opened.size || show.what !== "auto") return false;
+    if (this.#few || viewport.fits || cards <= ONE_SCREEN || opened.size || show.what !== "auto") return false;
     this.#few = viewport.whole(space.content) < READABLE;
     this.#dense &&= !this.#few;
     return this.#few;
@@ -544,7 +544,7 @@ export class View {
   #afresh(): void {
     this.#pipeline.forget();
     this.#dense = this.#bare = this.#few = false;
-    this.#canvas.viewport.taken = false;
+    this.#canvas.viewport.taken = this.#canvas.viewport.fits = false;
   }
 
   #export(what: "svg" | "text"): void {

@@ -31,6 +31,8 @@ export class Viewport implements Camera {
   height = 400;
   /** Whether the user has taken the camera; until then it follows the picture. */
   taken = false;
+  /** Whether it then shows everything, however small. */
+  fits = false;
   readonly #moved: () => void;
 
   constructor(moved: () => void) {
@@ -42,9 +44,12 @@ export class Viewport implements Camera {
     this.#moved();
   }
 
-  /** Where the camera has everything on screen, at most at natural size. `smallest` limits how far away that may be. */
-  aim(content: Box, smallest = SMALLEST, anchor?: Box): Camera {
-    const scale = Math.min(1, Math.max(smallest, this.whole(content)));
+  /** For the first look: everything if that is readable or was asked for, at most at natural size; else the part with the anchor. */
+  aim(content: Box, anchor: Box | undefined): Camera {
+    const whole = this.whole(content);
+    // A little cut off is better than all names of leaves and lines gone.
+    const smallest = this.fits ? SMALLEST : whole >= NEARLY ? FULL : READABLE;
+    const scale = Math.min(1, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
       centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
     return {
@@ -52,12 +57,6 @@ export class Viewport implements Camera {
       x: along(content.x, content.w, this.width, anchor?.x, anchor?.w),
       y: along(content.y, content.h, this.height, anchor?.y, anchor?.h),
     };
-  }
-
-  /** For the first look: everything if that is readable, else the part with the anchor. */
-  first(content: Box, anchor: Box | undefined): Camera {
-    // A little cut off is better than all names of leaves and lines gone.
-    return this.aim(content, this.whole(content) >= NEARLY ? FULL : READABLE, anchor);
   }
 
   /** The scale at which a box just fits. */

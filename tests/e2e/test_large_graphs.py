@@ -113,6 +113,28 @@ def test_opening_a_block_shows_what_is_inside_and_keeps_the_others(open_notebook
     clean(notebook)
 
 
+def test_fit_shows_all_that_was_opened_and_another_width_is_fitted_anew(open_notebook, shots):
+    notebook, widget = show(open_notebook, GPT2)
+    for block in ("model.h.5", "model.h.5.attn"):
+        closed = widget.locator(f'[aria-expanded=false][data-node="{block}"]')
+        closed.dblclick()
+        wait_for(lambda closed=closed: closed.count() == 0, 20, f"{block} opened")
+    inside = """view => {
+      const room = view.querySelector('.gw-canvas').getBoundingClientRect();
+      return [...view.querySelectorAll('svg.gw-tree [role=treeitem]')].every(item => {
+        const { left, right, top, bottom } = item.getBoundingClientRect();
+        return left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom; }); }"""
+    widget.get_by_role("button", name="Fit", exact=True).click()
+    wait_for(lambda: widget.evaluate(inside), 20, "every card in view")
+    widget.evaluate("view => { view.style.width = '600px'; }")
+    wait_for(lambda: widget.get_attribute("data-width") == "narrow", 20, "a narrow view")
+    wait_for(lambda: widget.evaluate(inside), 20, "every card in view again")
+    notebook.page.evaluate(PAINTED)
+    assert widget.evaluate(inside)
+    screenshot(widget, shots / "gpt2-narrow.png")
+    clean(notebook)
+
+
 def test_search_finds_operations_modules_and_lines_in_closed_blocks(open_notebook):
     notebook, widget = show(open_notebook, GPT2)
     widget.get_by_role("button", name="Search", exact=True).click()

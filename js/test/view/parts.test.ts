@@ -87,6 +87,20 @@ test("bringing a box into view moves only as far as needed", () => {
   expect(viewport.toScreen(640, 100)[0]).toBeCloseTo(600 - 16);
 });
 
+test("a first look stays readable, and shows everything once that was asked for, also of the next picture", () => {
+  const viewport = new Viewport(() => {});
+  const high = { x: 0, y: 0, w: 300, h: 2000 };
+  const loss = { x: 100, y: 1960, w: 60, h: 22 };
+  viewport.go(viewport.aim(high, loss));
+  expect(viewport.scale).toBeGreaterThan(0.55);
+  expect(viewport.toScreen(0, 0)[1]).toBeLessThan(0);
+  expect(viewport.toScreen(0, 1960)[1]).toBeLessThan(viewport.height);
+  viewport.fits = true;
+  viewport.go(viewport.aim(high, loss));
+  expect(viewport.toScreen(0, 0)[1]).toBeGreaterThanOrEqual(0);
+  expect(viewport.toScreen(0, 2000)[1]).toBeLessThanOrEqual(viewport.height);
+});
+
 test("calls in running text are numbers as in the picture, code is code", () => {
   const out = prose("② needs what `y` of call 1 freed").flat() as (Node | string)[];
   const names = out.map((part) =>
