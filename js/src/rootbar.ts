@@ -13,6 +13,8 @@ const HOVER_MS = 150;
 const HEIGHT = 24;
 /** The buttons shrink with the picture, but not below this. */
 const SMALLEST = 0.75;
+/** Further from its flag a bar needs a name. */
+const AWAY = 40;
 /** Beyond so many roots only those in view keep their buttons, and of these the first ones. */
 const FEW = 4;
 const MOST = 24;
@@ -169,7 +171,7 @@ export class RootBars {
       taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
     }
     pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
-      attr(visible[i]!, "data-edge", Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y) > 1);
+      attr(visible[i]!, "data-edge", Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y) > AWAY);
       visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
     });
   }

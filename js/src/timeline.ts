@@ -39,7 +39,7 @@ export function segments(events: TimelineEvent[]): Segment[] {
       last.bad ||= !ok;
       return;
     }
-    const place = cell === null ? "this view" : `In[${cell}]`;
+    const place = cell === null ? "this view" : `${brief ? "" : "In"}[${cell}]`;
     const label = iteration === null ? place : brief ? `${iteration}` : `it ${iteration} · ${place}`;
     out.push({ from: i, to: i, label, bad: !ok, cell, iteration, call });
   });

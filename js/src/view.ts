@@ -22,7 +22,6 @@ import { boxOfUid, type Folded, type FoldState, ONE_SCREEN, search as searchNode
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { rootsOf } from "./picture/scene/context.ts";
-import { RAIL_WIDTH } from "./picture/scene/rail.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { applyDelta, decodeSlices } from "./picture/wire.ts";
@@ -250,7 +249,7 @@ export class View {
   }
 
   /**
-   * Makes cards dense where they are too high for the first look; leaves out the code where it alone makes it too wide;
+   * Makes cards dense where they are too high for the first look; leaves out the code where the drawing is too wide;
    * folds what has grown beyond one screen.
    */
   #wantsLess({ folded, space, plan }: Drawing): boolean {
@@ -263,8 +262,7 @@ export class View {
       this.#pipeline.forget();
       return (this.#dense = true);
     }
-    const room = viewport.width / ROOMY;
-    if (plan.context.rail && w > room && w - RAIL_WIDTH <= room) return (this.#bare = true);
+    if (plan.context.rail && w * ROOMY > viewport.width) return (this.#bare = true);
     if (this.#few || viewport.fits || cards <= ONE_SCREEN || opened.size || show.what !== "auto") return false;
     this.#few = viewport.whole(space.content) < READABLE;
     this.#dense &&= !this.#few;

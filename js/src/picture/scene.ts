@@ -250,8 +250,8 @@ export function importantUids(graph: Graph): number[] {
   for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
-    if (finding.severity === "info") continue;
-    if (finding.uid !== null) uids.add(finding.uid);
+    // What raised before the newest call is told, but it is over.
+    if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
   for (const { node } of graph.roots) {

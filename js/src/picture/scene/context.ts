@@ -140,7 +140,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     names,
     carriers,
     engineOrder: engineOrder(failed),
-    raised: raisedUids(graph, failed),
+    raised: new Set(failed?.failedUid == null ? [] : [failed.failedUid]),
     wouldRaise: wouldRaise(graph, options),
     looks: slotLooks(graph, options),
     hit,
@@ -229,11 +229,6 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   const order = new Map(call.executed.map((uid, position) => [uid, position + 1]));
   if (call.failedUid !== null) order.set(call.failedUid, call.executedCount + 1);
   return order;
-}
-
-function raisedUids(graph: Graph, call: Call | undefined): Set<number> {
-  const errors = graph.findings.filter(({ severity }) => severity === "error").map(({ uid }) => uid);
-  return new Set([call?.failedUid ?? null, ...errors].filter((uid) => uid !== null));
 }
 
 function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
