@@ -16,7 +16,7 @@ const SMALLEST = 0.75;
 /** Further from its flag a bar needs a name. */
 const AWAY = 40;
 /** Beyond so many roots only those in view keep their buttons, and of these the first ones. */
-const FEW = 4;
+const FEW = 2;
 const MOST = 24;
 
 interface Bar {
