@@ -183,6 +183,15 @@ describe("two losses over one trunk", () => {
     expect(byKey(sceneOfFixture("second_backward", { buttons: true }), "root0").buttons).toBeUndefined();
   });
 
+  it("what raised before the newest call is not red any more", () => {
+    const graph = graphOf("second_backward");
+    const later = { ...graph.calls.at(-1)!, n: 2, result: "ok" as const, failedUid: null };
+    const { items } = sceneOf({ ...graph, calls: [...graph.calls, later] });
+    expect(items.length).toBeGreaterThan(10);
+    expect(items.filter(({ role }) => role === "octagon")).toEqual([]);
+    expect(items.flatMap(({ marks }) => marks).filter(({ c }) => c.includes("failcard"))).toEqual([]);
+  });
+
   it("a forecast draws half boxes and a dashed octagon, and changes no place", () => {
     const before = sceneOfFixture("two_losses");
     const forecast = {
