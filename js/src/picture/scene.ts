@@ -140,7 +140,6 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   // What finds its place where nothing else stands, the most important first.
   const free = new Free();
   yield* eachSlice(boxes.length, (b) => free.add(area(b)));
-  yield* keepPassages(courses, free);
   flags.forEach((flag, f) => {
     const pill = at(boxes.length + f);
     free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
@@ -172,7 +171,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
 }
 
-/** Carriers take their places first: there is where the story is. */
+/** Carriers take their places first, on their wires even: there is where the story is. */
 function* tagItems(
   { context, tags, flags }: Plan,
   at: (i: number) => Rect,
@@ -183,15 +182,16 @@ function* tagItems(
   const { folded, level } = context;
   const items: Item[] = [];
   const withFlag = new Set(flags.map(({ view }) => folded.boxOf[view.root.node]));
-  const wanted = [...tags]
-    .filter(([, tag]) => tag.carrier || level === 3)
-    .sort(([, a], [, b]) => Number(b.carrier) - Number(a.carrier));
-  yield* eachSlice(wanted.length, (i) => {
-    const [b, tag] = wanted[i]!;
-    const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
-    if (!wires.length && withFlag.has(b) && !tag.carrier) return;
-    items.push(placeTag(context, tag, at(b), courses, wires, border, free));
-  });
+  for (const carrier of [true, false]) {
+    if (!carrier) yield* keepPassages(courses, free);
+    const wanted = [...tags].filter(([, tag]) => tag.carrier === carrier && (carrier || level === 3));
+    yield* eachSlice(wanted.length, (i) => {
+      const [b, tag] = wanted[i]!;
+      const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
+      if (!wires.length && withFlag.has(b) && !carrier) return;
+      items.push(placeTag(context, tag, at(b), courses, wires, border, free));
+    });
+  }
   return items;
 }
 

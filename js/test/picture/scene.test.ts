@@ -3,12 +3,12 @@ import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
-import { importantUids, levelOf } from "../../src/picture/scene.ts";
+import { type Item, importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
 import { decode } from "../../src/picture/wire.ts";
 import { Builder, toGraph } from "../graphs/index.ts";
-import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
+import { alongWire, byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
 
 const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
 
@@ -394,6 +394,70 @@ describe("when a picture follows another", () => {
       expect(Math.hypot(moved.x - item.x, moved.y - item.y), item.key).toBeLessThan(1);
     }
   });
+});
+
+describe("where groups are opened and closed again", () => {
+  const inside = ({ x, y }: { x: number; y: number }, card: Item) =>
+    x > card.x + 2 && x < card.x + card.w - 2 && y > card.y + 2 && y < card.y + card.h - 2;
+  const meet = (a: Item, b: Item) =>
+    a.x + 2 < b.x + b.w && b.x + 2 < a.x + a.w && a.y + 2 < b.y + b.h && b.y + 2 < a.y + a.h;
+
+  it("tags hang beside all wires", () => {
+    const { items } = sceneOfFixture("maml", { buttons: true });
+    const wires = items.filter(({ role }) => role === "wire");
+    const tags = items.filter(({ role }) => role === "tag");
+    expect(tags.length).toBeGreaterThan(1);
+    for (const tag of tags)
+      expect(wires.filter((wire) => alongWire(wire).filter((point) => inside(point, tag)).length > 1)).toEqual([]);
+  });
+
+  for (const compact of [false, true]) {
+    const graph = graphOf("maml");
+    const draw = (opened: string[], earlier?: Picture) =>
+      runSlices(
+        drawSlices(
+          graph,
+          { visible: importantUids(graph), opened: new Set(opened) },
+          () => ({ measure: measureByTable, compact, buttons: true }),
+          earlier,
+        ),
+      );
+    const first = draw([]);
+    const pictures = [first];
+    for (const { key, kind } of first.folded.boxes) {
+      if (kind === "node") continue;
+      const open = draw([key], first);
+      pictures.push(open, draw([], open));
+    }
+    const form = compact ? "in compact form" : "in full";
+
+    it(`wires run beside cards and flags ${form}`, () => {
+      expect(pictures.length).toBeGreaterThan(10);
+      for (const { scene } of pictures) {
+        const solid = scene.items.filter(({ role }) => ["node", "group", "root", "note"].includes(role));
+        for (const wire of scene.items.filter(({ role }) => role === "wire")) {
+          const others = solid.filter(({ key }) => !wire.key.slice(1).split(">").includes(key));
+          const hit = others.filter((item) => alongWire(wire).filter((point) => inside(point, item)).length > 1);
+          expect(
+            hit.map(({ key }) => key),
+            wire.key,
+          ).toEqual([]);
+        }
+      }
+    });
+
+    it(`hulls are around what is shared, and nothing else ${form}`, () => {
+      for (const { scene } of pictures) {
+        const hulls = scene.items.filter(({ role }) => role === "hull");
+        const cards = scene.items.filter(({ role }) => role === "node" || role === "group");
+        for (const card of cards)
+          expect(
+            hulls.some((hull) => meet(hull, card)),
+            card.key,
+          ).toBe(card.data!.shared === "true");
+      }
+    });
+  }
 });
 
 describe("a picture after nodes have gone", () => {

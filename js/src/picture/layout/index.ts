@@ -15,7 +15,7 @@ import { makeLayers } from "./layers.ts";
 import { type Bonds, orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
 import { type Routes, routeEdges } from "./route.ts";
-import { placeRows } from "./rows.ts";
+import { placeRows, type RowPlaces } from "./rows.ts";
 import type { LayoutInput, LayoutOutput } from "./types.ts";
 
 export type { LayoutInput, LayoutOutput } from "./types.ts";
@@ -60,7 +60,7 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   yield;
-  return yield* finish(input, rank, layered.itemOf, itemX, rows.centre, rows.half, routes);
+  return yield* finish(input, rank, layered.itemOf, itemX, rows, routes);
 }
 
 /** Per box again, with the room that all of it takes. */
@@ -69,8 +69,7 @@ function* finish(
   rank: Int32Array,
   itemOf: Int32Array,
   itemX: Float64Array,
-  centre: Float64Array,
-  half: Float64Array,
+  { centre, half }: RowPlaces,
   { start, points }: Routes,
 ): Slices<LayoutOutput> {
   const { n } = input;

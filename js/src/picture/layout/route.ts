@@ -5,7 +5,7 @@
 import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import type { Directed } from "./direct.ts";
-import type { Layered } from "./layers.ts";
+import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import type { RowPlaces } from "./rows.ts";
 import type { LayoutInput } from "./types.ts";
 
@@ -27,12 +27,12 @@ export function* routeEdges(
   rows: RowPlaces,
 ): Slices<Routes> {
   const { m, lower, upper } = graph;
-  const { width, height, nodesep } = input;
+  const { width, height } = input;
   const { itemOf, dummy, dummyStart } = layered;
   const above = (r: number) => rows.centre[r] - rows.half[r];
   const below = (r: number) => rows.centre[r] + rows.half[r];
   yield;
-  const channel = assignChannels(graph, layered, rank, rightOfAll(input, layered, x), nodesep);
+  const channel = assignChannels(input, graph, layered, rank, x);
   yield;
   let room = 0;
   for (let e = 0; e < m; e++) {
@@ -42,27 +42,36 @@ export function* routeEdges(
   let used = 0;
   yield;
 
-  /** From the top of the lower box up to the bottom of the upper one. Points in a straight line are left out. */
+  /** An upright piece. */
+  function put(at: number, from: number, to: number): void {
+    points[used++] = at;
+    points[used++] = from;
+    points[used++] = at;
+    points[used++] = to;
+  }
+
+  /** From the top of the lower box up to the bottom of the upper one; it leaves and arrives upright. */
   function rowRoute(a: number, b: number, first: number): void {
-    const from = used;
     const between = rank[a] - rank[b] - 1;
-    const xa = x[itemOf[a]];
     const xb = x[itemOf[b]];
     const top = rows.centre[rank[a]] - height[a] / 2;
     const bottom = rows.centre[rank[b]] + height[b] / 2;
-    const common = between ? Number.NaN : meet(xa, width[a], xb, width[b]);
-    if (!Number.isNaN(common)) {
-      used = add(points, from, add(points, from, used, common, top), common, bottom);
+    const out = port(x[itemOf[a]], width[a], between ? x[dummy[first + between - 1]] : xb);
+    const into = port(xb, width[b], between ? x[dummy[first]] : out);
+    if (!between && into === out) {
+      put(out, top, bottom);
       return;
     }
-    const out = port(xa, width[a], between ? x[dummy[first + between - 1]] : xb);
-    const into = port(xb, width[b], between ? x[dummy[first]] : xa);
-    for (let k = between; k >= -1; k--) {
+    put(out, top, above(rank[a]));
+    for (let k = between - 1, last = Number.NaN; k >= 0; k--) {
       const r = rank[b] + 1 + k;
-      const at = k === between ? out : k < 0 ? into : x[dummy[first + k]];
-      used = add(points, from, used, at, k === between ? top : below(r));
-      used = add(points, from, used, at, k < 0 ? bottom : above(r));
+      const at = x[dummy[first + k]];
+      // Straight on.
+      if (at === last) points[used - 1] = above(r);
+      else put(at, below(r), above(r));
+      last = at;
     }
+    put(into, below(rank[b]), bottom);
   }
 
   /** By way of a channel; its horizontal pieces run in the middle between two rows. */
@@ -71,9 +80,9 @@ export function* routeEdges(
     const xb = port(x[itemOf[b]], width[b], beside);
     const outY = (above(rank[a]) + below(rank[a] - 1)) / 2;
     const inY = (below(rank[b]) + above(rank[b] + 1)) / 2;
-    const start = [xa, rows.centre[rank[a]] - height[a] / 2, xa, outY, beside, outY];
-    points.set([...start, beside, inY, xb, inY, xb, rows.centre[rank[b]] + height[b] / 2], used);
-    used += 12;
+    put(xa, rows.centre[rank[a]] - height[a] / 2, outY);
+    put(beside, outY, inY);
+    put(xb, inY, rows.centre[rank[b]] + height[b] / 2);
   }
 
   const begin = ints(m + 1);
@@ -92,68 +101,34 @@ export function* routeEdges(
   return { start: begin, points: points.subarray(0, used) };
 }
 
-/** How far from the middle of a box lines may end. */
-const reach = (width: number) => Math.max(0, width / 2 - CORNER);
-
 /** Where on a box's border a line towards `other` ends: straight above or below it if the box is wide enough. */
 function port(centre: number, width: number, other: number): number {
-  return Math.min(Math.max(other, centre - reach(width)), centre + reach(width));
-}
-
-/** Common x of two boxes in neighbouring rows that overlap, so that their line is vertical; else their ends. */
-function meet(x1: number, w1: number, x2: number, w2: number): number {
-  const left = Math.max(x1 - reach(w1), x2 - reach(w2));
-  const right = Math.min(x1 + reach(w1), x2 + reach(w2));
-  if (left > right) return Number.NaN;
-  // As near to the centre of the narrower box as possible.
-  const centre = w1 < w2 ? x1 : x2;
-  return Math.min(right, Math.max(left, centre));
-}
-
-/** Appends a point; one that only prolongs the last vertical piece moves its end. */
-function add(points: Float32Array, from: number, at: number, x: number, y: number): number {
-  const x32 = Math.fround(x);
-  if (at > from && points[at - 2] === x32 && points[at - 1] === Math.fround(y)) return at;
-  if (at - from >= 4 && points[at - 2] === x32 && points[at - 4] === x32) {
-    points[at - 1] = y;
-    return at;
-  }
-  points[at] = x;
-  points[at + 1] = y;
-  return at + 2;
-}
-
-function rightOfAll(input: LayoutInput, layered: Layered, x: Float64Array): number {
-  let right = Number.NEGATIVE_INFINITY;
-  for (let v = 0; v < layered.items; v++) {
-    const half = layered.box[v] >= 0 ? input.width[layered.box[v]] / 2 : 1;
-    if (x[v] + half > right) right = x[v] + half;
-  }
-  return right;
+  const reach = Math.max(0, width / 2 - CORNER);
+  return Math.min(Math.max(other, centre - reach), centre + reach);
 }
 
 /** Channels for the edges without dummies: each takes the leftmost one that is free over its rows. */
 function assignChannels(
+  { width, nodesep }: LayoutInput,
   graph: Directed,
-  layered: Layered,
+  { dummyStart, box }: Layered,
   rank: Int32Array,
-  right: number,
-  nodesep: number,
+  itemX: Float64Array,
 ): Float64Array {
   const x = doubles(graph.m);
   const long: number[] = [];
-  for (let e = 0; e < graph.m; e++) if (graph.lower[e] >= 0 && layered.dummyStart[e] < 0) long.push(e);
+  for (let e = 0; e < graph.m; e++) if (graph.lower[e] >= 0 && dummyStart[e] < 0) long.push(e);
   long.sort((a, b) => rank[graph.upper[a]] - rank[graph.upper[b]] || a - b);
+  if (!long.length) return x;
+  const right = itemX.reduce((most, at, v) => Math.max(most, at + (width[box[v]] ?? DUMMY_WIDTH) / 2), -1 / 0);
   const freeFrom: number[] = [];
   const taken = new Map<number, number>();
   for (const e of long) {
     // Edges to one box share its channel.
-    let c = taken.get(graph.upper[e]) ?? -1;
-    if (c < 0) {
-      c = freeFrom.findIndex((row) => row < rank[graph.upper[e]]);
-      if (c < 0) c = freeFrom.length;
-      taken.set(graph.upper[e], c);
-    }
+    const upper = graph.upper[e];
+    let c = taken.get(upper) ?? freeFrom.findIndex((row) => row < rank[upper]);
+    if (c < 0) c = freeFrom.length;
+    taken.set(upper, c);
     freeFrom[c] = Math.max(freeFrom[c] ?? 0, rank[graph.lower[e]]);
     x[e] = right + nodesep + (c * nodesep) / 2;
   }

@@ -21,9 +21,10 @@ export function placeRows(
   if (previous)
     for (let v = rank.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) anchor[rank[v]] = previous[v];
   const centre = doubles(rows);
-  let first = 0;
-  while (first < rows && Number.isNaN(anchor[first])) first++;
-  if (first === rows) first = 0;
+  const first = Math.max(
+    0,
+    anchor.findIndex((y) => !Number.isNaN(y)),
+  );
   centre[first] = !Number.isNaN(anchor[first]) ? anchor[first] : half[0];
   for (let r = first + 1; r < rows; r++) {
     const touching = centre[r - 1] + half[r - 1] + half[r];

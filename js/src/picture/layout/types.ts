@@ -34,7 +34,7 @@ export interface LayoutOutput {
 }
 
 /** So much of the gap between two rows, or two boxes, is enough for them to stay where they were. */
-export const ENOUGH = 1 / 3;
+export const ENOUGH = 1 / 2;
 
 /** Steps between two pauses. */
 const SLICE = 4096;

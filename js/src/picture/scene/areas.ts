@@ -1,6 +1,6 @@
 /** What lies behind and between the cards: the hull of the shared part, the border between old and new. */
 
-import { bytes } from "../arrays.ts";
+import { ints } from "../arrays.ts";
 import type { OpenGroup } from "../fold/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { path, rect, shape, text } from "../marks.ts";
@@ -14,6 +14,9 @@ import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
 
 const PAD = 13;
+/** Where something else stands near; where there is hardly any room. */
+const NEAR = 8;
+const LEAST = 2;
 
 // ---- Hull ---------------------------------------------------------------------------------------------------------
 
@@ -22,39 +25,61 @@ export const HULL_TOP = 20;
 /** Whether there is a hull: where two or more roots reach some boxes, but not all. */
 export const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
 
-/** One hull for each connected shared part. `area`: what a box takes, its leaves included. */
+/** Higher ones are not looked through for what stands in between. */
+const HIGHEST = 4096;
+
+/** One hull for each connected shared part, in pieces where something else stands in between. `area`: what a box takes, its leaves included. */
 export function* hullItems(context: Context, area: (b: number) => Rect): Slices<Item[]> {
   const { shared } = context;
   const items: Item[] = [];
   if (!hasHull(context)) return items;
-  const others = new Free();
-  yield* eachSlice(shared.length, (b) => shared[b] || others.add(area(b)));
-  const seen = bytes(shared.length);
+  const partOf = ints(shared.length);
+  const parts: number[][] = [];
   yield* eachSlice(shared.length, (start) => {
-    if (!shared[start] || seen[start]) return;
-    const part = reachable([start], (b) => [...rowOf(context.above, b), ...rowOf(context.below, b)], seen, shared);
-    const whole = unite(part.map(area));
-    const words = sharedWords(context, part);
-    // Where something else stands in between, each box gets a hull of its own.
-    if (others.has(whole)) items.push(hull(context, start, whole, words, PAD));
-    else for (const b of part) items.push(hull(context, b, area(b), b === start ? words : "", 6));
+    if (!shared[start] || partOf[start]) return;
+    const next = (b: number) => [...rowOf(context.above, b), ...rowOf(context.below, b)];
+    parts.push(reachable([start], next, partOf, shared, parts.length + 1));
+  });
+  const free = new Free();
+  yield* eachSlice(shared.length, (b) => free.add(area(b), partOf[b]));
+  yield* eachSlice(parts.length, (i) => {
+    const part = parts[i]!;
+    let words = sharedWords(context, part);
+    const isFree = (place: Rect) => free.has(place, i + 1);
+    const pieces: { b: number; at: Rect }[] = [];
+    for (const next of part.map((b) => ({ b, at: area(b) })).sort((p, q) => p.at.y - q.at.y)) {
+      const last = pieces.at(-1);
+      const both = unite([(last ?? next).at, next.at]);
+      if (last && both.h < HIGHEST && isFree(around(context, both, NEAR))) last.at = both;
+      else pieces.push(next);
+    }
+    for (const { b, at } of pieces) {
+      const tries = [around(context, at, PAD, words), around(context, at, NEAR, words), around(context, at, NEAR)];
+      const { said, ...place } = tries.find(isFree) ?? around(context, at, LEAST);
+      const marks = [rect(0, 0, place.w, place.h, "hull", 10)];
+      if (said && context.level === 3) marks.push(text(10, 10, said, "hullname"));
+      if (said) words = "";
+      free.add(place, i + 1);
+      items.push({ key: `hull${context.folded.boxes[b]!.key}`, role: "hull", ...place, marks });
+    }
   });
   return items;
 }
 
-/** All boxes from `starts` on, over those that `within` allows; they are marked in `seen`. */
+/** All boxes from `starts` on, over those that `within` allows; they are given their `mark` in `seen`. */
 function reachable(
   starts: readonly number[],
   next: (b: number) => Iterable<number>,
-  seen: Uint8Array,
+  seen: Int32Array,
   within?: Uint8Array,
+  mark = 1,
 ): number[] {
   const found: number[] = [];
   const stack = [...starts];
   while (stack.length) {
     const b = stack.pop()!;
     if (seen[b] || (within && !within[b])) continue;
-    seen[b] = 1;
+    seen[b] = mark;
     found.push(b);
     for (const other of next(b)) stack.push(other);
   }
@@ -71,15 +96,11 @@ function sharedWords(context: Context, part: readonly number[]): string {
   return `shared by ${listText(names, 3)}`;
 }
 
-function hull({ folded, level, measure }: Context, b: number, area: Rect, words: string, pad: number): Item {
-  const top = words ? HULL_TOP : PAD - 4;
-  const near = words && level === 3;
-  const w = Math.max(area.w + 2 * pad, near ? measure(words, "hullname") + 20 : 0);
-  const h = area.h + top + PAD - 2;
-  const marks = [rect(0, 0, w, h, "hull", 10)];
-  if (near) marks.push(text(10, 10, words, "hullname"));
-  const key = `hull${folded.boxes[b]!.key}`;
-  return { key, role: "hull", x: middleOf(area) - w / 2, y: area.y - top, w, h, marks };
+/** The place of a hull around `at`, with room above for what it says. */
+function around({ level, measure }: Context, at: Rect, pad: number, said = "") {
+  const top = said ? HULL_TOP : pad;
+  const w = Math.max(at.w + 2 * pad, said && level === 3 ? measure(said, "hullname") + 20 : 0);
+  return { x: middleOf(at) - w / 2, y: at.y - top, w, h: at.h + top + pad, said };
 }
 
 // ---- Groups that were opened by hand --------------------------------------------------------------------------------
@@ -162,7 +183,7 @@ export function findBorder(context: Context): Border | null {
   });
   const [first] = meets;
   if (!first) return null;
-  const isOld = bytes(folded.boxes.length);
+  const isOld = ints(folded.boxes.length);
   const inBox = (side: 0 | 1) => [...new Set(meets.map((pair) => folded.boxOf[pair[side]]!))].filter((b) => b >= 0);
   const old = reachable(inBox(0), (b) => rowOf(context.above, b), isOld);
   const entry = inBox(1).filter((b) => !isOld[b]);

@@ -101,7 +101,7 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
       const hangs = tag && (tag.carrier || rowOf(below, b).length > 0);
       const onBorder = tag?.carrier && border?.old.includes(b);
       const room = onBorder ? (compact ? COMPACT_BORDER_ROOM : BORDER_ROOM) : hangs ? TAG_ROOM : 0;
-      const edges = (compact ? 0 : lowerEdges(card.box.kind)) + (last.has(b) ? FRAME_ROOM : 0);
+      const edges = lowerEdges(card.box.kind) + (last.has(b) ? FRAME_ROOM : 0);
       const d = depth[b]!;
       over[d] = Math.max(over[d]!, leaves.top + (named.has(b) ? NAME_ROOM : 0));
       under[d] = Math.max(under[d]!, room + edges);

@@ -30,12 +30,12 @@ export function unite(rects: Iterable<Rect>): Rect {
 
 /** Where something stands already. Kept in bands of rows, so that asking stays cheap in large graphs. */
 export class Free {
-  /** Left, top, right, bottom of each rectangle. */
+  /** Left, top, right, bottom of each rectangle, and whose it is. */
   readonly #sides: number[] = [];
   readonly #bands = new Map<number, number[]>();
 
-  add({ x, y, w, h }: Rect): void {
-    const at = this.#sides.push(x, y, x + w, y + h) - 4;
+  add({ x, y, w, h }: Rect, owner = 0): void {
+    const at = this.#sides.push(x, y, x + w, y + h, owner) - 5;
     for (let band = bandOf(y); band <= bandOf(y + h); band++) {
       const list = this.#bands.get(band);
       if (list) list.push(at);
@@ -43,10 +43,15 @@ export class Free {
     }
   }
 
-  has({ x, y, w, h }: Rect): boolean {
+  /** Whether a place is free but for what is `mine`. */
+  has({ x, y, w, h }: Rect, mine = -1): boolean {
     const sides = this.#sides;
     const taken = (at: number) =>
-      x < sides[at + 2]! && sides[at]! < x + w && y < sides[at + 3]! && sides[at + 1]! < y + h;
+      x < sides[at + 2]! &&
+      sides[at]! < x + w &&
+      y < sides[at + 3]! &&
+      sides[at + 1]! < y + h &&
+      sides[at + 4] !== mine;
     for (let band = bandOf(y); band <= bandOf(y + h); band++) if (this.#bands.get(band)?.some(taken)) return false;
     return true;
   }

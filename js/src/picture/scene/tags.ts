@@ -78,16 +78,8 @@ export function placeTag(
   free: Free,
 ): Item {
   const label = context.level === 3 ? near : farText(context, near);
-  const wire = tagWire(context, courses, wires);
   const below = card.y + card.h + (context.options.compact ? 2 : 6);
-  const places = tagPlaces(
-    label,
-    card,
-    below,
-    (y) => courseAt(courses, wire!, y),
-    wire === undefined ? 0 : courses.rootsOf(wire).length,
-    border,
-  );
+  const places = tagPlaces(label, card, below, courses, tagWires(context, courses, wires), border);
   let found = free.take(places);
   if (!found) free.add((found = places[0]!));
   const { left, ...area } = found;
@@ -111,12 +103,12 @@ function farText(context: Context, label: TagText): TagText {
   return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, look))) : 28 };
 }
 
-/** The wire that the tag hangs on: one that crosses the border, else of the newest root that is not gone. */
-function tagWire(context: Context, { from, rootsOf, isGone }: Courses, wires: Int32Array): number | undefined {
+/** The wires that a tag can hang on: first one that crosses the border, else of the newest root that is not gone. */
+function tagWires(context: Context, { from, rootsOf, isGone }: Courses, wires: Int32Array): number[] {
   const fresh = new Set(context.graph.boundary.map(({ newUid }) => boxOfUid(context, newUid)));
   const order = (e: number) =>
     (isGone(e) ? 0 : fresh.has(from[e]!) ? 2000 : 1000) + (rootsOf(e).at(-1)?.root.order ?? -1);
-  return [...wires].sort((a, b) => order(b) - order(a))[0];
+  return [...wires].sort((a, b) => order(b) - order(a));
 }
 
 interface TagPlace extends Rect {
@@ -124,35 +116,34 @@ interface TagPlace extends Rect {
   left: boolean;
 }
 
-/** `lines`: how many run in its wire, 0: it has none. */
+/** On its wires; beside the card where all of them are too close together. */
 function tagPlaces(
   { w, carrier }: TagText,
   card: Rect,
   below: number,
-  xAt: (y: number) => number,
-  lines: number,
+  courses: Courses,
+  wires: readonly number[],
   border: DrawnBorder | null,
 ): TagPlace[] {
   const h = TAG_H;
   const places: TagPlace[] = [];
   const add = (x: number, y: number, left = false) => places.push({ x, y, w, h, left });
-  if (!lines) {
-    add(card.x + 24, below);
-    return places;
+  if (carrier && border && wires.length) {
+    if (border.horizontal) add(courseAt(courses, wires[0]!, border.at) - 10, border.at - h / 2);
+    else add(border.at - w / 2, below);
   }
-  if (carrier && border?.horizontal) {
-    const x = xAt(border.at);
-    add(x - 10, border.at - h / 2);
-    add(x + 8, border.at - h / 2);
-  } else if (carrier && border) {
-    add(border.at - w / 2, below);
+  for (const wire of wires) {
+    const half = courses.rootsOf(wire).length * 3 + 4;
+    const end = Math.min(below + 80, courses.points[courses.start[wire]! + 1]!);
+    for (let y = below; y + h / 2 < end; y += 12) {
+      const sides = [y, Math.min(y + h, end)].map((at) => courseAt(courses, wire, at));
+      add(Math.max(...sides) + half, y);
+      add(Math.min(...sides) - half - w, y, true);
+    }
   }
-  const half = lines * 3 + 4;
-  for (const step of [0, 10, 20, 34]) {
-    const x = xAt(below + step + h / 2);
-    add(x + half, below + step);
-    add(x - half - w, below + step, true);
-  }
+  if (!wires.length) add(card.x + 24, below);
+  add(card.x + card.w + 8, card.y + (card.h - h) / 2);
+  add(card.x - 8 - w, card.y + (card.h - h) / 2, true);
   return places;
 }
 

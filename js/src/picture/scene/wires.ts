@@ -33,18 +33,19 @@ const PORT_GAP = 52;
 const ARROW = 4;
 /** A wire this far from straight is drawn straight. */
 const NEARLY = 22;
+/** So much lower than their rows are boxes that wires do not slant beside. */
+const HIGHER = 9;
 
 /** Where every wire runs. `at`: the visible rectangle of a laid-out box. */
 export function* wireCourses(
   context: Context,
   { edges, flags }: Plan,
   at: (i: number) => Rect,
-  placed: LayoutOutput,
+  { rank, route, routeStart }: LayoutOutput,
   [dx, dy]: readonly [number, number],
 ): Slices<Courses> {
   const [from, to] = sides(edges);
   const count = from.length;
-  const { rank, route, routeStart } = placed;
   const start = ints(count + 1);
   const points = doubles(route.length + 4 * count);
   yield* eachSlice(count, (e) => {
@@ -56,17 +57,19 @@ export function* wireCourses(
       points[p++] = y;
     };
     add(middleOf(lower), lower.y);
-    // Between neighbouring rows a wire needs no points of its own.
-    if (rank[from[e]!]! - rank[to[e]!]! !== 1)
-      for (let r = routeStart[e]! + 2; r < routeStart[e + 1]! - 2; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
+    const first = routeStart[e]! + 2;
+    const last = routeStart[e + 1]! - 4;
+    // Between neighbouring rows a wire needs no points of its own, unless what stands beside its boxes is higher.
+    const beside = lower.y - dy - route[first + 1]! + route[last + 1]! - route[last + 3]!;
+    if (last > first + 2 || beside > HIGHER)
+      for (let r = first; r <= last; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
     add(middleOf(upper), upper.y + upper.h);
     start[e + 1] = p;
   });
-  const lists = rank.length;
   const ids = from.map((_, e) => e);
-  const arriving = collect(lists, to, ids);
+  const arriving = collect(rank.length, to, ids);
   yield;
-  const leaving = collect(lists, from, ids);
+  const leaving = collect(rank.length, from, ids);
   yield;
   const flagOf = (e: number) => flags[e - (count - flags.length)]?.view ?? null;
   const courses: Courses = {
@@ -90,15 +93,22 @@ export function* wireCourses(
   return courses;
 }
 
-/** Upright pieces of long wires, on which nothing must stand. */
+/** How far along a slanted piece has got sideways at `t` of its height. */
+const bend = (t: number) => t * t * (3 - 2 * t);
+
+/** Where wires run, nothing else must stand. */
 export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): Slices<void> {
   yield* eachSlice(start.length - 1, (e) => {
-    if (start[e + 1]! - start[e]! <= 4) return;
     const half = (rootsOf(e).length * LINE_GAP) / 2;
     for (let p = start[e]! + 2; p < start[e + 1]!; p += 2) {
-      const x = points[p - 2]!;
-      const y = points[p + 1]!;
-      if (Math.abs(x - points[p]!) < 1) free.add({ x: x - half, y, w: 2 * half, h: points[p - 1]! - y });
+      const [ax, ay, bx, by] = points.subarray(p - 2, p + 2) as unknown as [number, number, number, number];
+      const steps = Math.abs(ax - bx) < 1 ? 1 : 6;
+      const h = (ay - by) / steps;
+      for (let i = 1, x = ax; i <= steps; i++) {
+        const next = ax + (bx - ax) * bend(i / steps);
+        free.add({ x: Math.min(x, next) - half, y: ay - i * h, w: Math.abs(next - x) + 2 * half, h });
+        x = next;
+      }
     }
   });
 }
@@ -107,7 +117,7 @@ export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): 
 function* spread({ start, points }: Courses, wires: Rows, at: (i: number) => Rect, end: 0 | 1): Slices<void> {
   // x of the end itself, and of the point next to it.
   const own = (e: number) => (end ? start[e + 1]! - 2 : start[e]!);
-  const next = (e: number) => points[end ? start[e + 1]! - 4 : start[e]! + 2]!;
+  const next = (e: number) => points[own(e) + (end ? -2 : 2)]!;
   yield* eachSlice(wires.start.length - 1, (box) => {
     const list = rowOf(wires, box);
     if (list.length < 2) return;
@@ -127,7 +137,7 @@ function straighten({ start, points, from }: Courses, e: number, at: (i: number)
   const last = start[e + 1]! - 2;
   if (last > first + 2) {
     points[first + 2] = points[first]!;
-    if (last > first + 4) points[last - 2] = points[last]!;
+    points[last - 2] = points[last]!;
     return;
   }
   const x = points[last]!;
@@ -143,7 +153,7 @@ function courseData(points: Float64Array, dx: number, dy: number): string {
   for (let i = 2; i < points.length; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]! + dx, points[i - 1]! + dy, points[i]! + dx, points[i + 1]! + dy];
     const end = i === points.length - 2 ? by + ARROW : by;
-    const pull = Math.max(10, Math.min(26, (ay - end) / 2));
+    const pull = Math.min(26, ay - end, Math.max(10, (ay - end) / 2));
     d += Math.abs(ax - bx) < 0.5 ? path`V${end}` : path`C${ax} ${ay - pull} ${bx} ${end + pull} ${bx} ${end}`;
   }
   return d;
@@ -157,7 +167,7 @@ export function courseAt({ points: all, start }: Courses, e: number, y: number):
     const [ax, ay, bx, by] = [points[i - 2]!, points[i - 1]!, points[i]!, points[i + 1]!];
     if (y > ay || y < by) continue;
     const t = (ay - y) / (ay - by);
-    return ax + (bx - ax) * (3 * t * t - 2 * t ** 3);
+    return ax + (bx - ax) * bend(t);
   }
   return points[last]!;
 }
@@ -176,14 +186,15 @@ export function* wireItems(context: Context, courses: Courses, keys: (i: number)
   const items: Item[] = [];
   yield* eachSlice(from.length, (e) => {
     const half = (rootsOf(e).length * LINE_GAP) / 2 + 4;
-    let [left, right, top, bottom] = [1 / 0, -1 / 0, 1 / 0, -1 / 0];
-    for (let p = start[e]!; p < start[e + 1]!; p += 2) {
+    // It goes up all the way.
+    const [first, end] = start.subarray(e, e + 2) as unknown as [number, number];
+    const top = points[end - 1]!;
+    let [left, right] = [1 / 0, -1 / 0];
+    for (let p = first; p < end; p += 2) {
       left = Math.min(left, points[p]!);
       right = Math.max(right, points[p]!);
-      top = Math.min(top, points[p + 1]!);
-      bottom = Math.max(bottom, points[p + 1]!);
     }
-    places.set([left - half, top, right + half - (left - half), bottom - top], 4 * e);
+    places.set([left - half, top, right - left + 2 * half, points[first + 1]! - top], 4 * e);
     items.push(new LazyItem(source, e));
   });
   return items;
