@@ -93,16 +93,21 @@ export function* wireCourses(
   return courses;
 }
 
+/** Wires of which slanted pieces are kept free, each in so many steps. */
+const MANY = 4096;
+const SLANTS = 6;
+
 /** How far along a slanted piece has got sideways at `t` of its height. */
 const bend = (t: number) => t * t * (3 - 2 * t);
 
-/** Where wires run, nothing else must stand. */
+/** Where wires run, nothing else must stand; of very many only the upright pieces are kept free, as that takes long. */
 export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): Slices<void> {
+  const slants = start.length < MANY ? SLANTS : 0;
   yield* eachSlice(start.length - 1, (e) => {
     const half = (rootsOf(e).length * LINE_GAP) / 2;
     for (let p = start[e]! + 2; p < start[e + 1]!; p += 2) {
       const [ax, ay, bx, by] = points.subarray(p - 2, p + 2) as unknown as [number, number, number, number];
-      const steps = Math.abs(ax - bx) < 1 ? 1 : 6;
+      const steps = Math.abs(ax - bx) < 1 ? 1 : slants;
       const h = (ay - by) / steps;
       for (let i = 1, x = ax; i <= steps; i++) {
         const next = ax + (bx - ax) * bend(i / steps);
