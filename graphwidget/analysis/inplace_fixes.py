@@ -16,6 +16,7 @@ from graphwidget.analysis.words import at, short, where
 from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
+_ONCE_MORE = "One more forward pass."
 MOST_WRITES = 4  # that one fix rewrites
 
 
@@ -64,12 +65,24 @@ def _after_a_step(
         yield Candidates(other).detach
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
+    mixes = _mixes(graph, call, write)
+    if mixes and meeting is None:
+        yield lambda: _made_after(record, call, graph, fresh)
+    elif mixes and other is not None:
+        yield Candidates(other).recompute
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
-        yield lambda: _step_later(record, call, graph, write)
+        yield lambda: _step_later(record, call, graph, write, mixes)
     if other is not None and not other.built_after:
         yield Candidates(other).detach
-    if other is not None:
+    if other is not None and not mixes:
         yield Candidates(other).recompute
+
+
+def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
+    """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
+    before = [one for one in record.calls if one.n < call.n]
+    plan = rerun(Meeting(record, call, before[-1], graph), everything=True) if before else None
+    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -78,7 +91,7 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
 
-def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> Fix:
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix:
     place = write.place
     line = source_line(place)
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
@@ -95,7 +108,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
         f"move it behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
-        "The step then takes the gradients of both." if _mixes(graph, call, write) else "It costs nothing.",
+        _price_of_moving(record, cell, step, call) if mixes else "It costs nothing.",
         edit,
     )
 
@@ -128,21 +141,38 @@ def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall
         text = [ast.unparse(step)]
         rest = "; ".join(ast.unparse(s) for s in side_by_side if s is not step)
         out = [f"- {source.line_text(cell, step.lineno)}", f"+ {rest}"]
-    reset = f"{ast.unparse(step).removesuffix('.step()')}.zero_grad("
     there = _text(record, call.place.cell)
-    first = (step.end_lineno or step.lineno) if there == cell else 0
-    resets = [s for s in source.between(there, first, call.place.line or 0) if ast.unparse(s).startswith(reset)]
+    resets = [s for s in _resets(there, cell, step, call) if _of_same_optimizer(s, step)]
     if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
         return ()
     out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
     return (*out, f"  {line}", *(f"+ {one}" for one in text))
 
 
+def _resets(there: str, cell: str, step: source.Statement, call: BackwardCall) -> list[source.Statement]:
+    """The statements between a step and a call, in the cell of the call, that clear gradients."""
+    first = (step.end_lineno or step.lineno) if there == cell else 0
+    between = source.between(there, first, call.place.line or 0)
+    return [s for s in between if any(called.endswith(".zero_grad") for called in source.calls_in(s))]
+
+
+def _of_same_optimizer(reset: source.Statement, step: source.Statement) -> bool:
+    return ast.unparse(reset).startswith(f"{ast.unparse(step).removesuffix('.step()')}.zero_grad(")
+
+
+def _price_of_moving(record: Record, cell: str, step: source.Statement | None, call: BackwardCall) -> str:
+    """A step that comes later goes by the gradients of both calls, but for those that are cleared in between."""
+    resets = _resets(_text(record, call.place.cell), cell, step, call) if step is not None else []
+    left = [s for s in resets if step is not None and not _of_same_optimizer(s, step)]
+    cleared = f", but for what {short(ast.unparse(left[0]))} in between clears" if left else ""
+    return f"The step then takes the gradients of both{cleared}."
+
+
 def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
     plan = rerun(meeting, everything=True)
     sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
     place = plan.at if plan else at(meeting.graph.place_of(meeting.root_indices[0]))
-    return Fix("recompute_in_loop", sentence, fresh, place, "One more forward pass.", plan.edit if plan else ())
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
 
 
 @dataclass(frozen=True)

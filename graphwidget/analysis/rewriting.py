@@ -242,19 +242,25 @@ def _add_beginnings(meeting: Meeting, found: dict[_Key, tuple[CellRun, ast.stmt]
 def _writes_between(
     meeting: Meeting, name: str, first: _Key, last: _Key
 ) -> Iterator[tuple[_Key, tuple[CellRun, ast.stmt]]]:
-    """Statements of cells between two (run, line)s that modify the tensor of a name."""
+    """Statements between two (run, line)s that modify the tensor of a name."""
     for run in meeting.record.runs.values():
-        tree = source.parse(run.source)
-        for statement in tree.body if tree else ():
+        for statement in _leading_to(run, last):
             if first < _key(run, statement) < last and name in edits.written(statement):
                 yield _key(run, statement), (run, statement)
 
 
+def _leading_to(run: CellRun, key: _Key) -> list[ast.stmt]:
+    """Statements that ran before a (run, line): those of the cell; of its own cell those of the blocks around it."""
+    if run.run == key[0]:
+        return source.leading_to(run.source, key[1])
+    tree = source.parse(run.source)
+    return tree.body if tree and run.run < key[0] else []
+
+
 def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.stmt] | None:
-    """The last statement of a cell before (run, line, column) that assigns a name without reading it."""
-    for run in (run for number, run in sorted(meeting.record.runs.items(), reverse=True) if number <= before[0]):
-        tree = source.parse(run.source)
-        for statement in reversed(tree.body if tree else ()):
+    """The last statement before (run, line, column) that assigns a name without reading it."""
+    for _, run in sorted(meeting.record.runs.items(), reverse=True):
+        for statement in reversed(_leading_to(run, before)):
             if _key(run, statement) < before and name in source.targets(statement):
                 if name not in source.names_read(statement):
                     return run, statement
