@@ -218,7 +218,7 @@ class Cuts:
             return  # each pass made one, and the next began from it
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
         gone = _through(self._crossings().behind(spot), paths)
-        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone)
+        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone, self._detaching.sure(paths))
 
     # what both need
 

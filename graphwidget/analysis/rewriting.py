@@ -57,7 +57,7 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     made = _statements(meeting, spot, everything)
     if not made:
         return _kept_inside(meeting, spot)
-    if not making.reach(meeting, [statement for _, statement in made], spot.text, spot.line, spot.loop):
+    if not making.reach(meeting, made, spot.text, spot.line, spot.loop):
         return None
     quoted = _quoted(made)
     lines = [line for run, statement in made for line in making.text_of(run.source, statement)]
@@ -189,8 +189,11 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         if not statements or any(_ran(meeting, run, statement) for statement in statements):
             return []
         found.update((_key(run, statement), (run, statement)) for statement in statements)
+    if spot.loop is None and found:
+        users = [statement for _, statement in found.values()]
+        _add_what_builds_on_them(meeting, users, spot.line, found)
     if spot.loop is not None and spot.outer:
-        _add_what_builds_on_them(meeting, spot.loop, found)
+        _add_what_builds_on_them(meeting, [spot.loop], spot.loop.lineno, found)
         if _only_iterated(spot.loop, [statement for _, statement in found.values()]):
             return []
     if not _add_beginnings(meeting, found):
@@ -268,15 +271,15 @@ def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.
 
 
 def _add_what_builds_on_them(
-    meeting: Meeting, loop: ast.For | ast.While, found: dict[_Key, tuple[CellRun, ast.stmt]]
+    meeting: Meeting, users: list[ast.stmt], before: int, found: dict[_Key, tuple[CellRun, ast.stmt]]
 ) -> None:
-    """Assignments before the loop that hand its lines what was made: ``stream = itertools.cycle(encoded)``."""
-    later, used = meeting.later.place.run, source.names_in(loop)
+    """Assignments before a line that hand users what was made: ``stream = itertools.cycle(encoded)``."""
+    later, used = meeting.later.place.run, {name for user in users for name in source.names_in(user)}
     made = {name for _, statement in found.values() for name in source.targets(statement)}
     for run in (run for _, run in sorted(meeting.record.runs.items()) if later is None or run.run <= later):
         tree = source.parse(run.source)
         for statement in tree.body if tree else ():
-            if run.run == later and statement.lineno >= loop.lineno:
+            if run.run == later and statement.lineno >= before:
                 break
             after = any(_key(run, statement) > key for key in found)
             if after and source.names_read(statement) & made and used.intersection(source.targets(statement)):
