@@ -125,8 +125,13 @@ class _Shown:
     def depth(self, parts: Steps) -> int:
         """How many of the last steps have to be done at once: 0 where the tensor itself can be assigned."""
         if len(parts) > 2 and _is_index(parts[-2]):
-            return 2
+            return 0 if self.is_module_of_several(parts) else 2
         return int(len(parts) > 1 and (_is_index(parts[-1]) or self.is_field(parts)))
+
+    def is_module_of_several(self, parts: Steps) -> bool:
+        """Whether the last step is an attribute of one of the objects in an `nn.Sequential`, or the like: they differ."""
+        kind, size = self.container("".join(parts[:-2]))
+        return parts[-1].startswith(".") and bool(kind) and size < 0 and not self.is_field(parts)
 
     def is_field(self, parts: Steps) -> bool:
         """Whether the last step leads to a field to which nothing can be assigned."""

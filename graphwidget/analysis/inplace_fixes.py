@@ -66,15 +66,16 @@ def _after_a_step(
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
     mixes = _mixes(graph, call, write)
-    if mixes and meeting is None:
+    apart = mixes and bool(other is None or not other.brings_leaves or _cleared(record, call, graph, write))
+    if apart and meeting is None:
         yield lambda: _made_after(record, call, graph, fresh)
-    elif mixes and other is not None:
+    elif apart and other is not None:
         yield Candidates(other).recompute
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
         yield lambda: _step_later(record, call, graph, write, mixes)
     if other is not None and not other.built_after:
         yield Candidates(other).detach
-    if other is not None and not mixes:
+    if other is not None and not apart:
         yield Candidates(other).recompute
 
 
@@ -97,10 +98,11 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
+    works = works and _cleared(record, call, graph, write) <= {_owner(step)}  # those of others stay where they are
     spot = at(place)
     edit: edits.Edit = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call)
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call, write)
     by = short(ast.unparse(step)) if step is not None and not hasattr(step, "body") else short(write.by)
     return Fix(
         "zero_grad_or_step_order",
@@ -108,7 +110,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
         f"move it behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
-        _price_of_moving(record, cell, step, call) if mixes else "It costs nothing.",
+        "The step then takes the gradients of both." if mixes else "It costs nothing.",
         edit,
     )
 
@@ -131,7 +133,7 @@ def _step(cell: str, line: int | None) -> source.Statement | None:
     return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
 
 
-def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall) -> edits.Edit:
+def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall, write: Write) -> edits.Edit:
     """The step behind the call; a `zero_grad` of the same optimizer in between would undo what it is moved for."""
     line = call.place.source.strip()
     side_by_side = source.beginning_at(cell, step.lineno)
@@ -142,30 +144,37 @@ def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall
         rest = "; ".join(ast.unparse(s) for s in side_by_side if s is not step)
         out = [f"- {source.line_text(cell, step.lineno)}", f"+ {rest}"]
     there = _text(record, call.place.cell)
-    resets = [s for s in _resets(there, cell, step, call) if _of_same_optimizer(s, step)]
+    resets = [s for s, name in _resets(record, call, write, step) if name == _owner(step)]
     if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
         return ()
     out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
     return (*out, f"  {line}", *(f"+ {one}" for one in text))
 
 
-def _resets(there: str, cell: str, step: source.Statement, call: BackwardCall) -> list[source.Statement]:
-    """The statements between a step and a call, in the cell of the call, that clear gradients."""
-    first = (step.end_lineno or step.lineno) if there == cell else 0
-    between = source.between(there, first, call.place.line or 0)
-    return [s for s in between if any(called.endswith(".zero_grad") for called in source.calls_in(s))]
+def _resets(
+    record: Record, call: BackwardCall, write: Write, step: source.Statement | None
+) -> Iterator[tuple[source.Statement, str]]:
+    """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
+    cell, there = _text(record, write.place.cell), _text(record, call.place.cell)
+    first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
+    for statement in source.between(there, first, call.place.line or 0):
+        for called in source.calls_in(statement):
+            if called.endswith(".zero_grad"):
+                yield statement, called.removesuffix(".zero_grad")
 
 
-def _of_same_optimizer(reset: source.Statement, step: source.Statement) -> bool:
-    return ast.unparse(reset).startswith(f"{ast.unparse(step).removesuffix('.step()')}.zero_grad(")
+def _owner(step: source.Statement | None) -> str:
+    """The optimizer of a statement that is a step."""
+    called = source.calls_in(step) if step is not None else ()
+    return next((name.removesuffix(".step") for name in called if name.endswith(".step")), "")
 
 
-def _price_of_moving(record: Record, cell: str, step: source.Statement | None, call: BackwardCall) -> str:
-    """A step that comes later goes by the gradients of both calls, but for those that are cleared in between."""
-    resets = _resets(_text(record, call.place.cell), cell, step, call) if step is not None else []
-    left = [s for s in resets if step is not None and not _of_same_optimizer(s, step)]
-    cleared = f", but for what {short(ast.unparse(left[0]))} in between clears" if left else ""
-    return f"The step then takes the gradients of both{cleared}."
+def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
+    """The optimizers and modules that clear, before the call, gradients by which a step went."""
+    step = _step(_text(record, write.place.cell), write.place.line)
+    paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
+    names = {name for _, name in _resets(record, call, write, step)}
+    return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
 
 
 def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:

@@ -35,9 +35,7 @@ class Once:
         trees = [tree for text in texts if (tree := source.parse(text)) is not None]
         nodes = [node for tree in trees for node in ast.walk(tree)]
         self.classes = {"Module", "Parameter", "Optimizer"}
-        for node in nodes:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("torch.nn", "torch.optim")):
-                self.classes |= {a.asname or a.name for a in node.names if a.name[:1].isupper()}
+        self.classes |= imported_from(trees, "torch.nn") | imported_from(trees, "torch.optim")
         defined = [node for node in nodes if isinstance(node, ast.ClassDef)]
         for _ in defined:  # a class may be derived from one that is defined later in the text
             self.classes |= {d.name for d in defined if any(self._is_class(ast.unparse(b)) for b in d.bases)}
@@ -62,10 +60,22 @@ class Once:
     def _is_class(self, called: str) -> bool:
         """Whether a dotted name is that of a class of modules with parameters, or of optimizers."""
         whole, _, last = called.rpartition(".")
-        if last in _WITHOUT_PARAMETERS or last.endswith("Loss"):
+        if not has_parameters(last):
             return False
         known = whole.rsplit(".", 1)[-1] in ("nn", "optim", "modules", "parameter") and last[:1].isupper()
         return known or last in self.classes
+
+
+def has_parameters(module: str) -> bool:
+    """Whether a class of `torch.nn` of this name has parameters."""
+    return module not in _WITHOUT_PARAMETERS and not module.endswith("Loss")
+
+
+def imported_from(trees: Collection[ast.AST], package: str) -> set[str]:
+    """The names of classes that cells import from a package."""
+    imports = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    aliases = (a for node in imports if (node.module or "").startswith(package) for a in node.names)
+    return {a.asname or a.name for a in aliases if a.name[:1].isupper()}
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:

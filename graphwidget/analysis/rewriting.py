@@ -190,10 +190,10 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
             return []
         found.update((_key(run, statement), (run, statement)) for statement in statements)
     if spot.loop is None and found:
-        users = [statement for _, statement in found.values()]
-        _add_what_builds_on_them(meeting, users, spot.line, found)
+        used = {name for _, statement in found.values() for name in source.names_read(statement)}
+        _add_what_builds_on_them(meeting, used, spot.line, found)
     if spot.loop is not None and spot.outer:
-        _add_what_builds_on_them(meeting, [spot.loop], spot.loop.lineno, found)
+        _add_what_builds_on_them(meeting, source.names_in(spot.loop), spot.loop.lineno, found)
         if _only_iterated(spot.loop, [statement for _, statement in found.values()]):
             return []
     if not _add_beginnings(meeting, found):
@@ -271,10 +271,10 @@ def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.
 
 
 def _add_what_builds_on_them(
-    meeting: Meeting, users: list[ast.stmt], before: int, found: dict[_Key, tuple[CellRun, ast.stmt]]
+    meeting: Meeting, used: set[str], before: int, found: dict[_Key, tuple[CellRun, ast.stmt]]
 ) -> None:
-    """Assignments before a line that hand users what was made: ``stream = itertools.cycle(encoded)``."""
-    later, used = meeting.later.place.run, {name for user in users for name in source.names_in(user)}
+    """Assignments before a line that give names, which are used, to what was made: ``stream = cycle(encoded)``."""
+    later = meeting.later.place.run
     made = {name for _, statement in found.values() for name in source.targets(statement)}
     for run in (run for _, run in sorted(meeting.record.runs.items()) if later is None or run.run <= later):
         tree = source.parse(run.source)

@@ -33,6 +33,14 @@ def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None
     return next((call for call in calls if call.n == n), None)
 
 
+_ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "Stack", "ToCopy")}
+
+
+def _scales(graph: Snapshot, index: int) -> bool:
+    """Whether a node multiplies or divides by what has no graph."""
+    return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1
+
+
 @dataclass(frozen=True)
 class Meeting:
     """A call and the earlier one whose nodes it reached again. `graph` is the graph just before `later`."""
@@ -88,6 +96,18 @@ class Meeting:
         outside = {to for index in self.new for to in self.graph.next(index) if to not in self.old}
         inside = reachable(self.graph, self.boundary)
         return frozenset(i for i in inside - outside if self.graph.kind[i] == Kind.ACCUMULATE)
+
+    @cached_property
+    def only_added(self) -> bool:
+        """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
+
+        Cut off, it has no effect. A running total is none: what it adds up has had its gradient.
+        """
+        if self.same_root or self.carried_state or self.made_on_the_way:
+            return False
+        graph = self.graph
+        other = (i for i in self.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))
+        return not reachable(graph, (to for i in other for to in graph.next(i))).intersection(self.boundary)
 
     @cached_property
     def needed(self) -> frozenset[int]:
