@@ -129,7 +129,7 @@ class _Shown:
         return int(len(parts) > 1 and (_is_index(parts[-1]) or self.is_field(parts)))
 
     def is_module_of_several(self, parts: Steps) -> bool:
-        """Whether the last step is an attribute of one of the objects in an `nn.Sequential`, or the like: they differ."""
+        """Whether the last step is an attribute of one of the objects in an `nn.Sequential`: they differ."""
         kind, size = self.container("".join(parts[:-2]))
         return parts[-1].startswith(".") and bool(kind) and size < 0 and not self.is_field(parts)
 

@@ -80,8 +80,20 @@ def last_line(source: str, line: int) -> int:
 
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
     """The innermost loop statement that has the line in its body."""
-    loops = [s for s in statements_at(source, line)[:-1] if isinstance(s, (ast.For, ast.While))]
-    return loops[-1] if loops else None
+    return next(reversed(loops_around(source, line)), None)
+
+
+LOOPS = (ast.For, ast.While)
+
+
+def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
+    """The loop statements that have the line in their bodies, outermost first."""
+    return [s for s in statements_at(source, line)[:-1] if isinstance(s, LOOPS)]
+
+
+def head(loop: ast.For | ast.While) -> str:
+    """What to call a loop: ``for t``, ``while h.norm() > 1``."""
+    return f"for {ast.unparse(loop.target)}" if isinstance(loop, ast.For) else f"while {ast.unparse(loop.test)}"
 
 
 def is_comprehension(statement: ast.stmt) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, source
 from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.words import short
 from graphwidget.model import (
     BackwardCall,
     CellRun,
@@ -419,6 +420,24 @@ def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
 def source_line(place: Place) -> tuple[object, int | None]:
     """The line of the program, the same in every run of its cell."""
     return (place.cell_id if place.cell_id is not None else place.cell, place.line)
+
+
+def passing(record: Record, place: Place) -> str:
+    """``iteration 3``; where there are loops in loops, of which: ``iteration 3 of `for t```."""
+    run = record.runs.get(place.run) if place.run is not None else None
+    if run is None:
+        return f"iteration {place.iteration}"
+    loops = source.loops_around(run.source, place.outer_line or 0)
+    counted = loops[-1:]  # the innermost loop of the cell; or, in a function that no loop has called, of that
+    if (place.cell, place.line) != (place.outer_cell, place.outer_line):
+        text = next((one.source for one in record.runs.values() if one.cell == place.cell), "")
+        inside = source.loops_around(text, place.line or 0)
+        loops, counted = [*loops, *inside], counted or inside[-1:]
+    several = len(loops) > 1 or any(
+        isinstance(s, source.LOOPS) for loop in loops for s in source.own_statements(loop.body)
+    )
+    named = f" of {short(source.head(counted[0]))}" if several and counted else ""
+    return f"iteration {place.iteration}{named}"
 
 
 def own_path(ref: TensorRef | None) -> str | None:

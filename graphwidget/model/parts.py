@@ -73,6 +73,12 @@ class Place:
     iteration: int | None = None
     cell_id: str | None = None
     run: int | None = None  # counts cell runs from 0: tells two runs apart even without execution counts
+    button: bool = False  # a button of the view made the call: no line did
+
+    @property
+    def outside(self) -> str:
+        """What to say of a place that is in no cell."""
+        return "the backward button" if self.button else "place unknown"
 
 
 @dataclass(frozen=True, slots=True)
