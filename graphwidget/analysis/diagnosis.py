@@ -241,8 +241,8 @@ def stale_now(record: Record) -> Iterator[Finding]:
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
-        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1:
-            continue
+        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1 or root.known_as:
+            continue  # nobody means to run what only an error keeps
         call = BackwardCall(len(record.calls), Place(None, None), "backward", False, False, (root,), ())
         forecast = simulate(graph, call)
         if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:

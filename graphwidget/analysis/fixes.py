@@ -118,6 +118,8 @@ class Candidates:
         price = f"{bytes_text(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
         if self.meeting.in_loop:
             price += " The last iteration need not retain."
+        if self.meeting.grad_used:
+            price += " The gradient that the loss uses is a constant then: nothing learns from it."
         return Fix(
             "retain_graph_earlier_call",
             f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",

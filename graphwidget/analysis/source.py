@@ -93,7 +93,10 @@ def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
 
 def head(loop: ast.For | ast.While) -> str:
     """What to call a loop: ``for t``, ``while h.norm() > 1``."""
-    return f"for {ast.unparse(loop.target)}" if isinstance(loop, ast.For) else f"while {ast.unparse(loop.test)}"
+    if isinstance(loop, ast.While):
+        return f"while {ast.unparse(loop.test)}"
+    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    return f"for {', '.join(map(ast.unparse, parts))}"
 
 
 def is_comprehension(statement: ast.stmt) -> bool:
