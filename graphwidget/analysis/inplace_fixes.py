@@ -66,7 +66,7 @@ def _after_a_step(
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
     mixes = _mixes(graph, call, write)
-    apart = mixes and bool(other is None or not other.brings_leaves or _cleared(record, call, graph, write))
+    apart = mixes and (other is None or bool(_cleared(record, call, graph, write)))
     if apart and meeting is None:
         yield lambda: _made_after(record, call, graph, fresh)
     elif apart and other is not None:
@@ -98,7 +98,8 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
-    works = works and _cleared(record, call, graph, write) <= {_owner(step)}  # those of others stay where they are
+    if mixes and not _cleared(record, call, graph, write) <= {_owner(step)}:
+        works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edit: edits.Edit = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.analysis import edits, source
 from graphwidget.analysis.crossings import Crossings
-from graphwidget.analysis.story import Meeting, source_line
+from graphwidget.analysis.story import Meeting
 from graphwidget.model import CellRun
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
@@ -119,9 +119,10 @@ def _kept_by_another_name(meeting: Meeting, made: Made) -> bool:
         user, tensor = graph.place_of(one.user), graph.place_of(one.tensor)
         if one.tensor not in meeting.needed or user is None or tensor is None:
             continue
-        if (tensor.run, tensor.outer_line) not in lines:
+        spot = (tensor.run, tensor.outer_line)
+        if spot not in lines or spot == (user.run, user.outer_line):
             continue
-        if source_line(user) != source_line(tensor) and not any(assigned & _parts(name) for name in one.names):
+        if not any(assigned & _parts(name) for name in one.names):
             return True
     return False
 
