@@ -142,7 +142,7 @@ class Cuts:
         cell = self.meeting.text_of_cell(made.cell)
         found = source.statements_at(cell, made.line)
         kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
-        if not kept:
+        if not kept or any(map(self._detaching.is_container, kept)):
             return
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
@@ -218,7 +218,7 @@ class Cuts:
             return  # each pass made one, and the next began from it
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
         gone = _through(self._crossings().behind(spot), paths)
-        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone)
+        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone, self._detaching.sure(paths))
 
     # what both need
 

@@ -12,6 +12,8 @@ from graphwidget.model import Owner
 
 Steps = tuple[str, ...]
 
+_IF_IT_IS_ONE = "one.detach() if hasattr(one, 'detach') else one"
+
 
 def local(path: str) -> str:
     """A path without the frame it was found in: ``h`` for ``step:h``."""
@@ -56,8 +58,12 @@ class Detaching:
     def lines(self, paths: Collection[str]) -> list[str]:
         return _lines(paths, self._shown)
 
+    def is_container(self, name: str) -> bool:
+        """Whether tensors are known to be inside of what has this name."""
+        return any(one.startswith((f"{name}[", f"{name}.")) for one in self._shown.tensors)
+
     def sure(self, paths: Collection[str]) -> bool:
-        """Whether all containers that these lines rebuild are known, not guessed."""
+        """Whether all containers that these lines rebuild are known, and what is in them, not guessed."""
         self._shown.guessed = False
         self.lines(paths)
         return not self._shown.guessed
@@ -89,9 +95,10 @@ class _Shown:
     """What the cells show of the containers on the way to a tensor."""
 
     def __init__(self, cells: Collection[str], owners: Collection[Owner]) -> None:
-        self.guessed = False  # whether the kind of a container was told by the cells alone
+        self.guessed = False  # whether a container was told by the cells alone, or may hold something else, too
         self.texts = [ast.unparse(tree) if (tree := source.parse(cell)) is not None else cell for cell in cells]
         self.elements = frozenset(local(owner.path) for owner in owners if owner.kind == "element")
+        self.tensors = frozenset("".join(steps(local(owner.path))) for owner in owners)
         self.known: dict[str, tuple[str, int]] = {}
         for owner in owners:
             self._note(owner)
@@ -118,8 +125,13 @@ class _Shown:
     def depth(self, parts: Steps) -> int:
         """How many of the last steps have to be done at once: 0 where the tensor itself can be assigned."""
         if len(parts) > 2 and _is_index(parts[-2]):
-            return 2
+            return 0 if self.is_module_of_several(parts) else 2
         return int(len(parts) > 1 and (_is_index(parts[-1]) or self.is_field(parts)))
+
+    def is_module_of_several(self, parts: Steps) -> bool:
+        """Whether the last step is an attribute of one of the objects in an `nn.Sequential`: they differ."""
+        kind, size = self.container("".join(parts[:-2]))
+        return parts[-1].startswith(".") and bool(kind) and size < 0 and not self.is_field(parts)
 
     def is_field(self, parts: Steps) -> bool:
         """Whether the last step leads to a field to which nothing can be assigned."""
@@ -134,14 +146,25 @@ class _Shown:
         kind = self.kind(holder)
         if kind == "tuple":
             return [f"{holder} = {self.rebuilt(holder, ends)}"]
-        return [f"{holder} = {_each(kind, holder, 'one.detach()', 'one')}"]
+        one = "one.detach()" if self._everywhere(holder) else _IF_IT_IS_ONE
+        return [f"{holder} = {_each(kind, holder, one, 'one')}"]
+
+    def _everywhere(self, holder: str, end: str = "") -> bool:
+        """Whether each element of a container has a tensor at this place, as far as its length is known."""
+        size = self.container(holder)[1]
+        inside = [steps(one) for one in self.tensors if one.startswith(f"{holder}[")]
+        depth, (last,) = len(steps(holder)), steps(f"_{end}")[1:] or ("",)
+        keys = {path[depth] for path in inside if path[depth + 1 : depth + 2] == ((last,) if last else ())}
+        return size < 0 or len(keys) >= size
 
     def insides_detached(self, holder: str, ends: list[str]) -> list[str]:
         """The same for what is inside of each element of a container: ``[(h, c), (h, c)]``."""
         kind = self.kind(holder)
+        self.guessed = self.guessed or not all(self._everywhere(holder, end) for end in ends)
         if _is_index(ends[0]):
             inner = f"{holder}[0]"
-            whole = "[one.detach() for one in each]"
+            alike = all(self._everywhere(f"{holder}[{at}]") for at in range(self.container(holder)[1]))
+            whole = f"[{'one.detach()' if alike else _IF_IT_IS_ONE} for one in each]"
             new = whole if self.kind(inner) == "list" else self.rebuilt("each", ends, self.container(inner)[1])
         elif ends[0].startswith("["):
             new = f"{{**each, {', '.join(f'{end[1:-1]}: each{end}.detach()' for end in ends)}}}"

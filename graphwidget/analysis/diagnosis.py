@@ -14,9 +14,9 @@ from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
-from graphwidget.analysis.story import Meeting, call_at, failed_meeting, own_path, path_to, root_name
+from graphwidget.analysis.story import Meeting, call_at, failed_meeting, own_path, passing, path_to, root_name
 from graphwidget.analysis.surgery import anything_stale
-from graphwidget.analysis.words import iteration, short, where
+from graphwidget.analysis.words import short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
@@ -142,24 +142,24 @@ def _story(meeting: Meeting) -> Iterator[str]:
     node = later.failed_node or "the node"
     made = meeting.carrier_place
     if meeting.same_root:
-        yield f"{number(earlier.n)} ({_when(earlier.place)}) ran backward on `{root_name(earlier)}`."
+        yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) ran backward on `{root_name(earlier)}`."
         yield f"It freed what {node} had saved. {number(later.n)} runs the same graph again."
         return
     if where(made):
         once = "was built once, in" if meeting.in_loop and not meeting.made_on_the_way else "was built in"
-        yield f"`{carrier}` {once} {where(made)}{_in_iteration(made)}."
-    yield f"{number(earlier.n)} ({_when(earlier.place)}) freed what {node} had saved."
-    again = iteration(later.place).capitalize() if meeting.in_loop and iteration(later.place) else number(later.n)
+        yield f"`{carrier}` {once} {where(made)}{_in_iteration(meeting.record, made)}."
+    yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) freed what {node} had saved."
+    onward = meeting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
+    again = passing(meeting.record, later.place).capitalize() if onward else number(later.n)
     yield f"{again} reaches the same node through `{carrier}`."
 
 
-def _when(place: Place) -> str:
-    parts = [part for part in (where(place), iteration(place)) if part]
-    return ", ".join(parts) or "place unknown"
+def _when(record: Record, place: Place) -> str:
+    return f"{where(place) or place.outside}{_in_iteration(record, place)}"
 
 
-def _in_iteration(place: Place | None) -> str:
-    return f", {iteration(place)}" if iteration(place) else ""
+def _in_iteration(record: Record, place: Place | None) -> str:
+    return f", {passing(record, place)}" if place is not None and place.iteration is not None else ""
 
 
 def _made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
@@ -206,7 +206,7 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
     tensor, writes = culprit(record, graph, index, call.n) if graph is not None and index is not None else (None, ())
     shown = f"`{tensor}`" if tensor else "a tensor"
     if writes:
-        story = f"{short(writes[-1].by)} ({_when(writes[-1].place)}) modified {shown} after {saved}."
+        story = f"{short(writes[-1].by)} ({_when(record, writes[-1].place)}) modified {shown} after {saved}."
         if where(writes[0].place) != where(writes[-1].place):
             story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     else:
@@ -248,8 +248,8 @@ def stale_now(record: Record) -> Iterator[Finding]:
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
-        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1:
-            continue
+        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1 or root.known_as:
+            continue  # nobody means to run what only an error keeps
         call = BackwardCall(len(record.calls), Place(None, None), "backward", False, False, (root,), ())
         forecast = simulate(graph, call)
         if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
@@ -269,7 +269,7 @@ def _would_be_stale(
 ) -> Finding:
     shown = f"`{tensor}`" if tensor else "a saved tensor"
     write = writes[-1] if writes else None
-    by = f"{short(write.by)} ({_when(write.place)}) changed {shown}" if write else f"{shown} was changed"
+    by = f"{short(write.by)} ({_when(record, write.place)}) changed {shown}" if write else f"{shown} was changed"
     # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
     severity = "warning" if write is not None and not write.optimizer else "info"
     name = graph.name_of(index)

@@ -118,6 +118,8 @@ class Candidates:
         price = f"{bytes_text(kept_bytes(self.meeting))} of saved tensors stay until the graph goes."
         if self.meeting.in_loop:
             price += " The last iteration need not retain."
+        if self.meeting.grad_used:
+            price += " The gradient that the loss uses is a constant then: nothing learns from it."
         return Fix(
             "retain_graph_earlier_call",
             f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
@@ -176,6 +178,8 @@ class Candidates:
         working = next((one for one in cuts if self._works_if(one)), None)
         made = working or cuts[0]
         price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price()
+        if self.meeting.only_added:
+            price = f"`{self.meeting.carrier}` is only added to the loss: detached, it has no effect on any gradient."
         return Fix("detach", made.sentence, working is not None, made.at, price, made.edit)
 
     def detach_in_earlier(self) -> Fix | None:
@@ -356,7 +360,7 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         yield make.retain
     elif meeting.buffer and meeting.exclusive_leaves and make.can_clear:
         yield make.clear
-    elif stepped and _regularises(meeting):
+    elif stepped and meeting.only_added:
         yield make.recompute  # cut off, it would no longer count
         yield make.detach
     elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
@@ -392,17 +396,6 @@ def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callabl
     yield make.sum_of_losses
     yield make.retain
     yield make.detach
-
-
-def _regularises(meeting: Meeting) -> bool:
-    """Whether the carrier is made of parameters alone, once for all passes: ``sum(p.norm() for p in m.parameters())``.
-
-    Old outputs of a model, made once, are rather a target or a baseline.
-    """
-    made = meeting.carrier_place
-    if not meeting.repeated or meeting.carried_state or meeting.made_on_the_way or made is None:
-        return False
-    return re.search(r"\bparameters\(\)", meeting.text_of(made)) is not None
 
 
 def _stepped_behind(meeting: Meeting) -> bool:

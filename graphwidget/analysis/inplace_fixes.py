@@ -16,6 +16,7 @@ from graphwidget.analysis.words import at, short, where
 from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
+_ONCE_MORE = "One more forward pass."
 MOST_WRITES = 4  # that one fix rewrites
 
 
@@ -64,12 +65,25 @@ def _after_a_step(
         yield Candidates(other).detach
     elif meeting is not None and meeting.same_root:
         yield lambda: _forward_again(meeting, write, fresh)
+    mixes = _mixes(graph, call, write)
+    apart = mixes and (other is None or bool(_cleared(record, call, graph, write)))
+    if apart and meeting is None:
+        yield lambda: _made_after(record, call, graph, fresh)
+    elif apart and other is not None:
+        yield Candidates(other).recompute
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
-        yield lambda: _step_later(record, call, graph, write)
+        yield lambda: _step_later(record, call, graph, write, mixes)
     if other is not None and not other.built_after:
         yield Candidates(other).detach
-    if other is not None:
+    if other is not None and not apart:
         yield Candidates(other).recompute
+
+
+def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
+    """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
+    before = [one for one in record.calls if one.n < call.n]
+    plan = rerun(Meeting(record, call, before[-1], graph), everything=True) if before else None
+    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -78,16 +92,18 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
 
-def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> Fix:
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix:
     place = write.place
     line = source_line(place)
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
+    if mixes and not _cleared(record, call, graph, write) <= {_owner(step)}:
+        works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edit: edits.Edit = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call)
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call, write)
     by = short(ast.unparse(step)) if step is not None and not hasattr(step, "body") else short(write.by)
     return Fix(
         "zero_grad_or_step_order",
@@ -95,7 +111,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
         f"move it behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
-        "The step then takes the gradients of both." if _mixes(graph, call, write) else "It costs nothing.",
+        "The step then takes the gradients of both." if mixes else "It costs nothing.",
         edit,
     )
 
@@ -118,7 +134,7 @@ def _step(cell: str, line: int | None) -> source.Statement | None:
     return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
 
 
-def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall) -> edits.Edit:
+def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall, write: Write) -> edits.Edit:
     """The step behind the call; a `zero_grad` of the same optimizer in between would undo what it is moved for."""
     line = call.place.source.strip()
     side_by_side = source.beginning_at(cell, step.lineno)
@@ -128,21 +144,45 @@ def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall
         text = [ast.unparse(step)]
         rest = "; ".join(ast.unparse(s) for s in side_by_side if s is not step)
         out = [f"- {source.line_text(cell, step.lineno)}", f"+ {rest}"]
-    reset = f"{ast.unparse(step).removesuffix('.step()')}.zero_grad("
     there = _text(record, call.place.cell)
-    first = (step.end_lineno or step.lineno) if there == cell else 0
-    resets = [s for s in source.between(there, first, call.place.line or 0) if ast.unparse(s).startswith(reset)]
+    resets = [s for s, name in _resets(record, call, write, step) if name == _owner(step)]
     if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
         return ()
     out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
     return (*out, f"  {line}", *(f"+ {one}" for one in text))
 
 
+def _resets(
+    record: Record, call: BackwardCall, write: Write, step: source.Statement | None
+) -> Iterator[tuple[source.Statement, str]]:
+    """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
+    cell, there = _text(record, write.place.cell), _text(record, call.place.cell)
+    first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
+    for statement in source.between(there, first, call.place.line or 0):
+        for called in source.calls_in(statement):
+            if called.endswith(".zero_grad"):
+                yield statement, called.removesuffix(".zero_grad")
+
+
+def _owner(step: source.Statement | None) -> str:
+    """The optimizer of a statement that is a step."""
+    called = source.calls_in(step) if step is not None else ()
+    return next((name.removesuffix(".step") for name in called if name.endswith(".step")), "")
+
+
+def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
+    """The optimizers and modules that clear, before the call, gradients by which a step went."""
+    step = _step(_text(record, write.place.cell), write.place.line)
+    paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
+    names = {name for _, name in _resets(record, call, write, step)}
+    return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
+
+
 def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
     plan = rerun(meeting, everything=True)
     sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
     place = plan.at if plan else at(meeting.graph.place_of(meeting.root_indices[0]))
-    return Fix("recompute_in_loop", sentence, fresh, place, "One more forward pass.", plan.edit if plan else ())
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
 
 
 @dataclass(frozen=True)

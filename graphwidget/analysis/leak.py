@@ -107,13 +107,14 @@ def _pile(
     several = len(owners) > 1
     first = min(owners, key=lambda owner: (len(owner.path), owner.path))
     place = graph.place_of(first.node)
-    element = "each tensor in it refers" if several else "it refers"
+    tensors = len({(owner.node, owner.output_nr) for owner in owners})
+    held = f"{nodes} nodes and {bytes_text(kept)} of saved tensors" if kept else f"{nodes} nodes"
+    holding = f"keeps {tensors} tensors. Each refers" if several else "refers"
     return Finding(
         "leak",
         "warning",
-        f"Each iteration leaves about {max(1, nodes // passes)} {'nodes' if nodes // passes > 1 else 'node'} and "
-        f"{bytes_text(kept // passes)} of saved tensors behind. "
-        f"`{name}` keeps them: {element} to the graph that made it.",
+        f"`{name}` {holding} to the graph that made it: {held} in all. "
+        f"They come from {passes} iterations in which a backward ran.",
         f"Graphs of {passes} iterations pile up in `{name}`.",
         node=graph.name_of(first.node),
         node_uid=graph.uid[first.node],

@@ -6,10 +6,13 @@ Read from the text alone, for `rewriting`: in doubt a statement is not run again
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 from graphwidget.analysis import edits, source
+from graphwidget.analysis.crossings import Crossings
 from graphwidget.analysis.story import Meeting
+from graphwidget.model import CellRun
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
 _WITHOUT_PARAMETERS = {
@@ -32,9 +35,7 @@ class Once:
         trees = [tree for text in texts if (tree := source.parse(text)) is not None]
         nodes = [node for tree in trees for node in ast.walk(tree)]
         self.classes = {"Module", "Parameter", "Optimizer"}
-        for node in nodes:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("torch.nn", "torch.optim")):
-                self.classes |= {a.asname or a.name for a in node.names if a.name[:1].isupper()}
+        self.classes |= imported_from(trees, "torch.nn") | imported_from(trees, "torch.optim")
         defined = [node for node in nodes if isinstance(node, ast.ClassDef)]
         for _ in defined:  # a class may be derived from one that is defined later in the text
             self.classes |= {d.name for d in defined if any(self._is_class(ast.unparse(b)) for b in d.bases)}
@@ -59,10 +60,22 @@ class Once:
     def _is_class(self, called: str) -> bool:
         """Whether a dotted name is that of a class of modules with parameters, or of optimizers."""
         whole, _, last = called.rpartition(".")
-        if last in _WITHOUT_PARAMETERS or last.endswith("Loss"):
+        if not has_parameters(last):
             return False
         known = whole.rsplit(".", 1)[-1] in ("nn", "optim", "modules", "parameter") and last[:1].isupper()
         return known or last in self.classes
+
+
+def has_parameters(module: str) -> bool:
+    """Whether a class of `torch.nn` of this name has parameters."""
+    return module not in _WITHOUT_PARAMETERS and not module.endswith("Loss")
+
+
+def imported_from(trees: Collection[ast.AST], package: str) -> set[str]:
+    """The names of classes that cells import from a package."""
+    imports = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    aliases = (a for node in imports if (node.module or "").startswith(package) for a in node.names)
+    return {a.asname or a.name for a in aliases if a.name[:1].isupper()}
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
@@ -77,18 +90,47 @@ def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
     return bool(changed & (kept | taken))
 
 
-def reach(meeting: Meeting, made: list[ast.stmt], cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
+Made = list[tuple[CellRun, ast.stmt]]
+
+
+def reach(meeting: Meeting, made: Made, cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
     """Whether what statements assign is read: by the next of them, by the code in front of which they are put, or by a
-    function. A tensor that was put into a container before is there as it was, however often its name is assigned.
+    function; and by the names that they assign. A tensor that was put into a container before, or that has got another
+    name, is there as it was, however often its name is assigned.
     """
     after = [loop] if loop is not None else list(_behind(cell, line))
-    functions = [node for run in meeting.record.runs.values() for node in _functions(run.source)]
-    for position, statement in enumerate(made):
+    functions = [_taken(node) for run in meeting.record.runs.values() for node in _functions(run.source)]
+    statements = [statement for _, statement in made]
+    for position, statement in enumerate(statements):
         new = _stored(statement)
-        readers: list[ast.AST] = [*made[position + 1 :], *after, *functions]
-        if new and not any(new & _loaded(reader) for reader in readers):
+        readers = [_loaded(reader) for reader in (*statements[position + 1 :], *after)] + functions
+        if new and not any(new & loaded for loaded in readers):
             return False
-    return True
+    return not _kept_by_another_name(meeting, made)
+
+
+def _kept_by_another_name(meeting: Meeting, made: Made) -> bool:
+    """Whether a line reads what these make by a name that they do not assign."""
+    assigned = {name for _, statement in made for name in _stored(statement)}
+    lines = {(run.run, line) for run, s in made for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
+
+    graph = meeting.graph
+    for one in Crossings(meeting, graph, meeting.reached).all:
+        user, tensor = graph.place_of(one.user), graph.place_of(one.tensor)
+        if one.tensor not in meeting.needed or user is None or tensor is None:
+            continue
+        spot = (tensor.run, tensor.outer_line)
+        if spot not in lines or spot == (user.run, user.outer_line):
+            continue
+        if not any(assigned & _parts(name) for name in one.names):
+            return True
+    return False
+
+
+def _parts(path: str) -> set[str]:
+    """The variable and the attributes of a path."""
+    first, *rest = re.findall(r"\.?\w+", re.sub(r"\[[^]]*\]", "", path)) or [path]
+    return {first, *rest}
 
 
 def _behind(cell: str, line: int) -> Iterator[ast.stmt]:
@@ -99,22 +141,34 @@ def _behind(cell: str, line: int) -> Iterator[ast.stmt]:
             yield node
 
 
-def _functions(cell: str) -> Iterator[ast.AST]:
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _functions(cell: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
     tree = source.parse(cell)
     for node in ast.walk(tree) if tree else ():
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(node, _Function):
             yield node
 
 
+def _taken(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    """What a function reads of what is around it when it is called: not its arguments, nor their defaults."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    given = function.args
+    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+    own = {one.arg for one in every if one is not None}
+    return {name for part in body for name in _loaded(part)} - own
+
+
 def _stored(statement: ast.stmt) -> set[str]:
-    """Names and attributes that a statement assigns or fills."""
+    """Names that a statement assigns or fills, and attributes: ``.h``."""
     attributes = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
-    return source.changed(statement) | {node.attr for node in attributes}
+    return source.changed(statement) | {f".{node.attr}" for node in attributes}
 
 
 def _loaded(node: ast.AST) -> set[str]:
     nodes = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
-    return {n.id if isinstance(n, ast.Name) else n.attr for n in nodes}
+    return {n.id if isinstance(n, ast.Name) else f".{n.attr}" for n in nodes}
 
 
 def on_head(block: ast.FunctionDef | ast.For | ast.While) -> bool:

@@ -360,6 +360,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     edit: edits.Edit = ()
     moved: list[ast.stmt] = [statement]
     if isinstance(outer, ast.With):
+        first = regaining.first_trained(record.runs.values(), outer.body, first)
         edit = regaining.out_of_with(run.source, outer, first)
         moved = [s for s in outer.body if s.lineno >= first.lineno]
     elif isinstance(outer, ast.FunctionDef):
@@ -372,7 +373,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         text = f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{condition}` was false."
         return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
     works = cut.sure and regaining.trains(record.runs.values(), names)
-    works = works and len(regaining.modules_called(record.runs.values(), moved)) < 2
+    works = works and regaining.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)

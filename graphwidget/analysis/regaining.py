@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterable
 
-from graphwidget.analysis import edits, source
+from graphwidget.analysis import edits, making, source
 from graphwidget.model import CellRun
 
-_TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.(?!functional)[A-Z]\w*\(|\bParameter\(")
+_TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
@@ -88,13 +88,62 @@ def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
     for name in names:
         made = (source.given(s) for text in texts for s in source.assignments(text, name))
         given = [ast.unparse(value) for value in made if name not in source.names_in(value)]
-        if given and (_TRAINS.search(given[-1]) or given[-1].split("(", 1)[0] in modules):
+        if given and (_makes_parameters(given[-1]) or given[-1].split("(", 1)[0] in modules):
             return True
     return False
 
 
-def modules_called(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> set[str]:
-    """What some statements call that a cell has made as a module: ``teacher``, ``student``."""
-    known = list(runs)
-    called = {name for s in statements for name in source.calls_in(s)}
-    return {name for name in called if trains(known, [name])}
+def _makes_parameters(text: str) -> bool:
+    """Whether a text makes a tensor that requires grad, or a module that has parameters."""
+    return any(not found[1] or making.has_parameters(found[1]) for found in _TRAINS.finditer(text))
+
+
+def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
+    """Whether all modules that some statements call may well get a gradient.
+
+    It is one module; or an optimizer has the parameters of all; or, without any optimizer, each module works on what
+    the one before has made: a teacher beside its student does not.
+    """
+    known, steps = list(runs), list(statements)
+    called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}
+    stepped = _optimized(known)
+    return len(called) < 2 or (called <= stepped if stepped else _in_a_row(steps, called))
+
+
+def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stmt) -> ast.stmt:
+    """Of a block the first statement, from one on, that uses what an optimizer steps; that one where none does."""
+    stepped = _optimized(list(runs))
+    later = (s for s in block if s.lineno >= first.lineno)
+    return next((s for s in later if source.names_read(s) & stepped), first)
+
+
+def _optimized(runs: list[CellRun]) -> set[str]:
+    """Names from which optimizers got their parameters."""
+    trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
+    imported = making.imported_from(trees, "torch.optim")
+    found: list[str] = []
+    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        whole, _, last = ast.unparse(call.func).rpartition(".")
+        if (whole.endswith("optim") and last[:1].isupper()) or (not whole and last in imported):
+            found += sorted(name for part in call.args[:1] or call.keywords for name in source.names_in(part))
+    for name in found:
+        made = (source.given(s) for run in runs for s in source.assignments(run.source, name))
+        values = (value for value in made if not _TRAINS.search(ast.unparse(value)))  # a list of parameters, a module
+        found += sorted({n for value in values for n in source.names_in(value)}.difference(found))
+    return set(found)
+
+
+def _in_a_row(steps: list[ast.stmt], modules: set[str]) -> bool:
+    """Whether each call of one of these modules reads what the call before it has made."""
+    made: set[str] = set()
+    for step in steps:
+        calls = [n for n in ast.walk(step) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules]
+        calls.sort(key=lambda call: len(ast.unparse(call)))
+        builds = bool(source.names_read(step) & made)
+        if calls and made and not builds:
+            return False
+        if any(inner not in ast.walk(outer) for inner, outer in zip(calls, calls[1:])):
+            return False
+        if calls or builds:
+            made |= source.changed(step)
+    return True

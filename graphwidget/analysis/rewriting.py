@@ -57,7 +57,7 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     made = _statements(meeting, spot, everything)
     if not made:
         return _kept_inside(meeting, spot)
-    if not making.reach(meeting, [statement for _, statement in made], spot.text, spot.line, spot.loop):
+    if not making.reach(meeting, made, spot.text, spot.line, spot.loop):
         return None
     quoted = _quoted(made)
     lines = [line for run, statement in made for line in making.text_of(run.source, statement)]
@@ -189,8 +189,11 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         if not statements or any(_ran(meeting, run, statement) for statement in statements):
             return []
         found.update((_key(run, statement), (run, statement)) for statement in statements)
+    if spot.loop is None and found:
+        used = {name for _, statement in found.values() for name in source.names_read(statement)}
+        _add_what_builds_on_them(meeting, used, spot.line, found)
     if spot.loop is not None and spot.outer:
-        _add_what_builds_on_them(meeting, spot.loop, found)
+        _add_what_builds_on_them(meeting, source.names_in(spot.loop), spot.loop.lineno, found)
         if _only_iterated(spot.loop, [statement for _, statement in found.values()]):
             return []
     if not _add_beginnings(meeting, found):
@@ -242,19 +245,25 @@ def _add_beginnings(meeting: Meeting, found: dict[_Key, tuple[CellRun, ast.stmt]
 def _writes_between(
     meeting: Meeting, name: str, first: _Key, last: _Key
 ) -> Iterator[tuple[_Key, tuple[CellRun, ast.stmt]]]:
-    """Statements of cells between two (run, line)s that modify the tensor of a name."""
+    """Statements between two (run, line)s that modify the tensor of a name."""
     for run in meeting.record.runs.values():
-        tree = source.parse(run.source)
-        for statement in tree.body if tree else ():
+        for statement in _leading_to(run, last):
             if first < _key(run, statement) < last and name in edits.written(statement):
                 yield _key(run, statement), (run, statement)
 
 
+def _leading_to(run: CellRun, key: _Key) -> list[ast.stmt]:
+    """Statements that ran before a (run, line): those of the cell; of its own cell those of the blocks around it."""
+    if run.run == key[0]:
+        return source.leading_to(run.source, key[1])
+    tree = source.parse(run.source)
+    return tree.body if tree and run.run < key[0] else []
+
+
 def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.stmt] | None:
-    """The last statement of a cell before (run, line, column) that assigns a name without reading it."""
-    for run in (run for number, run in sorted(meeting.record.runs.items(), reverse=True) if number <= before[0]):
-        tree = source.parse(run.source)
-        for statement in reversed(tree.body if tree else ()):
+    """The last statement before (run, line, column) that assigns a name without reading it."""
+    for _, run in sorted(meeting.record.runs.items(), reverse=True):
+        for statement in reversed(_leading_to(run, before)):
             if _key(run, statement) < before and name in source.targets(statement):
                 if name not in source.names_read(statement):
                     return run, statement
@@ -262,15 +271,15 @@ def _beginning(meeting: Meeting, name: str, before: _Key) -> tuple[CellRun, ast.
 
 
 def _add_what_builds_on_them(
-    meeting: Meeting, loop: ast.For | ast.While, found: dict[_Key, tuple[CellRun, ast.stmt]]
+    meeting: Meeting, used: set[str], before: int, found: dict[_Key, tuple[CellRun, ast.stmt]]
 ) -> None:
-    """Assignments before the loop that hand its lines what was made: ``stream = itertools.cycle(encoded)``."""
-    later, used = meeting.later.place.run, source.names_in(loop)
+    """Assignments before a line that give names, which are used, to what was made: ``stream = cycle(encoded)``."""
+    later = meeting.later.place.run
     made = {name for _, statement in found.values() for name in source.targets(statement)}
     for run in (run for _, run in sorted(meeting.record.runs.items()) if later is None or run.run <= later):
         tree = source.parse(run.source)
         for statement in tree.body if tree else ():
-            if run.run == later and statement.lineno >= loop.lineno:
+            if run.run == later and statement.lineno >= before:
                 break
             after = any(_key(run, statement) > key for key in found)
             if after and source.names_read(statement) & made and used.intersection(source.targets(statement)):

@@ -51,9 +51,26 @@ def statements_at(source: str, line: int) -> list[Statement]:
         if inside is None:
             break
         found.append(inside)
-        body = [s for field in ("body", "orelse", "finalbody") for s in getattr(inside, field, [])]
-        body += [s for handler in getattr(inside, "handlers", []) for s in handler.body]
+        body = [s for block in _blocks(inside) for s in block]
     return found
+
+
+def _blocks(statement: Statement) -> list[list[Statement]]:
+    """The blocks of a statement: what it runs, its `else`, its handlers."""
+    blocks = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
+    return blocks + [handler.body for handler in getattr(statement, "handlers", [])]
+
+
+def leading_to(source: str, line: int) -> list[Statement]:
+    """The statements that begin up to a line in the blocks around it, in the order of the text."""
+    tree = parse(source)
+    found: list[Statement] = []
+    body: list[ast.stmt] = tree.body if tree else []
+    for around in (*statements_at(source, line), None):
+        found += [s for s in body if s.lineno <= line and s is not around]
+        blocks = _blocks(around) if around is not None else []
+        body = next((block for block in blocks if any(_spans(s, line) for s in block)), [])
+    return sorted(found, key=lambda s: (s.lineno, s.col_offset))
 
 
 def last_line(source: str, line: int) -> int:
@@ -63,8 +80,23 @@ def last_line(source: str, line: int) -> int:
 
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
     """The innermost loop statement that has the line in its body."""
-    loops = [s for s in statements_at(source, line)[:-1] if isinstance(s, (ast.For, ast.While))]
-    return loops[-1] if loops else None
+    return next(reversed(loops_around(source, line)), None)
+
+
+LOOPS = (ast.For, ast.While)
+
+
+def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
+    """The loop statements that have the line in their bodies, outermost first."""
+    return [s for s in statements_at(source, line)[:-1] if isinstance(s, LOOPS)]
+
+
+def head(loop: ast.For | ast.While) -> str:
+    """What to call a loop: ``for t``, ``while h.norm() > 1``."""
+    if isinstance(loop, ast.While):
+        return f"while {ast.unparse(loop.test)}"
+    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    return f"for {', '.join(map(ast.unparse, parts))}"
 
 
 def is_comprehension(statement: ast.stmt) -> bool:
@@ -97,10 +129,8 @@ def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         yield statement
-        for field in ("body", "orelse", "finalbody"):
-            yield from own_statements(getattr(statement, field, []))
-        for handler in getattr(statement, "handlers", []):
-            yield from own_statements(handler.body)
+        for block in _blocks(statement):
+            yield from own_statements(block)
 
 
 def loop_names(source: str) -> set[str]:

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, source
 from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.words import short
 from graphwidget.model import (
     BackwardCall,
     CellRun,
@@ -31,6 +32,14 @@ from graphwidget.model import (
 
 def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None:
     return next((call for call in calls if call.n == n), None)
+
+
+_ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "Stack", "ToCopy")}
+
+
+def _scales(graph: Snapshot, index: int) -> bool:
+    """Whether a node multiplies or divides by what has no graph."""
+    return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,18 @@ class Meeting:
         outside = {to for index in self.new for to in self.graph.next(index) if to not in self.old}
         inside = reachable(self.graph, self.boundary)
         return frozenset(i for i in inside - outside if self.graph.kind[i] == Kind.ACCUMULATE)
+
+    @cached_property
+    def only_added(self) -> bool:
+        """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
+
+        Cut off, it has no effect. A running total is none: what it adds up has had its gradient.
+        """
+        if self.same_root or self.carried_state or self.made_on_the_way:
+            return False
+        graph = self.graph
+        other = (i for i in self.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))
+        return not reachable(graph, (to for i in other for to in graph.next(i))).intersection(self.boundary)
 
     @cached_property
     def needed(self) -> frozenset[int]:
@@ -399,6 +420,24 @@ def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
 def source_line(place: Place) -> tuple[object, int | None]:
     """The line of the program, the same in every run of its cell."""
     return (place.cell_id if place.cell_id is not None else place.cell, place.line)
+
+
+def passing(record: Record, place: Place) -> str:
+    """``iteration 3``; where there are loops in loops, of which: ``iteration 3 of `for t```."""
+    run = record.runs.get(place.run) if place.run is not None else None
+    if run is None:
+        return f"iteration {place.iteration}"
+    loops = source.loops_around(run.source, place.outer_line or 0)
+    counted = loops[-1:]  # the innermost loop of the cell; or, in a function that no loop has called, of that
+    if (place.cell, place.line) != (place.outer_cell, place.outer_line):
+        text = next((one.source for one in record.runs.values() if one.cell == place.cell), "")
+        inside = source.loops_around(text, place.line or 0)
+        loops, counted = [*loops, *inside], counted or inside[-1:]
+    several = len(loops) > 1 or any(
+        isinstance(s, source.LOOPS) for loop in loops for s in source.own_statements(loop.body)
+    )
+    named = f" of {short(source.head(counted[0]))}" if several and counted else ""
+    return f"iteration {place.iteration}{named}"
 
 
 def own_path(ref: TensorRef | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import Place
 
-__all__ = ["at", "iteration", "names", "no_gradient", "outer_at", "short", "where"]
+__all__ = ["at", "names", "no_gradient", "outer_at", "short", "where"]
 
 
 def where(place: Place | None) -> str:
@@ -12,11 +12,6 @@ def where(place: Place | None) -> str:
     if place is None or place.cell is None:
         return ""
     return f"In[{place.cell}], line {place.line}"
-
-
-def iteration(place: Place | None) -> str:
-    """``iteration 3``; empty outside of loops."""
-    return f"iteration {place.iteration}" if place is not None and place.iteration is not None else ""
 
 
 def at(place: Place | None) -> tuple[int, int] | None:

@@ -22,7 +22,8 @@ import sys
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from types import FrameType
@@ -46,7 +47,7 @@ from graphwidget.capture.outcome import (
 )
 from graphwidget.capture.owners import Search
 from graphwidget.capture.pending import Pending, record_of_pending
-from graphwidget.capture.provenance import NOWHERE, Provenance
+from graphwidget.capture.provenance import BUTTON, NOWHERE, Provenance
 from graphwidget.capture.snapshot import take
 from graphwidget.capture.survey import MAX_HOLDINGS, holdings_by_number, root_node, survey
 from graphwidget.model import BackwardCall, Forecast, Kind, Snapshot
@@ -127,6 +128,7 @@ class CallLog:
         self._searches = 0
         self._search_time = 0.0
         self._since = perf_counter()
+        self.elsewhere = NOWHERE  # where calls are made that are made in no cell
 
     def install(self) -> None:
         """Begin to record."""
@@ -149,6 +151,15 @@ class CallLog:
     def forget_missing(self, alive: set[int]) -> None:
         """Drop what is remembered of nodes that have died."""
         self.freed.forget_missing(alive)
+
+    @contextmanager
+    def pressed(self) -> Iterator[None]:
+        """Meanwhile the calls that no line of a cell makes are those of a button."""
+        self.elsewhere = BUTTON
+        try:
+            yield
+        finally:
+            self.elsewhere = NOWHERE
 
     # ------------------------------------------------------------ around the engine
 
@@ -326,7 +337,7 @@ class CallLog:
         return Pending(
             n,
             spot,
-            NOWHERE if spot is None else self.provenance.place(spot),
+            self.elsewhere if spot is None else self.provenance.place(spot),
             "backward" if accumulate else "autograd.grad",
             bool(argument(1, "keep_graph", False)),
             bool(argument(2, "create_graph", False)),

@@ -19,9 +19,10 @@ from graphwidget.capture.modules import ModuleTracer
 from graphwidget.capture.tracers import line_tracer
 from graphwidget.model import ModuleCall, Place
 
-__all__ = ["NOWHERE", "Provenance"]
+__all__ = ["BUTTON", "NOWHERE", "Provenance"]
 
 NOWHERE = Place(None, None)
+BUTTON = Place(None, None, button=True)
 
 
 _Found = tuple[array, list[tuple[int, int, int]]]  # a column of indices and its table

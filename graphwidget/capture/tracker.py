@@ -145,7 +145,7 @@ class Tracker:
         self._orders: dict[str, int] = {}
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._uids = UIDS  # how many may be remembered before the dead are looked for
-        self._called: deque[int] = deque(maxlen=64)  # uids of the roots of recent calls
+        self._called: deque[tuple[int, str | None]] = deque(maxlen=64)  # roots of recent calls: uid, name
 
     def problem(self, error: BaseException) -> None:
         """Note an exception of our own. Only its text is kept: its frames hold the user's variables."""
@@ -327,7 +327,7 @@ class Tracker:
     def _call_finished(self, call: BackwardCall, after: Snapshot | None) -> None:
         self._changed()
         self.history.add_call(call)
-        self._called.extend(after.uid[r.node] for r in call.roots if r.node >= 0 and after is not None)
+        self._called.extend((after.uid[r.node], r.path) for r in call.roots if r.node >= 0 and after is not None)
         place = call.place
         event = self.history.add_event(
             Event(
@@ -434,7 +434,7 @@ class Tracker:
             watched_from=self.log.watched_from,
         )
         with ti.quiet():
-            roots = _roots(snapshot, search, set(self._called))
+            roots = _roots(snapshot, search, dict(self._called))
         snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))
         self._cached = self._last = self.log.previous = snapshot
         return snapshot
@@ -562,8 +562,8 @@ def _owner_kinds(snapshot: Snapshot) -> dict[int, set[str]]:
     return kinds
 
 
-def _roots(snapshot: Snapshot, search: owners.Search, called: set[int]) -> tuple[TensorRef, ...]:
-    """Tensors on which no other named one builds, and those that a call was made on."""
+def _roots(snapshot: Snapshot, search: owners.Search, called: Mapping[int, str | None]) -> tuple[TensorRef, ...]:
+    """Tensors on which no other named one builds, and those that a call was made on, by the names that they had."""
     built_on = set(snapshot.edge_to)
     tensors = {holding.path: holding.tensor for holding in search.holdings}
     found: dict[tuple[int, int], list[str]] = {}
@@ -574,10 +574,20 @@ def _roots(snapshot: Snapshot, search: owners.Search, called: set[int]) -> tuple
     for (node, number), paths in found.items():
         tensor = tensors.get(paths[0])
         if tensor is not None and snapshot.kind[node] != Kind.ACCUMULATE:
-            roots.append(
-                TensorRef(node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor))
-            )
+            ref = TensorRef(node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor))
+            lost = all(path.startswith(IN_TRACEBACK) for path in paths)
+            roots.append(replace(ref, known_as=_known_as(paths[0], called.get(snapshot.uid[node]))) if lost else ref)
     return tuple(roots)
+
+
+def _known_as(path: str, then: str | None) -> str:
+    """The user's name of a tensor that only a traceback keeps: the one that a call knew, or that of the local."""
+    local = (then or path).rsplit(":", 1)[-1].strip()
+    return "a tensor" if local.split("[", 1)[0] in ENGINE_LOCALS else local
+
+
+IN_TRACEBACK = ("sys.last_", f"{owners.LAST_RESULT}.error")
+ENGINE_LOCALS = ("self", "tensors", "outputs", "t_outputs", "args")  # of torch's own frames around the engine
 
 
 @contextmanager

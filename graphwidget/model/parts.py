@@ -73,6 +73,12 @@ class Place:
     iteration: int | None = None
     cell_id: str | None = None
     run: int | None = None  # counts cell runs from 0: tells two runs apart even without execution counts
+    button: bool = False  # a button of the view made the call: no line did
+
+    @property
+    def outside(self) -> str:
+        """What to say of a place that is in no cell."""
+        return "the backward button" if self.button else "place unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,8 @@ class TensorRef:
     through its base; torch rebuilds its history when it is next used, so we did not look), ``unreadable``.
     For a leaf `node` is its AccumulateGrad node. A leaf root always has one, if need be one that torch has not
     made yet.
+
+    `known_as`: only the last error's traceback keeps it; what it was called when a call was made on it, or there.
     """
 
     node: int
@@ -177,10 +185,13 @@ class TensorRef:
     requires_grad: bool = True
     is_leaf: bool = False
     problem: str | None = None
+    known_as: str = ""
 
     @property
     def path(self) -> str | None:
-        """The shortest path, or None for a tensor that nobody can name."""
+        """The shortest path, or None for a tensor that nobody can name. What only the last error keeps is told so."""
+        if self.known_as:
+            return f"{self.known_as} (kept by the last error)"
         return self.paths[0] if self.paths else None
 
 

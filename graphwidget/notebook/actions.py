@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -256,7 +256,8 @@ class Actions:
         before = {call.n for call in tracker.calls} if tracker else set()
         raised: dict[str, Any] | None = None
         try:
-            _run_backward(tensor, retain_graph, source.retaining() if keep_grad else None)
+            with tracker.log.pressed() if tracker else nullcontext():
+                _run_backward(tensor, retain_graph, source.retaining() if keep_grad else None)
         except BaseException as error:  # KeyboardInterrupt too: the kernel goes on
             raised = {"type": type(error).__name__, "message": str(error), "uid": None}
         finally:

@@ -76,7 +76,10 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None) -> str:
     ]
     if drawing.findings:
         parts += ["<h2>Findings</h2>", f'<pre class="findings">{escape(_findings(drawing))}</pre>']
-    parts += ["<h2>The same in words</h2>", f"<pre>{escape(text.picture(drawing, max_lines=2000))}</pre>"]
+    parts += [
+        "<h2>The graph in words</h2>",
+        f"<pre>{escape(text.picture(drawing, max_lines=2000, findings=False))}</pre>",
+    ]
     parts.append("</body>\n</html>\n")
     return _clean("\n".join(parts))
 

@@ -179,7 +179,7 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
 def call_line(call: BackwardCall) -> str:
     """One line of the table of calls."""
     place = call.place
-    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else "place unknown"
+    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
     loop = f" iteration {place.iteration}" if place.iteration is not None else ""
     if call.result == "raised":
         told = f"raised at {call.failed_node}" if call.failed_node else "raised"

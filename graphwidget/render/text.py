@@ -31,13 +31,13 @@ _MAX_LABELS = 3
 _MAX_SLOTS = 6
 
 
-def picture(drawing: Drawing, *, max_lines: int = 60) -> str:
-    """Draw the graph and its findings as plain text of about `max_lines` lines."""
+def picture(drawing: Drawing, *, max_lines: int = 60, findings: bool = True) -> str:
+    """Draw the graph, and its findings, as plain text of about `max_lines` lines."""
     snapshot = drawing.snapshot
     head = [_header(snapshot)]
     if drawing.busy:
         head.append(drawing.busy)
-    tail = [line for finding in drawing.findings for line in finding_lines(finding)]
+    tail = [line for finding in drawing.findings for line in finding_lines(finding)] if findings else []
     tail += [f"Note: {note}" for note in snapshot.notes]
     if len(tail) > max_lines // 2:
         hidden = len(tail) - max_lines // 2

@@ -70,8 +70,8 @@ def test_an_element_with_a_name_is_a_field_of_a_named_tuple():
 
 
 def test_what_a_container_is_comes_from_the_capture_and_is_a_guess_without():
-    listed = Owner("fit:s[0]", 0, 0, "element", (("list", 2),))
-    known = detaching.Detaching([], [listed])
+    listed = [Owner(f"fit:s[{at}]", at, 0, "element", (("list", 2),)) for at in range(2)]
+    known = detaching.Detaching([], listed)
     assert known.lines(["fit:s[0]"]) == ["s = [one.detach() for one in s]"]
     assert known.sure(["fit:s[0]"])
     assert not detaching.Detaching([]).sure(["s[0]"])
@@ -79,6 +79,24 @@ def test_what_a_container_is_comes_from_the_capture_and_is_a_guess_without():
     pair = Owner("s[1][0]", 0, 0, "element", (("tuple", 3), ("list", 4)))
     lines = detaching.Detaching([], [pair]).lines(["s[1][0]"])
     assert lines == ["s = [(each[0].detach(), each[1], each[2]) for each in s]"]
+
+
+def test_only_what_can_be_detached_is_where_a_list_holds_something_else_too():
+    first = Owner("s[0]", 0, 0, "element", (("list", 3),))
+    assert detaching.detached(["s[0]"], [], [first]) == [
+        "s = [one.detach() if hasattr(one, 'detach') else one for one in s]"
+    ]
+    rows = [Owner(f"r[{at}][0]", at, 0, "element", (("list", 2), ("list", 2))) for at in range(2)]
+    assert detaching.detached(["r[0][0]"], [], rows) == [
+        "r = [[one.detach() if hasattr(one, 'detach') else one for one in each] for each in r]"
+    ]
+
+
+def test_it_is_a_guess_that_each_element_is_a_container_where_one_is_not_known_to_be():
+    pairs = [Owner(f"s[{at}][0]", at, 0, "element", (("tuple", 2), ("list", 3))) for at in range(2)]
+    assert not detaching.Detaching([], pairs).sure(["s[0][0]"])
+    last = Owner("s[2][0]", 2, 0, "element", (("tuple", 2), ("list", 3)))
+    assert detaching.Detaching([], [*pairs, last]).sure(["s[0][0]"])
 
 
 def test_a_container_that_takes_a_variable_in_tells_where_it_is():

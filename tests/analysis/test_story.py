@@ -5,8 +5,8 @@ from dataclasses import replace
 from handmade import HELD, N, graph, leaf
 from test_diagnosis import second_backward
 
-from graphwidget.analysis.story import failed_meeting, own_path, path_to, root_name
-from graphwidget.model import TensorRef
+from graphwidget.analysis.story import failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.model import CellRun, Place, Record, Snapshot, TensorRef
 
 
 def meeting():
@@ -40,3 +40,17 @@ def test_the_shortest_way_to_a_node():
     shot = graph(N("a", "b c", (HELD,)), N("b", "c"), N("c", "w"), leaf("w"))
     assert path_to(shot, [TensorRef(0)], 2) == (0, 2)
     assert path_to(shot, [TensorRef(1)], 0) == ()
+
+
+def test_the_loop_of_an_iteration_is_named_where_there_are_several():
+    cell = "for epoch in range(2):\n    for i, x in xs:\n        h = f(h, x)\n    g(h)\nfor x in xs:\n    g(x)\n"
+    function = "def g(h):\n    while h > 1:\n        h = h / 2\n"
+    record = Record(Snapshot(), (), (), {0: CellRun(0, 1, function), 1: CellRun(1, 2, cell)})
+
+    def said(line, inner=None):
+        return passing(record, Place(*(inner or (2, line)), "", 2, line, "", 3, run=1))
+
+    assert said(3) == "iteration 3 of `for i, x`"
+    assert said(4) == "iteration 3 of `for epoch`"
+    assert said(6) == "iteration 3"
+    assert said(6, inner=(1, 3)) == "iteration 3 of `for x`"

@@ -102,6 +102,14 @@ def test_backward_runs_the_real_call_and_says_what_it_freed(stage: Stage) -> Non
     assert stage.states() == {"freed"}
 
 
+def test_a_call_of_a_button_is_called_that(stage: Stage) -> None:
+    for _ in range(2):
+        stage.result("backward", root=stage.root("loss"))
+    (finding,) = (one for one in stage.tracker.findings() if one.severity == "error")
+    assert "(the backward button) ran backward on" in finding.text
+    assert not stage.tracker.log.elsewhere.button
+
+
 def test_retain_graph_leaves_the_slots_held(stage: Stage) -> None:
     for _ in range(2):
         result = stage.result("backward", root=stage.root("loss"), retain_graph=True)

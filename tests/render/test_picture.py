@@ -97,7 +97,8 @@ def test_the_html_file_holds_the_picture_the_findings_and_the_words(tmp_path: Pa
     assert page.count("<svg") == 1
     assert "✕ Call 2 needs saved tensors that call 1 freed." in page
     assert "1. Compute y inside the loop: y = t @ a" in page
-    assert "The same in words" in page
+    assert "The graph in words" in page
+    assert page.split("</svg>")[1].count("Call 2 needs saved tensors that call 1 freed.") == 1
 
 
 def test_names_from_the_notebook_stay_text() -> None:
