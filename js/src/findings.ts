@@ -78,7 +78,7 @@ function card(context: Context, finding: Finding, graph: Graph, full: boolean): 
   const title = [h(`div.gw-kick.gw-${severity}`, sign, finding.kicker), h("h3", prose(headline || text, order))];
   const best = checked[0];
   if (!full) return [title, best && h("p", h("b", "Fix: "), prose(best.text, order))];
-  const rest = fixes.filter((fix) => !checked.includes(fix)).map((fix) => fix.text);
+  const rest = fixes.filter((fix) => !fix.verified).map(({ text }) => h("li", prose(text, order)));
   return [
     title,
     headline && h("p", prose(text, order)),
@@ -91,7 +91,7 @@ function card(context: Context, finding: Finding, graph: Graph, full: boolean): 
         checked.map((fix, i) => fixCard(fix, i, order)),
       ),
     ],
-    rest.length > 0 && h("p.gw-mute", `${rest.length} more, not verified: ${rest.join("; ")}`),
+    rest.length > 0 && [h("h4", "Other ways, not verified"), h("ul.gw-mute", rest)],
   ];
 }
 

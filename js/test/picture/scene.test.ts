@@ -542,6 +542,17 @@ describe("the code rail", () => {
     expect(scene.items.filter((item) => item.role === "rail")).toEqual([]);
     expect(texts(byKey(scene, "n11"))).toContain("In[1]:6");
   });
+
+  it("leaves out comments, in which a variable's name means nothing", () => {
+    const graph = graphOf("second_backward");
+    const places = graph.places.map((place) => ({
+      ...place,
+      source: `${place.source}  # why y is needed here, again`,
+    }));
+    const rails = sceneOf({ ...graph, places }).items.filter((item) => item.role === "rail");
+    expect(rails.map((rail) => texts(rail)[1])).toContain("x_out = t @ (x + y)");
+    expect(rails.flatMap(texts).filter((words) => words.includes("why"))).toEqual([]);
+  });
 });
 
 it("a scene that is looked at from elsewhere has the marks that one made for that distance has", () => {

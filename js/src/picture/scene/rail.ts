@@ -128,9 +128,9 @@ function repetition(context: Context, b: number): string {
   return isNew && iteration > 0 ? "each iteration" : "";
 }
 
-/** The source on one line, cut so that the last of the names in it can be seen. */
+/** The source on one line without its comment, cut so that the last of the names in it can be seen. */
 function codeLine({ place, raised }: Row, names: readonly string[], measure: Measure): string {
-  const source = place.source.trim();
+  const source = place.source.replace(/\s+# .*/, "").trim();
   const room = TEXT_ROOM - (raised ? 18 : 0);
   const at = Math.max(...names.map((name) => source.indexOf(name)));
   const hidden = at >= SEEN_LETTERS && measure(source, "code") > room;
