@@ -230,8 +230,13 @@ export class View {
     while (drawing && this.#wantsLess(drawing)) drawing = await run();
     if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
     this.#state.drawing = null;
-    const small = this.#level < 3 && drawing.folded.boxes.length <= MOST_CARDS;
-    return small && this.#canvas.big ? this.#redo(drawing) : true;
+    const { folded, plan, space } = drawing;
+    const { viewport, big } = this.#canvas;
+    if (folded.boxes.length > MOST_CARDS) return true;
+    // No code beside what is wider than the view.
+    const wide = plan.context.rail && !viewport.taken && space.content.w * ROOMY > viewport.width;
+    this.#bare ||= wide;
+    return wide || (big && this.#level < 3) ? this.#redo(drawing) : true;
   }
 
   async #drawLook(): Promise<boolean> {
@@ -248,23 +253,17 @@ export class View {
     return again !== null && this.#show(again);
   }
 
-  /**
-   * Makes cards dense where they are too high for the first look; leaves out the code where the drawing is too wide;
-   * folds what has grown beyond one screen.
-   */
-  #wantsLess({ folded, space, plan }: Drawing): boolean {
+  /** Makes cards dense where they are too high for the first look; folds what has grown beyond one screen. */
+  #wantsLess({ folded, space: { content } }: Drawing): boolean {
     const { viewport } = this.#canvas;
-    const { w, h } = space.content;
-    const { opened, show } = this.#state;
     const cards = folded.boxes.length;
     if (viewport.taken || cards > MOST_CARDS) return false;
-    if (!this.#dense && h * ROOMY > viewport.height) {
+    if (!this.#dense && content.h * ROOMY > viewport.height) {
       this.#pipeline.forget();
       return (this.#dense = true);
     }
-    if (plan.context.rail && w * ROOMY > viewport.width) return (this.#bare = true);
-    if (this.#few || viewport.fits || cards <= ONE_SCREEN || opened.size || show.what !== "auto") return false;
-    this.#few = viewport.whole(space.content) < READABLE;
+    if (this.#few || viewport.fits || cards <= ONE_SCREEN || this.#state.opened.size) return false;
+    this.#few = viewport.whole(content) < READABLE;
     this.#dense &&= !this.#few;
     return this.#few;
   }
