@@ -37,7 +37,7 @@ class Crossings:
     graph: Snapshot
     users: Collection[int]
     anew: Collection[str] = field(default_factory=frozenset)
-    _read: dict[Place, set[str]] = field(default_factory=dict)
+    _read: dict[tuple[tuple[int, int], ...], set[str]] = field(default_factory=dict)
 
     @cached_property
     def all(self) -> tuple[Crossing, ...]:
@@ -75,9 +75,10 @@ class Crossings:
         place = self.graph.place_of(user)
         if not names or place is None:
             return names
-        if place not in self._read:
-            self._read[place] = {name for spot in _spots(place) for name in self._names_read(*spot)}
-        return frozenset(name for name in names if detaching.root_of(name) in self._read[place]) or names
+        spots = tuple(_spots(place))  # the same in every iteration
+        if spots not in self._read:
+            self._read[spots] = {name for spot in spots for name in self._names_read(*spot)}
+        return frozenset(name for name in names if detaching.root_of(name) in self._read[spots]) or names
 
     @cached_property
     def _names(self) -> dict[int, set[str]]:

@@ -400,5 +400,6 @@ def _losses_built_before(meeting: Meeting, make: Candidates) -> Iterator[Callabl
 
 def _stepped_behind(meeting: Meeting) -> bool:
     """Whether a step in between modified a leaf that only the old part reaches."""
-    behind = {path for i in meeting.exclusive_leaves for path in meeting.graph.leaves[i].paths}
+    leaves = map(meeting.graph.leaves.get, meeting.exclusive_leaves)
+    behind = {path for leaf in leaves if leaf is not None for path in leaf.paths}
     return bool(behind & meeting.stepped_leaves)

@@ -172,6 +172,7 @@ def _first_in_loop(cell: int, text: str, line: int, outer: bool) -> _Spot | None
 def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[CellRun, ast.stmt]]:
     """The statements that make what has to be fresh, in order; none where one of them ran the earlier call."""
     found: dict[_Key, tuple[CellRun, ast.stmt]] = {}
+    seen: set[tuple[int, int]] = set()  # (run, line): the same in every iteration
     for place in _places(meeting, everything):
         run = meeting.run_of(place)
         if place is None or run is None:
@@ -185,6 +186,9 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
         if spot.loop is not None and run.run == meeting.later.place.run:
             if spot.outer and spot.loop.lineno <= line <= (spot.loop.end_lineno or 0):
                 continue
+        if (run.run, line) in seen:
+            continue
+        seen.add((run.run, line))
         statements = _outermost(run, line, meeting)
         if not statements or any(_ran(meeting, run, statement) for statement in statements):
             return []
