@@ -29,6 +29,7 @@ from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.pieces import WorkLock, at_once
 from graphwidget.capture.provenance import Provenance
+from graphwidget.capture.roots import find_roots
 from graphwidget.capture.snapshot import taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
@@ -434,7 +435,7 @@ class Tracker:
             watched_from=self.log.watched_from,
         )
         with ti.quiet():
-            roots = _roots(snapshot, search, dict(self._called))
+            roots = find_roots(snapshot, search, dict(self._called))
         snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))
         self._cached = self._last = self.log.previous = snapshot
         return snapshot
@@ -560,34 +561,6 @@ def _owner_kinds(snapshot: Snapshot) -> dict[int, set[str]]:
     for owner in snapshot.owners:
         kinds.setdefault(owner.node, set()).add(owner.kind)
     return kinds
-
-
-def _roots(snapshot: Snapshot, search: owners.Search, called: Mapping[int, str | None]) -> tuple[TensorRef, ...]:
-    """Tensors on which no other named one builds, and those that a call was made on, by the names that they had."""
-    built_on = set(snapshot.edge_to)
-    tensors = {holding.path: holding.tensor for holding in search.holdings}
-    found: dict[tuple[int, int], list[str]] = {}
-    for owner in snapshot.owners:
-        if owner.node not in built_on or snapshot.uid[owner.node] in called:
-            found.setdefault((owner.node, owner.output_nr), []).append(owner.path)
-    roots = []
-    for (node, number), paths in found.items():
-        tensor = tensors.get(paths[0])
-        if tensor is not None and snapshot.kind[node] != Kind.ACCUMULATE:
-            ref = TensorRef(node, number, tuple(paths), ti.shape_of(tensor), ti.dtype_name(tensor), ti.count_of(tensor))
-            lost = all(path.startswith(IN_TRACEBACK) for path in paths)
-            roots.append(replace(ref, known_as=_known_as(paths[0], called.get(snapshot.uid[node]))) if lost else ref)
-    return tuple(roots)
-
-
-def _known_as(path: str, then: str | None) -> str:
-    """The user's name of a tensor that only a traceback keeps: the one that a call knew, or that of the local."""
-    local = (then or path).rsplit(":", 1)[-1].strip()
-    return "a tensor" if local.split("[", 1)[0] in ENGINE_LOCALS else local
-
-
-IN_TRACEBACK = ("sys.last_", f"{owners.LAST_RESULT}.error")
-ENGINE_LOCALS = ("self", "tensors", "outputs", "t_outputs", "args")  # of torch's own frames around the engine
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from graphwidget.model import (
     Snapshot,
     TensorRef,
 )
+from graphwidget.render.border import boundary
 from graphwidget.render.words import count, op_name, ordinal, spot_text, type_text
 
 __all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]
@@ -332,7 +333,7 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
     freed = {call.n: call.freed_bytes for call in drawing.calls}
     return {
         "calls": [_call(call, strings, executed) for call in calls],
-        "boundary": [[old, new, strings(path or "")] for old, new, path in _boundary(drawing)],
+        "boundary": [[old, new, strings(path or "")] for old, new, path in boundary(drawing)],
         "events": [_event(event, freed, strings) for event in drawing.events[-MAX_EVENTS:]],
         "event": drawing.current_event,
         "findings": [_finding(finding, drawing, strings) for finding in drawing.findings],
@@ -405,40 +406,6 @@ def _did(call: BackwardCall) -> str:
     if call.retain_graph:
         return "ran, create_graph=True" if call.create_graph else "ran, retain_graph=True"
     return "ran, freed nothing"
-
-
-def _boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
-    """Where the newest call's new part, if it raised, meets what is kept from before: (kept uid, new uid, carrier).
-
-    Kept is what was made before the freeing call and leads to what that call freed. The carrier need not have been
-    executed itself: ``h`` of ``out, h = rnn(x, h)`` where the loss is made of ``out``.
-    """
-    failed = drawing.calls[-1] if drawing.calls else None
-    if failed is None or failed.result != "raised" or failed.freed_by is None:
-        return []
-    snapshot = drawing.snapshot
-    earlier = next((call for call in drawing.calls if call.n == failed.freed_by), None)
-    newest = earlier.newest_seq if earlier else -1
-    seq = snapshot.seq
-    kept = {snapshot.index_of[uid] for uid in failed.boundary if uid in snapshot.index_of}
-    # In the order in which they were made: what a node leads to is older than the node.
-    for index in sorted((i for i in range(len(snapshot)) if 0 <= seq[i] < newest), key=seq.__getitem__):
-        if not kept.isdisjoint(snapshot.next(index)):
-            kept.add(index)
-    return [
-        (snapshot.uid[target], snapshot.uid[index], _carrier(failed, snapshot, target))
-        for index in range(len(snapshot))
-        if seq[index] >= newest and index not in kept
-        for target in dict.fromkeys(snapshot.next(index))
-        if target in kept
-    ]
-
-
-def _carrier(call: BackwardCall, snapshot: Snapshot, old: int) -> str | None:
-    """The carrier that names `old`; a single carrier needs no such proof."""
-    labels = snapshot.labels.get(old, ())
-    named = next((path for path in call.carriers if path in labels), None)
-    return named or (call.carriers[0] if len(call.carriers) == 1 else None)
 
 
 def _event(event: Event, freed: Mapping[int, int], strings: _Strings) -> dict[str, Any]:
