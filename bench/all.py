@@ -73,7 +73,7 @@ def cell_end() -> Iterator[Figure]:
 
 
 def overhead() -> Iterator[Figure]:
-    text = output(sys.executable, BENCH / "overhead.py", "--repeat", 3)
+    text = output(sys.executable, BENCH / "overhead.py", "--repeat", 5)
     mlp = 30 if sys.version_info < (3, 12) else 10
     for name, percent in re.findall(r"^(\S+) .*: ([+-][\d.]+) %", text, re.M):
         yield Figure(f"tracking overhead, {name} step", float(percent), mlp if name == "mlp" else 3, " %")

@@ -113,24 +113,47 @@ def test_opening_a_block_shows_what_is_inside_and_keeps_the_others(open_notebook
     clean(notebook)
 
 
+# Whether everything that can have the focus is inside the drawing.
+INSIDE = """view => {
+  const room = view.querySelector('.gw-canvas').getBoundingClientRect();
+  return [...view.querySelectorAll('svg.gw-tree [role=treeitem]')].every(item => {
+    const { left, right, top, bottom } = item.getBoundingClientRect();
+    return left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom; }); }"""
+# Losses side by side, with code beside them.
+BESIDE = """\
+import torch
+v, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+first = v.exp().sum()
+second = w.sin().sum()
+third = v.cos().sum()"""
+
+
+def test_a_first_look_follows_the_width_and_leaves_out_the_code_where_there_is_no_room(open_notebook):
+    notebook, widget = show(open_notebook, BESIDE)
+    code = widget.locator("svg.gw-tree text.g-code")
+    notebook.page.set_viewport_size({"width": 1500, "height": 1000})
+    for width, has_code in ((1060, True), (800, False), (1060, True)):
+        widget.evaluate("(view, width) => { view.style.width = `${width}px`; }", width)
+        wait_for(lambda has_code=has_code: (code.count() > 0) == has_code, 20, f"code beside at {width} px: {has_code}")
+        wait_for(lambda: widget.evaluate(INSIDE), 20, f"every card in view at {width} px")
+        assert widget.get_attribute("data-width") == "wide"
+        assert float(widget.locator(".gw-canvas").get_attribute("data-scale")) >= 0.79  # everything is written out
+    clean(notebook)
+
+
 def test_fit_shows_all_that_was_opened_and_another_width_is_fitted_anew(open_notebook, shots):
     notebook, widget = show(open_notebook, GPT2)
     for block in ("model.h.5", "model.h.5.attn"):
         closed = widget.locator(f'[aria-expanded=false][data-node="{block}"]')
         closed.dblclick()
         wait_for(lambda closed=closed: closed.count() == 0, 20, f"{block} opened")
-    inside = """view => {
-      const room = view.querySelector('.gw-canvas').getBoundingClientRect();
-      return [...view.querySelectorAll('svg.gw-tree [role=treeitem]')].every(item => {
-        const { left, right, top, bottom } = item.getBoundingClientRect();
-        return left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom; }); }"""
     widget.get_by_role("button", name="Fit", exact=True).click()
-    wait_for(lambda: widget.evaluate(inside), 20, "every card in view")
+    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view")
     widget.evaluate("view => { view.style.width = '600px'; }")
     wait_for(lambda: widget.get_attribute("data-width") == "narrow", 20, "a narrow view")
-    wait_for(lambda: widget.evaluate(inside), 20, "every card in view again")
+    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view again")
     notebook.page.evaluate(PAINTED)
-    assert widget.evaluate(inside)
+    assert widget.evaluate(INSIDE)
     screenshot(widget, shots / "gpt2-narrow.png")
     clean(notebook)
 
