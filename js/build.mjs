@@ -66,7 +66,7 @@ async function squeeze(file) {
       inline: 1,
       lhs_constants: false,
     },
-    format: { ecma: 2020 },
+    format: { ecma: 2020, wrap_iife: true, quote_style: 1 },
   });
   writeFileSync(file, `${code}\n`);
 }

@@ -40,5 +40,5 @@ export async function copy(words: string): Promise<boolean> {
 export async function copyText(graph: Graph): Promise<string> {
   return (await copy(tableText(graph)))
     ? "Copied as text."
-    : "The browser does not allow copying here. Open the table view (t) and copy from it.";
+    : "No copying is allowed here: open the table (t) and copy from it.";
 }

@@ -139,7 +139,7 @@ function summarySection(graph: Graph): Child[] {
         graph.notes.map((note) => h("li", note)),
       ),
     ],
-    mute("Point at a node and click it, or walk with the arrow keys. ? shows all keys."),
+    mute("Click a node, or walk with the arrow keys. ? shows all keys."),
   ];
 }
 

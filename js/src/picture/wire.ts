@@ -47,7 +47,7 @@ function parse(message: string | Json): Json {
   const schema = (json as Json | null)?.schema;
   if (Number(schema) > SCHEMA)
     throw new WireError(
-      `The kernel's graphwidget is newer than this page (schema ${schema}, known: ${SCHEMA}). Reload the page.`,
+      `The kernel's graphwidget is newer than this page (schema ${schema}, not ${SCHEMA}). Reload the page.`,
     );
   if (schema !== SCHEMA) fail("schema");
   return json as Json;

@@ -5,7 +5,7 @@ import { direct } from "../../src/picture/layout/direct.ts";
 import { type Layered, makeLayers } from "../../src/picture/layout/layers.ts";
 import { orderRows } from "../../src/picture/layout/order.ts";
 import { rankBoxes } from "../../src/picture/layout/ranks.ts";
-import { tighten } from "../../src/picture/layout/tighten.ts";
+import { tiesOf, tighten } from "../../src/picture/layout/tighten.ts";
 import { rowOf } from "../../src/picture/layout/types.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import { random } from "../graphs/index.ts";
@@ -68,7 +68,7 @@ test("no part of a picture can be moved to make its wires shorter", () => {
     const { items } = picture.layered;
     if (items > 12) continue;
     const before = cost(picture, picture.x);
-    runSlices(tighten(picture.layered, picture.order, apart, picture.x));
+    runSlices(tighten(tiesOf(picture.layered, picture.order), apart, picture.x));
     const least = cost(picture, picture.x);
     moved += Number(least < before);
     expect(keepsGaps(picture, picture.x)).toBe(true);
@@ -87,11 +87,11 @@ test("large tangles keep their gaps and end", () => {
   const n = 400;
   const picture = drawn(n, someDag(next, n));
   const before = cost(picture, picture.x);
-  runSlices(tighten(picture.layered, picture.order, apart, picture.x));
+  runSlices(tighten(tiesOf(picture.layered, picture.order), apart, picture.x));
   expect(keepsGaps(picture, picture.x)).toBe(true);
   expect(cost(picture, picture.x)).toBeLessThan(before / 2);
   const again = picture.x.slice();
-  runSlices(tighten(picture.layered, picture.order, apart, again));
+  runSlices(tighten(tiesOf(picture.layered, picture.order), apart, again));
   expect(cost(picture, again)).toBeCloseTo(cost(picture, picture.x), 6);
 });
 
@@ -125,7 +125,7 @@ test("a small picture is tightened, and a larger one whose wires are long", () =
     const { box } = picture.layered;
     const size = (v: number) => (box[v] < 0 ? 2 : WIDTH);
     const own = (v: number, w: number) => (size(v) + size(w)) / 2 + (box[v] < 0 && box[w] < 0 ? GAP / 2 : GAP);
-    runSlices(tighten(picture.layered, picture.order, own, x));
+    runSlices(tighten(tiesOf(picture.layered, picture.order), own, x));
     expect(cost(picture, x)).toBeCloseTo(before, 3);
   }
 });

@@ -10,7 +10,7 @@ import { type Blocks, cutBlocks, makeBlocks } from "./blocks.ts";
 import type { Order } from "./crossings.ts";
 import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
-import { tighten } from "./tighten.ts";
+import { tiesOf, tighten } from "./tighten.ts";
 import { ENOUGH, topological } from "./types.ts";
 
 /** More make the wires hardly shorter. */
@@ -61,8 +61,8 @@ export function* placeItems(
   }
   const x = yield* relax(layered, field);
   const n = width.length;
-  const loose = n <= FEW || wire(layered, x) > LOOSE * all;
-  if (!previous && n <= MOST_TIGHT && loose) yield* tighten(layered, order, apart, x);
+  if (!previous && n <= MOST_TIGHT && (n <= FEW || wire(layered, x) > LOOSE * all))
+    yield* tighten(tiesOf(layered, order), apart, x);
   return x;
 }
 
@@ -194,17 +194,13 @@ function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, 
   let sum = 0;
   let links = 0;
   for (let v = head[b]; v >= 0; v = below[v]) {
-    for (let k = up.start[v]; k < up.start[v + 1]; k++) {
-      const other = of[up.item[k]];
-      if (other === b) continue;
-      sum += x[other];
-      links++;
-    }
-    for (let k = down.start[v]; k < down.start[v + 1]; k++) {
-      const other = of[down.item[k]];
-      if (other === b) continue;
-      sum += x[other];
-      links++;
+    for (const { start, item } of [up, down]) {
+      for (let k = start[v]; k < start[v + 1]; k++) {
+        const other = of[item[k]];
+        if (other === b) continue;
+        sum += x[other];
+        links++;
+      }
     }
   }
   return links ? (x[b] + sum / links) / 2 : x[b];

@@ -1,7 +1,9 @@
 /**
  * The layered layout: inputs at the top, losses at the bottom.
  *
- *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates (tightened if small), rows -> routes
+ *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates, rows -> routes
+ *
+ * In small pictures ranks and coordinates are tightened: no wires could be shorter.
  *
  * Every phase works on typed arrays, never recurses and can be paused between slices of work; all that large graphs go
  * through are near linear.
@@ -22,7 +24,7 @@ export type { LayoutInput, LayoutOutput } from "./types.ts";
 
 /** A picture of up to so many boxes is begun so many times where it has crossings. */
 const SMALL = 2000;
-const BEGINNINGS = 6;
+const BEGINNINGS = 8;
 /** With up to so many items all orders are placed, for the one with the shortest wires and the least width. */
 const FEW = 600;
 

@@ -18,9 +18,6 @@ export interface Bonds {
 
 const SLICE = 4096;
 
-/** What has more than so many times the crossings of the best order is not sifted: that hardly makes it the best one. */
-const HOPELESS = 1.25;
-
 /**
  * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
  * `all`: parts without crossings are begun again, too. A single beginning is for large pictures, and not sifted.
@@ -41,9 +38,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
     const order = yield* walkOrder(layered, bonds, turn);
     orders.push(order);
     for (const { first, last, counts } of again) {
-      counts.push(
-        yield* untangle(layered, order, bonds, first, last, turn, most > 1 ? HOPELESS * Math.min(...counts) : 0),
-      );
+      counts.push(yield* untangle(layered, order, bonds, first, last, turn, most > 1));
       yield;
     }
     if (!all) again = again.filter(({ counts }) => counts[turn]);
@@ -100,7 +95,8 @@ function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order>
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
  * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept, and sifted. What wants
- * the same place changes its order now and then: else the search would go round in circles. Returns how many are left.
+ * the same place changes its order now and then: else the search would go round in circles. What sifting has made better
+ * is begun with again. Returns how many are left.
  */
 function* untangle(
   layered: Layered,
@@ -109,7 +105,7 @@ function* untangle(
   first: number,
   last: number,
   turn: number,
-  limit: number,
+  sifted: boolean,
 ): Slices<number> {
   const { start, up, down } = layered;
   const { item, position, known } = order;
@@ -165,11 +161,10 @@ function* untangle(
     best = item.slice(from, to);
   }
   arrange(layered, order, first, best);
-  if (!fewest || fewest > limit) return fewest;
+  if (!fewest || !sifted) return fewest;
   yield* sift(layered, order, first, last, (v, w) => boundPair(bonds, v, w));
   known.fill(-1, first, last);
-  const sifted = countAll();
-  if (sifted < fewest) return sifted;
+  if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, sifted);
   arrange(layered, order, first, best);
   return fewest;
 }
