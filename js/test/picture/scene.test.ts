@@ -3,6 +3,7 @@ import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
+import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { type Item, importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
@@ -49,12 +50,14 @@ describe("in every fixture", () => {
     });
 
     it(`everything of ${name} lies inside the scene`, () => {
-      const scene = sceneOfFixture(name, { buttons: true });
-      for (const item of scene.items) {
-        expect(item.x, item.key).toBeGreaterThanOrEqual(scene.left);
-        expect(item.y, item.key).toBeGreaterThanOrEqual(scene.top);
-        expect(item.x + item.w, item.key).toBeLessThanOrEqual(scene.left + scene.width);
-        expect(item.y + item.h, item.key).toBeLessThanOrEqual(scene.top + scene.height);
+      for (const compact of [false, true]) {
+        const scene = sceneOfFixture(name, { compact, buttons: true });
+        for (const item of scene.items) {
+          expect(item.x, item.key).toBeGreaterThanOrEqual(scene.left);
+          expect(item.y, item.key).toBeGreaterThanOrEqual(scene.top);
+          expect(item.x + item.w, item.key).toBeLessThanOrEqual(scene.left + scene.width);
+          expect(item.y + item.h, item.key).toBeLessThanOrEqual(scene.top + scene.height);
+        }
       }
     });
 
@@ -380,6 +383,13 @@ it("a card is as wide when its saved tensors are freed as while they were held",
       expect(widths[1]).toEqual(widths[0]);
     }
   }
+});
+
+it("a place on a wire is known at every height, also where a piece of it has none", () => {
+  const points = Float64Array.from([10, 100, 10, 60, 30, 60, 30, 20]);
+  const course = { points, start: Int32Array.of(0, points.length) } as unknown as Courses;
+  expect([100, 80, 60, 40, 20].map((y) => courseAt(course, 0, y))).toEqual([10, 10, 10, 30, 30]);
+  expect(courseAt({ ...course, start: Int32Array.of(2, 6) }, 0, 60)).toBe(10);
 });
 
 describe("when a picture follows another", () => {

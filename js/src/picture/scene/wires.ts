@@ -171,7 +171,8 @@ export function courseAt({ points: all, start }: Courses, e: number, y: number):
   for (let i = 2; i <= last; i += 2) {
     const [ax, ay, bx, by] = [points[i - 2]!, points[i - 1]!, points[i]!, points[i + 1]!];
     if (y > ay || y < by) continue;
-    const t = (ay - y) / (ay - by);
+    // A piece may have no height.
+    const t = (ay - y) / (ay - by || 1);
     return ax + (bx - ax) * bend(t);
   }
   return points[last]!;
