@@ -100,11 +100,11 @@ for (const file of positionals) {
   once(raw);
   const runs = Array.from({ length: Math.max(1, Number(values.repeat)) }, () => once(raw));
   const result = { graph: basename(file).replace(/\.json(\.gz)?$/, ""), nodes: runs[0].nodes, items: runs[0].items };
-  const all = [];
+  let all = [];
   for (const phase of PHASES) {
     const steps = runs[0].steps[phase].map((_, i) => median(runs.map((run) => run.steps[phase][i])));
-    all.push(...steps);
-    result[phase] = { ms: steps.reduce((sum, ms) => sum + ms, 0), longest: Math.max(...steps) };
+    all = all.concat(steps);
+    result[phase] = { ms: steps.reduce((sum, ms) => sum + ms, 0), longest: steps.reduce((a, b) => Math.max(a, b), 0) };
   }
   result.slice = longestSlice(all);
   result.collecting = median(runs.map(({ steps }) => longestSlice(PHASES.flatMap((phase) => steps[phase]))));

@@ -38,7 +38,9 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
     const order = yield* walkOrder(layered, bonds, turn);
     orders.push(order);
     for (const { first, last, counts } of again) {
-      counts.push(yield* untangle(layered, order, bonds, first, last, turn, most > 1));
+      // What is begun so much worse hardly ever gets the best one.
+      const limit = most > 1 ? 1.25 * Math.min(...counts) + 100 : 0;
+      counts.push(yield* untangle(layered, order, bonds, first, last, turn, limit));
       yield;
     }
     if (!all) again = again.filter(({ counts }) => counts[turn]);
@@ -94,9 +96,9 @@ function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order>
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept, and sifted. What wants
- * the same place changes its order now and then: else the search would go round in circles. What sifting has made better
- * is begun with again. Returns how many are left.
+ * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept, and sifted if it has up
+ * to `limit` crossings. What wants the same place changes its order now and then: else the search would go round in
+ * circles. What sifting has made better is begun with again. Returns how many are left.
  */
 function* untangle(
   layered: Layered,
@@ -105,7 +107,7 @@ function* untangle(
   first: number,
   last: number,
   turn: number,
-  sifted: boolean,
+  limit: number,
 ): Slices<number> {
   const { start, up, down } = layered;
   const { item, position, known } = order;
@@ -161,10 +163,10 @@ function* untangle(
     best = item.slice(from, to);
   }
   arrange(layered, order, first, best);
-  if (!fewest || !sifted) return fewest;
+  if (!fewest || fewest > limit) return fewest;
   yield* sift(layered, order, first, last, (v, w) => boundPair(bonds, v, w));
   known.fill(-1, first, last);
-  if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, sifted);
+  if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, limit);
   arrange(layered, order, first, best);
   return fewest;
 }

@@ -19,7 +19,7 @@ const WEIGHT = [1, 2, 8];
 /** Moves per item, should it not end: it has never taken more than 3. */
 const MOST_MOVES = 30;
 /** Items looked at between two pauses. */
-const SLICE = 4096;
+const SLICE = 512;
 
 /** What can be a tie: number t joins `from[t]` and `to[t]`. First the gaps, with less x first, then the links. */
 export interface Ties {
