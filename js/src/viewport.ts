@@ -48,7 +48,7 @@ export class Viewport implements Camera {
   aim(content: Box, anchor: Box | undefined): Camera {
     const whole = this.whole(content);
     // A little cut off is better than all names of leaves and lines gone.
-    const smallest = this.fits ? SMALLEST : whole >= NEARLY ? FULL : READABLE;
+    const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
     const scale = Math.min(1, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
       centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
