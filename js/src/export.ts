@@ -38,7 +38,5 @@ export async function copy(words: string): Promise<boolean> {
 }
 
 export async function copyText(graph: Graph): Promise<string> {
-  return (await copy(tableText(graph)))
-    ? "Copied as text."
-    : "No copying is allowed here: open the table (t) and copy from it.";
+  return (await copy(tableText(graph))) ? "Copied as text." : "Not allowed here: copy from the table (t).";
 }

@@ -14,35 +14,25 @@ export interface Drawing extends Picture {
   space: Space;
 }
 
-export class Pipeline {
-  #last: Picture | undefined;
+/** null: not `wanted` any more. `slow` is called while it takes long enough to be noticed. `earlier`: what is on screen. */
+export function drawn(
+  graph: Graph,
+  state: FoldState,
+  options: (boxes: number) => SceneOptions,
+  earlier: Drawing | null,
+  wanted: () => boolean,
+  slow: () => void,
+): Promise<Drawing | null> {
+  const begun = performance.now();
+  const paused = () => {
+    if (performance.now() - begun > NOTICED_MS) slow();
+  };
+  return drive(withSpace(drawSlices(graph, state, options, earlier)), wanted, paused);
+}
 
-  /** null: not `wanted` any more. `slow` is called while it takes long enough to be noticed. */
-  async run(
-    graph: Graph,
-    state: FoldState,
-    options: (boxes: number) => SceneOptions,
-    wanted: () => boolean,
-    slow: () => void,
-  ): Promise<Drawing | null> {
-    const begun = performance.now();
-    const paused = () => {
-      if (performance.now() - begun > NOTICED_MS) slow();
-    };
-    const drawing = await drive(withSpace(drawSlices(graph, state, options, this.#last)), wanted, paused);
-    if (drawing) this.#last = drawing;
-    return drawing;
-  }
-
-  /** The same boxes at the same places, with other options (a forecast, a search, another scale). */
-  again(drawing: Drawing, options: SceneOptions, wanted: () => boolean): Promise<Drawing | null> {
-    return drive(withSpace(redrawSlices(drawing, options)), wanted);
-  }
-
-  /** The next run places everything afresh. */
-  forget(): void {
-    this.#last = undefined;
-  }
+/** The same boxes at the same places, with other options (a forecast, a search, another scale). */
+export function redrawn(drawing: Drawing, options: SceneOptions, wanted: () => boolean): Promise<Drawing | null> {
+  return drive(withSpace(redrawSlices(drawing, options)), wanted);
 }
 
 function* withSpace(slices: Slices<Picture>): Slices<Drawing> {

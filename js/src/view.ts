@@ -18,14 +18,21 @@ import { follow, Kernel, type Model } from "./kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { type Dialogs, makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
-import { boxOfUid, type Folded, type FoldState, ONE_SCREEN, search as searchNodes } from "./picture/fold/index.ts";
+import {
+  boxOfUid,
+  type Folded,
+  type FoldState,
+  MAX_BOXES,
+  ONE_SCREEN,
+  search as searchNodes,
+} from "./picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "./picture/measure.ts";
 import type { Graph } from "./picture/model.ts";
 import { rootsOf } from "./picture/scene/context.ts";
 import { unite } from "./picture/scene/rects.ts";
 import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "./picture/scene.ts";
 import { applyDelta, decodeSlices } from "./picture/wire.ts";
-import { type Drawing, Pipeline } from "./pipeline.ts";
+import { type Drawing, drawn, redrawn } from "./pipeline.ts";
 import { RootBars } from "./rootbar.ts";
 import { count } from "./say.ts";
 import { searchPart } from "./search.ts";
@@ -33,12 +40,15 @@ import { type Actions, type Context, firstState, type Part, type Show, type Stat
 import { tablePart } from "./table.ts";
 import { followTheme, fontsOf, markRules, prefersCalm } from "./theme.ts";
 import { timelinePart } from "./timeline.ts";
-import { READABLE } from "./viewport.ts";
 
 const NARROW = 760;
 const COMPACT = 560;
 /** A first look that would need a smaller scale shows less. */
 const ROOMY = 0.8;
+/** Where all of it would need a smaller scale, more than a tenth of it could not be seen and read: it is folded further, */
+const CUT = 0.5;
+/** but not to fewer boxes than these. */
+const LEAST = 12;
 const SLOT_MS = 60;
 const MOST_MS = 900;
 
@@ -55,7 +65,6 @@ export class View {
   readonly #context: Context;
   readonly #canvas: Canvas;
   readonly #bars: RootBars;
-  readonly #pipeline = new Pipeline();
   readonly #parts: Part[];
   #drawing: Drawing | null = null;
   /** What the trait `wire` says, as text and read. */
@@ -68,8 +77,10 @@ export class View {
   #dense = false;
   /** No code beside the drawing, because there is no room for it. */
   #bare = false;
-  /** No more boxes than one screen holds, because more would not be readable. */
-  #few = false;
+  /** No more boxes than so many: less where they would not be readable. */
+  #most = MAX_BOXES;
+  /** The next picture is laid out without regard to this one. */
+  #afresh = false;
   /** Positions in `NEEDS`: what the next frame is to do; what is to be drawn after what is being drawn. */
   #need = -1;
   #next = 0;
@@ -219,10 +230,11 @@ export class View {
     const graph = shown(this.#state);
     if (!graph) return true;
     const run = () =>
-      this.#pipeline.run(
+      drawn(
         graph,
         this.#foldState(graph),
         (boxes) => this.#options(boxes > MOST_CARDS),
+        this.#afresh ? null : this.#drawing,
         this.#isWanted,
         () => this.#set({ drawing: graph.n }),
       );
@@ -230,13 +242,10 @@ export class View {
     while (drawing && this.#wantsLess(drawing)) drawing = await run();
     if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
     this.#state.drawing = null;
-    const { folded, plan, space } = drawing;
-    const { viewport, big } = this.#canvas;
-    if (folded.boxes.length > MOST_CARDS) return true;
-    // No code beside what is wider than the view.
-    const wide = plan.context.rail && !viewport.taken && space.content.w * ROOMY > viewport.width;
-    this.#bare ||= wide;
-    return wide || (big && this.#level < 3) ? this.#redo(drawing) : true;
+    this.#afresh = false;
+    return this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS && this.#level < 3
+      ? this.#redo(drawing)
+      : true;
   }
 
   async #drawLook(): Promise<boolean> {
@@ -249,23 +258,22 @@ export class View {
 
   /** Draws the same boxes with other options. */
   async #redo(drawing: Drawing): Promise<boolean> {
-    const again = await this.#pipeline.again(drawing, this.#options(), this.#isWanted);
+    const again = await redrawn(drawing, this.#options(), this.#isWanted);
     return again !== null && this.#show(again);
   }
 
-  /** Makes cards dense where they are too high for the first look; folds what has grown beyond one screen. */
-  #wantsLess({ folded, space: { content } }: Drawing): boolean {
+  /** Whether a first look has to show less: cards of one line, fewer boxes, no code beside them. */
+  #wantsLess({ graph, folded, plan, space: { content } }: Drawing): boolean {
     const { viewport } = this.#canvas;
-    const cards = folded.boxes.length;
-    if (viewport.taken || cards > MOST_CARDS) return false;
-    if (!this.#dense && content.h * ROOMY > viewport.height) {
-      this.#pipeline.forget();
-      return (this.#dense = true);
+    if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
+    if (!this.#dense && content.h * ROOMY > viewport.height) return (this.#dense = this.#afresh = true);
+    const isSmall = nodesOf(graph) <= ONE_SCREEN || this.#most < LEAST;
+    if (!isSmall && !this.#state.opened.size && !viewport.fits && viewport.whole(content) < CUT) {
+      this.#most = Math.min(ONE_SCREEN, this.#most * 0.7);
+      this.#dense = false;
+      return true;
     }
-    if (this.#few || viewport.fits || cards <= ONE_SCREEN || this.#state.opened.size) return false;
-    this.#few = viewport.whole(content) < READABLE;
-    this.#dense &&= !this.#few;
-    return this.#few;
+    return !this.#bare && plan.context.rail && (this.#bare = content.w * ROOMY > viewport.width);
   }
 
   async #show(drawing: Drawing, delays?: Map<number, number> | null): Promise<boolean> {
@@ -310,15 +318,14 @@ export class View {
     attrs(this.#root, { "data-serial": now?.serial, "data-past": (past || pastEvent !== null) && "true" });
     this.#canvas.select(selected);
     if (!graph) return;
-    const nodes = graph.n - graph.leaves.size;
-    this.#canvas.label(`Autograd graph, ${nodes} nodes, ${count(graph.findings.length, "finding")}`);
+    this.#canvas.label(`Autograd graph, ${nodesOf(graph)} nodes, ${count(graph.findings.length, "finding")}`);
   }
 
   #foldState(graph: Graph): FoldState {
     const { opened, closed, spot } = this.#state;
     const { what, from } = this.#state.show;
-    const state: FoldState = { opened, closed, visible: [...(spot ?? []), ...importantUids(graph)] };
-    if (this.#few) state.maxBoxes = ONE_SCREEN;
+    const visible = [...(spot ?? []), ...importantUids(graph)];
+    const state: FoldState = { opened, closed, visible, maxBoxes: this.#most };
     if (what === "all") state.expandAll = true;
     else if (what === "freed" || (what !== "auto" && from !== null)) state.focus = { kind: what, from };
     return state;
@@ -333,7 +340,7 @@ export class View {
       level: big ? 3 : this.#level,
       compact: this.#dense || this.#root.dataset.width === "compact",
       buttons: !past,
-      rail: this.#bare || this.#canvas.viewport.width < 420 ? false : undefined,
+      rail: !(this.#bare || this.#canvas.viewport.width < 420),
       forecast: preview?.forecasts?.[preview.mode] ?? null,
       hits: hits.length ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
@@ -396,7 +403,7 @@ export class View {
     const { viewport, big } = this.#canvas;
     const changed = this.#measureFonts() || this.#root.dataset.width !== kind;
     attr(this.#root, "data-width", kind);
-    if (!viewport.taken) this.#dense = this.#bare = this.#few = false;
+    if (!viewport.taken) this.#unfit();
     this.#schedule(changed || !(big || viewport.taken) ? "graph" : "parts");
   }
 
@@ -533,14 +540,19 @@ export class View {
       root: now?.uid[root?.node ?? -1],
       cell: place ? (place.outerCell ?? place.cell) : now?.status.cell,
     };
-    this.#afresh();
+    this.#tidy();
     this.#set({ show: { what, from: starts[what] ?? null } });
   }
 
-  /** The next picture is laid out without regard to this one. */
-  #afresh(): void {
-    this.#pipeline.forget();
-    this.#dense = this.#bare = this.#few = false;
+  /** What was left out for want of room is tried again. */
+  #unfit(): void {
+    this.#dense = this.#bare = false;
+    this.#most = MAX_BOXES;
+  }
+
+  #tidy(): void {
+    this.#unfit();
+    this.#afresh = true;
     this.#canvas.viewport.taken = this.#canvas.viewport.fits = false;
   }
 
@@ -562,7 +574,7 @@ export class View {
       show: (what) => this.#showOnly(what),
       fit: () => this.#canvas.fit(),
       tidy: () => {
-        this.#afresh();
+        this.#tidy();
         this.#schedule("graph");
       },
       export: (what) => this.#export(what),
@@ -571,6 +583,8 @@ export class View {
     };
   }
 }
+
+const nodesOf = (graph: Graph) => graph.n - graph.leaves.size;
 
 /** Nodes of what is shown inside an open group. */
 function nodesIn({ boxes }: Folded, key: string): number[] {

@@ -18,7 +18,7 @@ export interface Camera {
 const SMALLEST = 0.04;
 const LARGEST = 3;
 /** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
-export const READABLE = 0.551;
+const READABLE = 0.551;
 /** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
 const FULL = 0.8;
 const NEARLY = 0.7;

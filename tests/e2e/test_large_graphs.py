@@ -119,6 +119,13 @@ INSIDE = """view => {
   return [...view.querySelectorAll('svg.gw-tree [role=treeitem]')].every(item => {
     const { left, right, top, bottom } = item.getBoundingClientRect();
     return left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom; }); }"""
+# Whether cards are drawn, and how many of them cover another one. The front edge of a group's is the last one.
+COVERED = """view => {
+  const cards = [...view.querySelectorAll('svg.gw-tree [role=treeitem][data-node]')];
+  const rects = cards.flatMap(card => [...card.querySelectorAll('rect.g-node')].slice(-1))
+    .map(edge => edge.getBoundingClientRect());
+  return [rects.length > 2, rects.filter((a, i) => rects.some((b, k) => k > i && a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 1 && b.top < a.bottom - 1)).length]; }"""
 # Losses side by side, with code beside them.
 BESIDE = """\
 import torch
@@ -138,6 +145,34 @@ def test_a_first_look_follows_the_width_and_leaves_out_the_code_where_there_is_n
         wait_for(lambda: widget.evaluate(INSIDE), 20, f"every card in view at {width} px")
         assert widget.get_attribute("data-width") == "wide"
         assert float(widget.locator(".gw-canvas").get_attribute("data-scale")) >= 0.79  # everything is written out
+        assert widget.evaluate(COVERED) == [True, 0]
+    clean(notebook)
+
+
+# A chain of two lists of layers: with 24 boxes it is cut off.
+DEEP = """\
+import torch
+from torch import nn
+model = nn.Transformer(16, 4, 2, 2, 32, batch_first=True, dropout=0.0)
+loss = model(torch.randn(2, 5, 16), torch.randn(2, 4, 16)).pow(2).mean()"""
+# Three branches: cards get wider when the code beside them goes.
+BRANCHES = """\
+import torch
+from torch import nn
+encode = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 8))
+anchor, near, far = (encode(x) for x in torch.randn(3, 2, 1, 8, 8))
+loss = nn.functional.triplet_margin_loss(anchor, near, far)
+loss.backward()"""
+
+
+@pytest.mark.parametrize(("source", "groups"), [(DEEP, 4), (BRANCHES, 0)], ids=["deep", "branches"])
+def test_a_first_look_has_every_card_readable_and_covered_by_no_other(open_notebook, shots, request, source, groups):
+    notebook, widget = show(open_notebook, source)
+    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view")
+    assert float(widget.locator(".gw-canvas").get_attribute("data-scale")) >= 0.55
+    assert widget.locator("[role=treeitem][aria-expanded=false]").count() >= groups
+    assert widget.evaluate(COVERED) == [True, 0]
+    screenshot(widget, shots / f"first-look-{request.node.callspec.id}.png")
     clean(notebook)
 
 

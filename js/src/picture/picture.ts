@@ -45,7 +45,7 @@ export function* drawSlices(
   graph: Graph,
   state: FoldState,
   options: (boxes: number) => SceneOptions,
-  earlier?: Earlier,
+  earlier?: Earlier | null,
 ): Slices<Picture> {
   const folded = yield* foldSlices(graph, { ...state, standing: earlier?.plan.context.folded.standing });
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
@@ -59,9 +59,14 @@ export function* drawSlices(
   return { graph, folded, plan, placed, scene: yield* sceneSlices(plan, placed) };
 }
 
-/** The same boxes at the same places, with other options (a forecast, a search, another scale). */
+/**
+ * The same boxes at the same places, with other options (a forecast, a search, another scale); but those that a box's
+ * size depends on stay.
+ */
 export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<Picture> {
-  const plan = yield* planSlices(picture.graph, picture.folded, options);
+  const { rail, options: sized } = picture.plan.context;
+  const { compact } = sized;
+  const plan = yield* planSlices(picture.graph, picture.folded, { ...options, rail, compact });
   return { ...picture, plan, scene: yield* sceneSlices(plan, picture.placed) };
 }
 

@@ -327,6 +327,22 @@ test("groups that do the same are open together, wherever they stand", () => {
   expect(shown.map((box) => box.count)).toEqual([7, 7, 7, 7, 7, 7]);
 });
 
+test("members of a list are open together, though one of them has a node less", () => {
+  const layers = (size: number) => {
+    const b = new Builder();
+    let x = b.leaf("w");
+    for (let i = 0; i < 2; i++)
+      for (let k = i ? 0 : 1; k < size; k++)
+        x = b.fn(k % 2 ? "Mul" : "Tanh", [x], { mod: `net.layers.${i}`, line: "c:1", call: i });
+    // Something else, so that the graph is not shown as it is.
+    for (let k = 0; k < 30; k++) x = b.fn(k % 2 ? "Exp" : "Sin", [x], { line: "c:2", cell: 2 });
+    return fold(toGraph(b.graph)).boxes.filter(({ title }) => title.startsWith("net.layers.")).length;
+  };
+  expect(layers(9)).toBe(0);
+  // There would be room for one of them.
+  expect(layers(16)).toBe(2);
+});
+
 test("a repeat is unrolled where its units follow one another, and stays folded where many stand side by side", () => {
   const passes = (parallel: boolean) => {
     const b = new Builder();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
-import { drawSlices, type Picture, sceneOf } from "../../src/picture/picture.ts";
+import { drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
 import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { type Item, importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
@@ -326,6 +326,19 @@ describe("overlays", () => {
     const wire = byKey(sceneOfFixture("two_losses", { onlyRoot: 1 }), "wn30>n31");
     expect(classes(wire)[0]).toBe("wire r1 dim");
   });
+});
+
+it("cards that are drawn anew, with other options, keep their size", () => {
+  const options = { measure: measureByTable, buttons: true };
+  for (const name of FIXTURES) {
+    for (const before of [options, { ...options, compact: true }, { ...options, rail: false }]) {
+      const picture = runSlices(drawSlices(graphOf(name), {}, () => before));
+      const cards = ({ scene }: Picture) =>
+        scene.items.filter(({ role }) => role === "node").map(({ key, x, y, w, h }) => [key, x, y, w, h]);
+      for (const other of [options, { ...options, compact: true, rail: false }])
+        expect(cards(runSlices(redrawSlices(picture, other)))).toEqual(cards(picture));
+    }
+  }
 });
 
 it("cards stand at the same place at every level of detail", () => {

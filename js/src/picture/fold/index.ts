@@ -18,7 +18,7 @@ import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
 
 export { focusMask } from "./focus.ts";
 export { shortOp } from "./names.ts";
-export { ONE_SCREEN } from "./open.ts";
+export { MAX_BOXES, ONE_SCREEN } from "./open.ts";
 export { search } from "./search.ts";
 export { seedSlices } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";

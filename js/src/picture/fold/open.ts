@@ -182,9 +182,9 @@ function indexAt(groups: readonly Group[], position: number): number {
 
 const countShown = (line: Line, root: Group) => frontier(line, root).boxes;
 
-/** Closed groups that look alike: the depth of the outermost one, and how many boxes more there are with all open. */
+/** Closed groups that are alike: the depth of the outermost one, and how many boxes more there are with all open. */
 interface Family {
-  alike: number;
+  alike: number | string;
   groups: Group[];
   depth: number;
   cost: number;
@@ -192,13 +192,14 @@ interface Family {
 
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
-  const refused = new Set<number>();
-  const opened = new Map<number, Family>();
+  const refused = new Set<number | string>();
+  const opened = new Map<number | string, Family>();
   for (;;) {
     const { closed, boxes } = frontier(line, root);
-    const families = new Map<number, Family>();
+    const families = new Map<number | string, Family>();
     for (const { group, depth } of closed) {
-      const alike = line.hash(group.a, group.b);
+      // `layers.0` and `layers.1` belong together even where one has a node more.
+      const alike = /\/\d+$/.test(group.key) ? group.key.replace(/\d+/g, "") : line.hash(group.a, group.b);
       if (refused.has(alike) || group.chunk || !isNew(group) || isLong(line, group)) continue;
       const family = families.get(alike) ?? { alike, groups: [], depth, cost: 0 };
       families.set(alike, family);

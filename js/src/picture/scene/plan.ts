@@ -138,7 +138,7 @@ export interface Earlier {
   placed: LayoutOutput;
 }
 
-export function* inputSlices(plan: Plan, earlier?: Earlier): Slices<LayoutInput> {
+export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<LayoutInput> {
   const { context, flags, width, height, edges } = plan;
   const n = width.length;
   const input: LayoutInput = {
