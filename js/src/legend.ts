@@ -48,8 +48,8 @@ function legend(): Child[] {
 }
 
 const KEYS: Rows = [
-  ["↑ ↓", "along the edges: towards the inputs, towards the losses"],
-  ["← →", "the neighbour in the same row or lane"],
+  ["↑ ↓", "along the edges: to the inputs, to the losses"],
+  ["← →", "the neighbour in a row or lane"],
   ["Home End", "first and last node"],
   ["Enter, Space", "select; Enter opens a group"],
   ["f", "the failing node, or the next finding"],

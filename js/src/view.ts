@@ -45,8 +45,8 @@ const NARROW = 760;
 const COMPACT = 560;
 /** A first look that would need a smaller scale shows less. */
 const ROOMY = 0.8;
-/** Where all of it would need a smaller scale, more than a tenth of it could not be seen and read: it is folded further, */
-const CUT = 0.5;
+/** Where all of it would need a smaller scale, more than a row could not be seen and read: it is folded further, */
+const CUT = 0.53;
 /** but not to fewer boxes than these. */
 const LEAST = 12;
 const SLOT_MS = 60;
@@ -267,8 +267,9 @@ export class View {
     const { viewport } = this.#canvas;
     if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
     if (!this.#dense && content.h * ROOMY > viewport.height) return (this.#dense = this.#afresh = true);
-    const isSmall = nodesOf(graph) <= ONE_SCREEN || this.#most < LEAST;
-    if (!isSmall && !this.#state.opened.size && !viewport.fits && viewport.whole(content) < CUT) {
+    const { opened, show } = this.#state;
+    const mayFold = !(opened.size || show.what === "all" || viewport.fits || nodesOf(graph) <= ONE_SCREEN);
+    if (mayFold && this.#most > LEAST && viewport.whole(content) < CUT) {
       this.#most = Math.min(ONE_SCREEN, this.#most * 0.7);
       this.#dense = false;
       return true;
