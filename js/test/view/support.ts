@@ -1,6 +1,18 @@
 /** A view on a fake kernel, and small ways to look at it. */
+import { vi } from "vitest";
 import { FakeKernel, FakeModel, type Story } from "../../dev/fake.ts";
 import { View } from "../../src/view.ts";
+
+/** How many drawings are being made: how long one takes depends on what else the machine does. */
+const work = vi.hoisted(() => ({ running: 0 }));
+vi.mock("../../src/drive.ts", async (original) => {
+  const { drive } = await original<typeof import("../../src/drive.ts")>();
+  const counted: typeof drive = (...given) => {
+    work.running++;
+    return drive(...given).finally(() => work.running--);
+  };
+  return { drive: counted };
+});
 
 export interface Shown {
   model: FakeModel;
@@ -25,7 +37,9 @@ export async function show(story: Story, manager?: unknown): Promise<Shown> {
   new View(model, el, life.signal);
   const root = el.querySelector<HTMLElement>(".graphwidget")!;
   const settle = async () => {
-    for (let i = 0; i < 10; i++) await new Promise((resolve) => setTimeout(resolve, 12));
+    // What a drawing is followed by takes a few turns, too.
+    for (let idle = 0; idle < 10; idle = work.running ? 0 : idle + 1)
+      await new Promise((resolve) => setTimeout(resolve, 12));
   };
   const shown: Shown = {
     model,
