@@ -122,8 +122,9 @@ def find(
     budget_s
         Time of this thread after which the search stops and says what it has not looked at.
     """
-    walk = _Walk(budget_s, namespace.get("__name__"))
     with internals.quiet(), _no_collection():
+        # Its clock starts here: a collection that came before it could take all of the time.
+        walk = _Walk(budget_s, namespace.get("__name__"))
         for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
@@ -227,7 +228,7 @@ class _Walk:
             self.note(f"did not look deeper than `{spot.path()}`")
             return
         for reader in plan.readers(child):
-            heappush(self.queue, _Box(spot, child, reader, cost))
+            heappush(self.queue, _Box(spot, child, reader, cost + reader.total.bit_length() // 3))
 
     def hold(self, tensor: torch.Tensor, spot: _Spot) -> None:
         if not internals.requires_grad(tensor):
@@ -265,8 +266,7 @@ class _Walk:
             heappush(queue, box)
 
     def look(self, box: _Box, pairs: list[tuple[Any, Any]]) -> None:
-        plans, reader = self.plans, box.reader
-        cost = box.cost + 1 + reader.total.bit_length() // 3
+        plans, reader, cost = self.plans, box.reader, box.cost + 1
         for key, child in pairs:
             plan = plans.get(type(child)) or self.plan(type(child))
             if not plan.skip:

@@ -270,7 +270,7 @@ def of_module(getter: Callable[[Any], Any], item: Any, o: Any) -> list[Reader]:
         if entries is not None and dict in mro_of(type(entries)) and dict.__len__(entries):
             if registry == "_modules":
                 children = [((at, key), child) for at, (key, child) in enumerate(dict.items(entries))]
-                readers.append(Reader(iter(children), functools.partial(by_child, item), "attribute"))
+                readers.append(Reader(iter(children), functools.partial(by_child, item), "attribute", len(children)))
             else:
                 spell = functools.partial(by_registry, registry, item)
                 readers.append(Reader(iter(dict.items(entries)), spell, "attribute"))

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 import gc
+import itertools
 import sys
 import threading
 import types
@@ -287,6 +288,17 @@ def test_every_path_evaluates_to_its_tensor_and_every_tensor_has_a_path(shapes):
         assert eval(holding.path, dict(namespace)) is holding.tensor, holding.path
     assert {id(t) for t in made} == {id(h.tensor) for h in search.holdings}
     assert search.notes == []
+
+
+def test_what_is_large_comes_after_what_is_small(x, monkeypatch):
+    """A clock that ticks once for each object looked at: the result does not depend on the machine."""
+    monkeypatch.setattr(owners, "perf_counter", functools.partial(next, itertools.count()))
+    monkeypatch.setattr(owners, "thread_time", functools.partial(next, itertools.count(step=1000)))
+    large = {"net": nn.Sequential(*[nn.Linear(2, 2) for _ in range(300)]), "rows": [[i] for i in range(1000)]}
+    small = {f"some_more_{i}": [[i]] for i in range(9)}
+    search = owners.find({**large, **small, "kept_to_the_end": {"deep": [x * 2]}}, last_error=False, budget_s=24)
+    assert "kept_to_the_end['deep'][0]" in [h.path for h in search.holdings]
+    assert any("`net`" in note or "`net[" in note for note in search.notes)
 
 
 # ---------------------------------------------------------------- looking changes nothing
