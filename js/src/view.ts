@@ -20,6 +20,7 @@ import { type Dialogs, makeDialogs } from "./legend.ts";
 import { keepGradBox, messagesPart } from "./messages.ts";
 import {
   boxOfUid,
+  type Focus,
   type Folded,
   type FoldState,
   MAX_BOXES,
@@ -229,6 +230,8 @@ export class View {
   async #drawGraph(): Promise<boolean> {
     const graph = shown(this.#state);
     if (!graph) return true;
+    // For what is much smaller there may be room again.
+    if (graph.n < (this.#drawing?.graph.n as number) / 2) this.#unfit();
     const run = () =>
       drawn(
         graph,
@@ -326,9 +329,8 @@ export class View {
     const { opened, closed, spot } = this.#state;
     const { what, from } = this.#state.show;
     const visible = [...(spot ?? []), ...importantUids(graph)];
-    const state: FoldState = { opened, closed, visible, maxBoxes: this.#most };
-    if (what === "all") state.expandAll = true;
-    else if (what === "freed" || (what !== "auto" && from !== null)) state.focus = { kind: what, from };
+    const state: FoldState = { opened, closed, visible, maxBoxes: this.#most, expandAll: what === "all" };
+    if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
     return state;
   }
 
@@ -341,7 +343,7 @@ export class View {
       level: big ? 3 : this.#level,
       compact: this.#dense || this.#root.dataset.width === "compact",
       buttons: !past,
-      rail: !(this.#bare || this.#canvas.viewport.width < 420),
+      rail: !this.#bare,
       forecast: preview?.forecasts?.[preview.mode] ?? null,
       hits: hits.length ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,

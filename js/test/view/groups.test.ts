@@ -77,3 +77,16 @@ test("what is small enough to be shown whole, but too high to be read, is folded
   // It is drawn in slices, and other programs may have the processor.
   await expect.poll(() => view.all("[data-node$=Backward0]").length, { timeout: 30_000 }).toBeGreaterThan(whole);
 });
+
+test("what is much smaller than before is written out as at a first look", async () => {
+  const words = () => view.all("svg.gw-tree [role=treeitem]").map((item) => item.textContent);
+  view = await show(deep(1));
+  const fresh = words();
+  view.close();
+  view = await show(deep(8));
+  view.kernel.story = deep(1);
+  view.kernel.publish();
+  await view.settle();
+  expect(fresh.length).toBeGreaterThan(5);
+  expect(words().sort()).toEqual(fresh.sort());
+});
