@@ -277,7 +277,7 @@ export class View {
       this.#dense = false;
       return true;
     }
-    return !this.#bare && plan.context.rail && (this.#bare = content.w * ROOMY > viewport.width);
+    return plan.context.rail && (this.#bare = content.w * ROOMY > viewport.width);
   }
 
   async #show(drawing: Drawing, delays?: Map<number, number> | null): Promise<boolean> {

@@ -60,12 +60,12 @@ export function* drawSlices(
 }
 
 /**
- * The same boxes at the same places, with other options (a forecast, a search, another scale); but those that a box's
- * size depends on stay.
+ * The same boxes at the same places, with other options (a forecast, a search, another scale). Whether cards are of one
+ * line, and whether there is code beside them, stays: their size depends on it.
  */
 export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<Picture> {
-  const { rail, options: sized } = picture.plan.context;
-  const { compact } = sized;
+  const { rail, options: before } = picture.plan.context;
+  const { compact } = before;
   const plan = yield* planSlices(picture.graph, picture.folded, { ...options, rail, compact });
   return { ...picture, plan, scene: yield* sceneSlices(plan, picture.placed) };
 }

@@ -327,20 +327,27 @@ test("groups that do the same are open together, wherever they stand", () => {
   expect(shown.map((box) => box.count)).toEqual([7, 7, 7, 7, 7, 7]);
 });
 
-test("members of a list are open together, though one of them has a node less", () => {
-  const layers = (size: number) => {
+test("members of a list that are of one class are open together, though one of them has a node less", () => {
+  /** Boxes that stand for members: two of so many nodes, the first one with a node less. */
+  const closed = (size: number, classes: [string, string], second = size) => {
     const b = new Builder();
     let x = b.leaf("w");
-    for (let i = 0; i < 2; i++)
-      for (let k = i ? 0 : 1; k < size; k++)
-        x = b.fn(k % 2 ? "Mul" : "Tanh", [x], { mod: `net.layers.${i}`, line: "c:1", call: i });
+    let before = x;
+    for (const [i, cls] of classes.entries())
+      for (let k = i ? 0 : 1; k < (i ? second : size); k++) {
+        // Neither a chain nor a repeat.
+        const next = b.fn(`Op${k}`, [x, before], { mod: `net.layers.${i}`, line: "c:1", call: i, cls });
+        [before, x] = [x, next];
+      }
     // Something else, so that the graph is not shown as it is.
-    for (let k = 0; k < 30; k++) x = b.fn(k % 2 ? "Exp" : "Sin", [x], { line: "c:2", cell: 2 });
+    for (let k = 0; k < 60; k++) x = b.fn(k % 2 ? "Exp" : "Sin", [x], { line: "c:2", cell: 2 });
     return fold(toGraph(b.graph)).boxes.filter(({ title }) => title.startsWith("net.layers.")).length;
   };
-  expect(layers(9)).toBe(0);
+  expect(closed(9, ["Layer", "Layer"])).toBe(0);
   // There would be room for one of them.
-  expect(layers(16)).toBe(2);
+  expect(closed(16, ["Layer", "Layer"])).toBe(2);
+  // A small head stays open beside a large body.
+  expect(closed(30, ["Body", "Head"], 5)).toBe(1);
 });
 
 test("a repeat is unrolled where its units follow one another, and stays folded where many stand side by side", () => {

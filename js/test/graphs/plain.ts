@@ -8,6 +8,8 @@ export interface PlainNode {
   line: string | null;
   mod: string | null;
   call?: number;
+  /** Class of the module. */
+  cls?: string;
   /** Freed slots of the node's one saved tensor. */
   freed?: boolean;
   cell?: number;
@@ -55,7 +57,7 @@ export function toGraph(plain: PlainGraph): Graph {
     module: Int32Array.from(nodes, (node, i) => {
       if (node.mod === null || isLeaf[i]) return -1;
       const call = node.call ?? 0;
-      return modules.at({ path: node.mod, className: "Module", call }, `${node.mod}#${call}`);
+      return modules.at({ path: node.mod, className: node.cls ?? "Module", call }, `${node.mod}#${call}`);
     }),
     modules: modules.values,
     edgeStart,

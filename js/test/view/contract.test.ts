@@ -38,7 +38,6 @@ for (const [name, story] of Object.entries(STORIES)) {
   test(`every drawn node of the story "${name}" can be focused and says all of itself`, async () => {
     const view: Shown = await show(story());
     close = view.close;
-    for (let i = 0; i < 30 && !view.all("[data-node]").length; i++) await view.settle();
     check(view.all("[data-node]"));
   });
 }
@@ -55,8 +54,9 @@ for (const name of FIXTURES) {
       el.remove();
     };
     new View(model, el, life.signal);
-    for (let i = 0; i < 6; i++) await new Promise((resolve) => setTimeout(resolve, 12));
-    check([...el.querySelectorAll<HTMLElement>("[data-node]")]);
+    const drawn = () => [...el.querySelectorAll<HTMLElement>("[data-node]")];
+    await expect.poll(() => drawn().length, { timeout: 30_000 }).toBeGreaterThan(0);
+    check(drawn());
   });
 }
 

@@ -126,7 +126,7 @@ function commonOf(line: Line, group: Group): Common {
 }
 
 /** Class of the module with this very path, if a node in the group was made by it. */
-function className(line: Line, group: Group, prefix: number): string {
+export function className(line: Line, group: Group, prefix = commonOf(line, group).prefix): string {
   const { graph, order } = line;
   const path = line.levels.prefixText(prefix);
   for (let i = group.a; i < group.b; i++) {

@@ -10,6 +10,7 @@
  */
 
 import type { Slices } from "../slices.ts";
+import { className } from "./names.ts";
 import { childrenOf, childrenSlices, feeds, Group, type Line } from "./tree.ts";
 import type { FoldState, Openness, Standing } from "./types.ts";
 
@@ -193,13 +194,14 @@ interface Family {
 /** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
   const refused = new Set<number | string>();
-  const opened = new Map<number | string, Family>();
+  const opened = new Map<number | string, Group[]>();
   for (;;) {
     const { closed, boxes } = frontier(line, root);
     const families = new Map<number | string, Family>();
     for (const { group, depth } of closed) {
-      // `layers.0` and `layers.1` belong together even where one has a node more.
-      const alike = /\/\d+$/.test(group.key) ? group.key.replace(/\d+/g, "") : line.hash(group.a, group.b);
+      // `layers.0` and `layers.1` of one class belong together even where one has a node more.
+      const ofClass = /\/\d+$/.test(group.key) && className(line, group);
+      const alike = ofClass ? group.key.replace(/\d+/g, ofClass) : line.hash(group.a, group.b);
       if (refused.has(alike) || group.chunk || !isNew(group) || isLong(line, group)) continue;
       const family = families.get(alike) ?? { alike, groups: [], depth, cost: 0 };
       families.set(alike, family);
@@ -213,11 +215,11 @@ function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Gro
       if (boxes + cost > maxBoxes) {
         refused.add(alike);
         // One that was found earlier, further out, is no exception.
-        for (const group of opened.get(alike)?.groups ?? []) group.state = "closed";
-      } else if (!best || depth < best.depth || (depth === best.depth && cost < best.cost)) best = family;
+        for (const group of opened.get(alike) ?? []) group.state = "closed";
+      } else if (!best || (depth - best.depth || cost - best.cost) < 0) best = family;
     }
     if (!best) return;
-    opened.set(best.alike, best);
+    opened.set(best.alike, best.groups);
     for (const group of best.groups) group.state = "open";
   }
 }
