@@ -91,11 +91,17 @@ class Crossings:
             if index >= 0 and owner.kind != "out" and detaching.is_code(path):
                 found.setdefault(index, set()).add(path)
         holders = {detaching.root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+        targets: dict[tuple[int | None, int | None], set[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
             made = graph.place_of(index)
-            statements = source.statements_at(self.meeting.text_of_cell(made.cell), made.line or 0) if made else []
-            if statements:
-                found[index] = set(source.targets(statements[-1])) - holders
+            if made is None:
+                continue
+            spot = made.cell, made.line
+            if spot not in targets:
+                statements = source.statements_at(self.meeting.text_of_cell(made.cell), made.line or 0)
+                targets[spot] = set(source.targets(statements[-1])) - holders if statements else set()
+            if targets[spot]:
+                found[index] = targets[spot]
         return found
 
     @property

@@ -53,8 +53,10 @@ def reachable(snapshot: Snapshot, starts: Iterable[int]) -> set[int]:
     """Indices of the nodes that a gradient from `starts` can get to, `starts` included."""
     seen = {index for index in starts if index >= 0}
     stack = list(seen)
+    start, to = snapshot.edge_start, snapshot.edge_to
     while stack:
-        for following in snapshot.next(stack.pop()):
+        index = stack.pop()
+        for following in to[start[index] : start[index + 1]]:
             if following not in seen:
                 seen.add(following)
                 stack.append(following)

@@ -94,9 +94,9 @@ function* makeField(
   const forces = yield* findForces(layered, order, blocks, apart);
   yield;
   const pin = findPins(blocks, previous, layered.items);
-  const low = doubles(blocks.count);
-  const high = doubles(blocks.count);
-  yield* findBounds(forces, pin, low, high);
+  const low = doubles(blocks.count).fill(Number.NEGATIVE_INFINITY);
+  const high = doubles(blocks.count).fill(Number.POSITIVE_INFINITY);
+  if (previous) yield* findBounds(forces, pin, low, high);
   return { blocks, forces, pin, low, high };
 }
 
@@ -166,8 +166,6 @@ function findPins(blocks: Blocks, previous: Float64Array | null, items: number):
 /** How far left and right a free block can go without pushing a pinned one. */
 function* findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: Float64Array): Slices<void> {
   const { order, rightStart, rightBlock, rightGap } = forces;
-  low.fill(Number.NEGATIVE_INFINITY);
-  high.fill(Number.POSITIVE_INFINITY);
   for (let i = 0; i < order.length; i++) {
     const b = order[i];
     const from = !Number.isNaN(pin[b]) ? pin[b] : low[b];

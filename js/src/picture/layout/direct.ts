@@ -24,10 +24,13 @@ export function* direct({ n, edges }: LayoutInput): Slices<Directed> {
     upper[e] = edges[2 * e + 1];
   }
   yield;
-  const order = yield* topological(collect(n, upper, lower));
+  let users = collect(n, upper, lower);
+  const order = yield* topological(users);
   const position = ints(n);
   for (let i = 0; i < n; i++) position[order[i]] = i;
-  for (let e = 0; e < m; e++) if (position[lower[e]] <= position[upper[e]]) lower[e] = upper[e] = -1;
+  let cut = 0;
+  for (let e = 0; e < m; e++) if (position[lower[e]] <= position[upper[e]]) cut = lower[e] = upper[e] = -1;
   yield;
-  return { n, m, lower, upper, users: collect(n, upper, lower), order };
+  if (cut) users = collect(n, upper, lower);
+  return { n, m, lower, upper, users, order };
 }

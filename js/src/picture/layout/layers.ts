@@ -121,5 +121,5 @@ function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: nu
     dummyStart[e] = row.length;
     for (let k = 1; k <= between[e]; k++) row.push(rank[upper[e]] + k);
   }
-  return { dummyStart, row: Int32Array.from(row) };
+  return { dummyStart, row: new Int32Array(row) };
 }

@@ -46,7 +46,11 @@ export interface Rows {
 }
 
 /** How many rows there are, if box v stands in row rank[v]. */
-export const rowsOf = (rank: Int32Array) => rank.reduce((most, r) => Math.max(most, r + 1), 0);
+export function rowsOf(rank: Int32Array): number {
+  let last = -1;
+  for (let v = 0; v < rank.length; v++) if (rank[v] > last) last = rank[v];
+  return last + 1;
+}
 
 export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(start[list], start[list + 1]);
 
