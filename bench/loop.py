@@ -3,11 +3,13 @@
 python bench/loop.py [--iterations N] [--width W] [--json]
 
 GPT-2's tree of modules at a small width. First one long loop of small steps: messages sent by the kernel and received
-by the page, the median step (CPU) of its first and last fifth (does a step get slower?) and the kernel's memory after
-each fifth. Then turns with the tracker off and on, of small steps and of larger ones: what tracking costs is by the
-node, not by the number. The figure is about a loop that goes on, so the first steps of a turn, in which every call is
-looked at, do not count; it is the median of the ratios of neighbouring turns. Goals: larger steps at most 3 % slower, no message dropped, at most 1 MB more in the last
-fifth (the history of pictures fills up to its bound before), no step slower at the end by more than 10 %.
+by the page, the lower quartile of the steps (CPU) in its first and last fifth (does a step get slower?) and the
+kernel's memory after each fifth. Then turns with the tracker off and on, of small steps and of larger ones: what
+tracking costs is by the node, not by the number. The figure is about a loop that goes on, so the first steps of a turn,
+in which every call is looked at, do not count. It is the median of the ratios of neighbouring turns, each of them its
+lower quartile: a machine that is slower for a while makes steps slower by half, which is much more than tracking does.
+Goals: larger steps at most 3 % slower, no message dropped, at most 1 MB more in the last fifth (the history of pictures
+fills up to its bound before), no step slower at the end by more than 10 %.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+BENCH = Path(__file__).resolve().parent
+sys.path.insert(0, str(BENCH.parent / "tests" / "e2e"))
 
 import nbformat
 from harness import Browser, JupyterPage, JupyterServer, wait_for
@@ -29,12 +31,15 @@ from models import GPT2
 
 GOAL_OVERHEAD, GOAL_GROWTH_MB, GOAL_DRIFT = 0.03, 1.0, 1.1
 SMALL, LARGE = 8, 64  # sentences a step
-PAIRS = 4  # of turns
-STEPS = {SMALL: 80, LARGE: 40}  # of a turn
+PAIRS = 6  # of turns
+STEPS = {SMALL: 50, LARGE: 28}  # of a turn
 FIRST = 16  # of these are left out
 SETUP = """\
 torch.set_num_threads(1)
-import gc, statistics, time
+import gc, statistics, sys, time
+sys.path.append({bench!r})
+from overhead import keep_memory
+keep_memory()
 from graphwidget.notebook.widget import AutogradView
 sent = []
 _send = AutogradView._send
@@ -87,9 +92,9 @@ def one_loop(notebook: JupyterPage, batch: int, iterations: int, first: int = 0)
     notebook.page.evaluate("() => { window.received = 0; }")
     run(notebook, 5, loop_source(batch, iterations), 600)
     fifths = f"[times[:{iterations // 5}], times[-{iterations // 5}:]]"
-    medians = f"[statistics.median(part) * 1e3 for part in [times[{first}:], *{fifths}]]"
+    quick = f"[statistics.quantiles(part, n=4)[0] * 1e3 for part in [times[{first}:], *{fifths}]]"
     (step, *drift), memory, sent, seconds = notebook.kernel.eval(
-        f"[{medians}, list(memory.values()), len(sent), sum(times)]"
+        f"[{quick}, list(memory.values()), len(sent), sum(times)]"
     )
     received = "() => window.received"
     wait_for(lambda: notebook.page.evaluate(received) >= sent, 10, "the last message")
@@ -99,7 +104,14 @@ def one_loop(notebook: JupyterPage, batch: int, iterations: int, first: int = 0)
 
 
 def measure(iterations: int, width: int) -> dict[str, Any]:
-    cells = ("%load_ext graphwidget", GPT2, SETUP.format(width=width), "%graphwidget", "%graphwidget off", "pass")
+    cells = (
+        "%load_ext graphwidget",
+        GPT2,
+        SETUP.format(width=width, bench=str(BENCH)),
+        "%graphwidget",
+        "%graphwidget off",
+        "pass",
+    )
     file = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     file.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
     with tempfile.TemporaryDirectory() as folder:
