@@ -108,13 +108,10 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Sl
   for (let round = 0; round < ROUNDS; round++) {
     for (let b = 0; b < blocks.count; b++) {
       if (b % SLICE === SLICE - 1) yield;
-      let want = 0;
-      if (!Number.isNaN(pin[b])) want = pin[b];
-      else {
-        if (round > 0) want = pulled(layered, blocks, x, b);
-        if (low[b] > high[b]) want = (low[b] + high[b]) / 2;
-        else if (want < low[b]) want = low[b];
-        else if (want > high[b]) want = high[b];
+      let want = pin[b];
+      if (Number.isNaN(want)) {
+        want = round && pulled(layered, blocks, x, b);
+        want = low[b] > high[b] ? (low[b] + high[b]) / 2 : Math.min(Math.max(want, low[b]), high[b]);
       }
       wish[b] = want;
     }

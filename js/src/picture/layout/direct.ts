@@ -24,13 +24,11 @@ export function* direct({ n, edges }: LayoutInput): Slices<Directed> {
     upper[e] = edges[2 * e + 1];
   }
   yield;
-  let users = collect(n, upper, lower);
+  const users = collect(n, upper, lower);
   const order = yield* topological(users);
   const position = ints(n);
   for (let i = 0; i < n; i++) position[order[i]] = i;
-  let cut = 0;
-  for (let e = 0; e < m; e++) if (position[lower[e]] <= position[upper[e]]) cut = lower[e] = upper[e] = -1;
+  for (let e = 0; e < m; e++) if (position[lower[e]] <= position[upper[e]]) lower[e] = upper[e] = -1;
   yield;
-  if (cut) users = collect(n, upper, lower);
-  return { n, m, lower, upper, users, order };
+  return { n, m, lower, upper, users: upper.includes(-1) ? collect(n, upper, lower) : users, order };
 }

@@ -90,9 +90,9 @@ function* finish(
     left = Math.min(left, points[i]);
     right = Math.max(right, points[i]);
   }
-  const rows = centre.length;
-  const top = rows ? centre[0] - half[0] : 0;
-  const bottom = rows ? centre[rows - 1] + half[rows - 1] : 0;
+  // Without a row: 0.
+  const top = centre[0] - half[0] || 0;
+  const bottom = centre.at(-1)! + half.at(-1)! || 0;
   yield;
   if (!n) left = right = 0;
   return {

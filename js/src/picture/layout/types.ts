@@ -47,9 +47,9 @@ export interface Rows {
 
 /** How many rows there are, if box v stands in row rank[v]. */
 export function rowsOf(rank: Int32Array): number {
-  let last = -1;
-  for (let v = 0; v < rank.length; v++) if (rank[v] > last) last = rank[v];
-  return last + 1;
+  let rows = 0;
+  for (const r of rank) if (r >= rows) rows = r + 1;
+  return rows;
 }
 
 export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(start[list], start[list + 1]);
