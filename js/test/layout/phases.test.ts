@@ -12,7 +12,7 @@ import { sift } from "../../src/picture/layout/sift.ts";
 import type { LayoutInput, LayoutOutput } from "../../src/picture/layout/types.ts";
 import { random } from "../graphs/index.ts";
 
-const FREE = { lane: null, previous: null };
+const FREE: Float64Array[] = [];
 
 function input(n: number, pairs: [number, number][], more: Partial<LayoutInput> = {}): LayoutInput {
   const size = (value: number) => new Float32Array(n).fill(value);

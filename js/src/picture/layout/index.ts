@@ -14,7 +14,7 @@ import { runSlices, type Slices } from "../slices.ts";
 import { placeItems, wire } from "./coordinates.ts";
 import { direct } from "./direct.ts";
 import { makeLayers } from "./layers.ts";
-import { type Bonds, orderRows } from "./order.ts";
+import { orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
 import { type Routes, routeEdges } from "./route.ts";
 import { placeRows, type RowPlaces } from "./rows.ts";
@@ -22,9 +22,9 @@ import type { LayoutInput, LayoutOutput } from "./types.ts";
 
 export type { LayoutInput, LayoutOutput } from "./types.ts";
 
-/** A picture of up to so many boxes is begun so many times where it has crossings. */
+/** A picture of up to so many boxes is begun up to so many times where it has crossings. */
 const SMALL = 2000;
-const BEGINNINGS = 8;
+const BEGINNINGS = 60;
 /** With up to so many items all orders are placed, for the one with the shortest wires and the least width. */
 const FEW = 600;
 
@@ -45,14 +45,15 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   // Dummies are free.
   const perItem = (of: Float32Array | undefined) =>
     of ? doubles(box.length).map((_, i) => of[box[i]] ?? Number.NaN) : null;
-  const bonds: Bonds = { lane: perItem(input.lane), previous: perItem(input.previous?.x) };
+  const previous = perItem(input.previous?.x);
+  const bonds = [perItem(input.lane), previous].filter((key) => key !== null);
   yield;
   const few = layered.items <= FEW;
   const orders = yield* orderRows(layered, bonds, input.previous || input.n > SMALL ? 1 : BEGINNINGS, few);
   let least = Number.POSITIVE_INFINITY;
   let itemX: Float64Array = doubles(0);
-  for (const order of few ? orders : orders.slice(0, 1)) {
-    const x = yield* placeItems(layered, order, input.width, input.nodesep, bonds.previous);
+  for (const order of orders.slice(0, few ? BEGINNINGS : 1)) {
+    const x = yield* placeItems(layered, order, input.width, input.nodesep, previous);
     const size = few ? wire(layered, x) + Math.max(...x) - Math.min(...x) : 0;
     if (size >= least) continue;
     least = size;

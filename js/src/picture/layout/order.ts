@@ -1,6 +1,7 @@
 /**
  * Fourth phase: the order within rows. Walks through the graph, the first one depth-first from the losses, give orders
- * to begin with; sweeps by barycentre, swaps of neighbours and sifting then remove crossings. Rows with a single item
+ * to begin with; sweeps by barycentre, swaps of neighbours and sifting then remove crossings. What has some left is
+ * stirred and begun with again (iterated local search), until that has not helped for a while. Rows with a single item
  * cut the graph into parts whose crossings are independent: each is worked on alone, and only where there are any.
  */
 import { doubles, ints } from "../arrays.ts";
@@ -9,14 +10,16 @@ import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { sift } from "./sift.ts";
 
-/** What binds the order of two items of one row, per item; NaN: free. */
-export interface Bonds {
-  lane: Float64Array | null;
-  /** Earlier x. */
-  previous: Float64Array | null;
-}
+/** What binds the order of two items of one row, per item; NaN: free. Later ones count more. */
+export type Bonds = readonly Float64Array[];
 
 const SLICE = 4096;
+/** Beginnings that are walks; later ones are the best order so far, stirred. */
+const WALKS = 2;
+/** So far that a random number of 32 bits moves an item by up to 1.8 places. */
+const STIR = 1.2e9;
+/** So many beginnings later than the best one there is no other. */
+const PATIENCE = 14;
 
 /**
  * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
@@ -34,8 +37,23 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
     first = r;
   }
   const orders: Order[] = [];
+  /** Where this turn was not the best one, or has not been yet: takes over what was. */
+  function takeBest(order: Order, turn: number): void {
+    for (const { first, last, counts } of parts) {
+      const fewest = Math.min(...counts);
+      const best = orders[counts.indexOf(fewest)].item;
+      if (counts[turn] !== fewest) arrange(layered, order, first, best.subarray(start[first], start[last + 1]));
+    }
+  }
+
   for (let turn = 0, again = parts; turn < most && (again.length || !turn); turn++) {
-    const order = yield* walkOrder(layered, bonds, turn);
+    const order = turn < WALKS ? yield* walkOrder(layered, turn) : structuredClone(orders[0]);
+    let keys = bonds;
+    if (turn >= WALKS) {
+      takeBest(order, turn);
+      keys = [stirred(order, turn), ...bonds];
+    }
+    yield* eachSlice(rows, (r) => sortRow(layered, order, r, keys));
     orders.push(order);
     for (const { first, last, counts } of again) {
       // What is begun so much worse hardly ever gets the best one.
@@ -43,24 +61,17 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
       counts.push(yield* untangle(layered, order, bonds, first, last, turn, limit));
       yield;
     }
-    if (!all) again = again.filter(({ counts }) => counts[turn]);
+    again = again.filter(({ counts }) => {
+      const fewest = Math.min(...counts);
+      return turn - counts.indexOf(fewest) < (fewest || all ? PATIENCE : 0);
+    });
   }
-  for (const { first, last, counts } of parts) {
-    const fewest = Math.min(...counts);
-    const best = orders[counts.indexOf(fewest)].item.subarray(start[first], start[last + 1]);
-    for (let turn = 0; turn < orders.length; turn++) {
-      if (counts[turn] !== fewest) arrange(layered, orders[turn], first, best);
-    }
-  }
+  orders.forEach(takeBest);
   return orders;
 }
 
-/**
- * Each row in the order of first visit. The first walk goes up from the items without users, depth first; others go
- * down from those without inputs, or breadth first, or see long edges first.
- */
-function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order> {
-  const { rows, items, start, row, box, up, down } = layered;
+/** Each row in the order of first visit, depth first: up from the items without users, or down from those without inputs. */
+function* walkOrder({ rows, items, start, row, up, down }: Layered, turn: number): Slices<Order> {
   const [back, links] = turn & 1 ? [up, down] : [down, up];
   const item = ints(items);
   const position = ints(items).fill(-1);
@@ -70,29 +81,25 @@ function* walkOrder(layered: Layered, bonds: Bonds, turn: number): Slices<Order>
   for (let i = 0; i < items; i++) {
     const source = turn & 1 ? i : items - 1 - i;
     if (back.start[source + 1] !== back.start[source]) continue;
-    let next = 0;
     let end = 0;
     waiting[end++] = source;
-    while (next < end) {
-      const v = waiting[turn & 2 ? next++ : --end];
+    while (end) {
+      const v = waiting[--end];
       if (position[v] >= 0) continue;
       const r = row[v];
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
-      // Depth first, the last one in is visited first.
-      for (let pass = Number(turn < 4); pass < 2; pass++) {
-        for (let k = links.start[v + 1] - 1; k >= links.start[v]; k--) {
-          const u = links.item[k];
-          if (turn < 4 || pass > 0 === box[u] < 0) waiting[end++] = u;
-        }
-      }
+      // The last one in is visited first.
+      for (let k = links.start[v + 1] - 1; k >= links.start[v]; k--) waiting[end++] = links.item[k];
       if (++work % SLICE === 0) yield;
     }
   }
-  const order = { item, position, known: ints(rows).fill(-1) };
-  yield* eachSlice(rows, (r) => keepBonds(layered, order, bonds, r));
-  return order;
+  return { item, position, known: ints(rows).fill(-1) };
 }
+
+/** Keys by which items change places with near ones, in each turn others: what seems best may be so for its surroundings only. */
+const stirred = ({ position }: Order, turn: number) =>
+  Float64Array.from(position, (at, v) => at + Math.imul(v, 0x41c64e6d * turn) / STIR);
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
@@ -115,6 +122,8 @@ function* untangle(
   const least = turn & 1 ? 0 : 1;
   const from = start[first];
   const to = start[last + 1];
+  // NaN is no difference.
+  const bound = (v: number, w: number) => bonds.some((key) => key[v] - key[w]);
   const below = (r: number) => (known[r] < 0 ? (known[r] = crossingsBelow(layered, order, r)) : known[r]);
   const countAll = () => {
     let crossings = 0;
@@ -135,8 +144,7 @@ function* untangle(
           for (let i = links.start[v]; i < links.start[v + 1]; i++) sum += position[links.item[i]];
           keys[v] = sum / (links.start[v + 1] - links.start[v]);
         }
-        sortRow(layered, order, r, keys, (step + turn) % 4 > 1);
-        keepBonds(layered, order, bonds, r);
+        sortRow(layered, order, r, [keys, ...bonds], (step + turn) % 4 > 1);
         yield;
       }
     }
@@ -146,8 +154,7 @@ function* untangle(
         if (i % SLICE === 0) yield;
         const v = item[i - 1];
         const w = item[i];
-        if (pairGain(up, position, v, w) + pairGain(down, position, v, w) < least) continue;
-        if (boundPair(bonds, v, w)) continue;
+        if (pairGain(up, position, v, w) + pairGain(down, position, v, w) < least || bound(v, w)) continue;
         item[i - 1] = w;
         item[i] = v;
         position[w]--;
@@ -163,11 +170,12 @@ function* untangle(
     best = item.slice(from, to);
   }
   arrange(layered, order, first, best);
-  if (!fewest || fewest > limit) return fewest;
-  yield* sift(layered, order, first, last, (v, w) => boundPair(bonds, v, w));
-  known.fill(-1, first, last);
-  if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, limit);
-  arrange(layered, order, first, best);
+  if (fewest && fewest <= limit) {
+    yield* sift(layered, order, first, last, bound);
+    known.fill(-1, first, last);
+    if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, limit);
+    arrange(layered, order, first, best);
+  }
   return fewest;
 }
 
@@ -178,43 +186,29 @@ function arrange({ start, row }: Layered, { item, position, known }: Order, firs
   for (let i = 0; i < items.length; i++) position[items[i]] = start[first] + i - start[row[items[i]]];
 }
 
-/** Puts the items of a row that have a key in the order of their keys, on the positions that they hold. */
-function sortRow(
-  { start }: Layered,
-  { item, position, known }: Order,
-  r: number,
-  key: Float64Array,
-  flip = false,
-): void {
-  const items: number[] = [];
-  for (let i = start[r]; i < start[r + 1]; i++) if (!Number.isNaN(key[item[i]])) items.push(item[i]);
-  if (flip) items.reverse();
-  // Most rows are short and nearly in order.
-  if (items.length > 64) items.sort((a, b) => key[a] - key[b]);
-  else {
-    for (let i = 1; i < items.length; i++) {
-      const v = items[i];
-      let k = i;
-      for (; k && key[items[k - 1]] > key[v]; k--) items[k] = items[k - 1];
-      items[k] = v;
+/** For one key after the other: puts the items of a row that have it in its order, on the positions that they hold. */
+function sortRow({ start }: Layered, { item, position, known }: Order, r: number, keys: Bonds, flip = false): void {
+  for (const key of keys) {
+    const items: number[] = [];
+    for (let i = start[r]; i < start[r + 1]; i++) if (!Number.isNaN(key[item[i]])) items.push(item[i]);
+    if (flip && key === keys[0]) items.reverse();
+    // Most rows are short and nearly in order.
+    if (items.length > 64) items.sort((a, b) => key[a] - key[b]);
+    else {
+      for (let i = 1; i < items.length; i++) {
+        const v = items[i];
+        let k = i;
+        for (; k && key[items[k - 1]] > key[v]; k--) items[k] = items[k - 1];
+        items[k] = v;
+      }
+    }
+    for (let i = start[r], next = 0; i < start[r + 1]; i++) {
+      if (Number.isNaN(key[item[i]])) continue;
+      const v = items[next++];
+      if (item[i] === v) continue;
+      item[i] = v;
+      position[v] = i - start[r];
+      known[r - 1] = known[r] = -1;
     }
   }
-  for (let i = start[r], next = 0; i < start[r + 1]; i++) {
-    if (Number.isNaN(key[item[i]])) continue;
-    const v = items[next++];
-    if (item[i] === v) continue;
-    item[i] = v;
-    position[v] = i - start[r];
-    known[r - 1] = known[r] = -1;
-  }
-}
-
-/** By lane, and then by earlier place. */
-function keepBonds(layered: Layered, order: Order, { previous, lane }: Bonds, r: number): void {
-  for (const key of [lane, previous]) if (key) sortRow(layered, order, r, key);
-}
-
-function boundPair({ lane, previous }: Bonds, v: number, w: number): boolean {
-  // NaN is no difference.
-  return [lane, previous].some((key) => key && key[v] - key[w]);
 }

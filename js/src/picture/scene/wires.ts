@@ -60,7 +60,7 @@ export function* wireCourses(
     const first = routeStart[e]! + 2;
     const last = routeStart[e + 1]! - 4;
     // Between neighbouring rows a wire needs no points of its own, unless what stands beside its boxes is higher.
-    const beside = lower.y - dy - route[first + 1]! + route[last + 1]! - route[last + 3]!;
+    const beside = lower.y - route[first + 1]! + route[last + 1]! - upper.y - upper.h;
     if (last > first + 2 || beside > HIGHER)
       for (let r = first; r <= last; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
     add(middleOf(upper), upper.y + upper.h);
