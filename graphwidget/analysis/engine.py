@@ -97,10 +97,12 @@ def after(snapshot: Snapshot, forecast: Forecast, n: int = -1) -> Snapshot:
         for saved in slots:
             state[saved.slot] = SlotState.FREED
             freed_by[saved.slot] = n
-    if forecast.writes:
+    if forecast.writes or forecast.may_write:
         for slot, storage in enumerate(snapshot.slot_storage):
-            if storage in forecast.writes and state[slot] == SlotState.HELD:
+            if state[slot] == SlotState.HELD and storage in forecast.writes:
                 state[slot] = SlotState.STALE
+            elif state[slot] == SlotState.HELD and storage in forecast.may_write:
+                state[slot] = SlotState.UNKNOWN
     leaves = dict(snapshot.leaves)
     for node in forecast.reaches:
         if node.leaf and not node.leaf.has_grad:
@@ -345,7 +347,8 @@ def _result(run: _Run, stop: Stop | None, at: int, keep: bool) -> Forecast:
         # Gradients that autograd.grad returns change no leaf.
         reaches=tuple(map(snapshot.node, run.reached)),
         releases=not keep,
-        writes=run.rules.surely_written(),
+        writes=run.rules.written(surely=True),
+        may_write=run.rules.written(surely=False),
     )
 
 

@@ -100,9 +100,9 @@ class Rules:
         """Whether some `.grad` has been written, so that slots that were held may be stale by now."""
         return bool(self._grads_written)
 
-    def surely_written(self) -> tuple[int, ...]:
-        """Storages of the `.grad`s that this call has added to in place."""
-        return tuple(storage for storage, surely in self._grads_written.items() if surely)
+    def written(self, surely: bool) -> tuple[int, ...]:
+        """Storages of the `.grad`s that this call has added to in place, or may have added to."""
+        return tuple(storage for storage, known in self._grads_written.items() if known == surely)
 
     def facts(self, node: int) -> NodeFacts:
         """The facts of a node, at their least favourable where capture had nothing to say."""

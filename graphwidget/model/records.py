@@ -62,6 +62,8 @@ class Forecast:
         Whether nodes let go of what they saved once they have run (no `retain_graph`).
     writes
         Storages (indices) of `.grad`s to which the call adds in place; slots that saved one go stale.
+    may_write
+        The same where it is not known whether a gradient gets there.
     """
 
     ok: bool | None
@@ -79,6 +81,7 @@ class Forecast:
     fixes: tuple[Fix, ...] = ()
     releases: bool = True
     writes: tuple[int, ...] = ()
+    may_write: tuple[int, ...] = ()
 
     @property
     def word(self) -> str:

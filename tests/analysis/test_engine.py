@@ -229,6 +229,18 @@ def test_adding_to_a_grad_that_a_later_node_saved_makes_that_node_fail():
     assert forecast(after(shot, forecast(shot, [ref(shot, "w")])), [ref(shot, "old")]).reason == "inplace"
 
 
+def test_what_saved_a_grad_that_a_gradient_may_have_been_added_to_is_unknown_afterwards():
+    perhaps = NodeFacts(plain=True, reads_saved=False, returns=(None,))
+    shot = graph(
+        N("fn", "w", kind=CUSTOM, facts=perhaps, seq=9), leaf("w", has_grad=True, grad_storage=0),
+        N("old", "x", (HELD,), seq=1, storage=(0,)), leaf("x"), storages=(Storage(0, 4),),
+    )  # fmt: skip
+    told = forecast(shot, [ref(shot, "fn")])
+    assert (told.ok, told.writes, told.may_write) == (True, (), (0,))
+    assert forecast(shot, [ref(shot, "old")]).ok is True
+    assert forecast(after(shot, told), [ref(shot, "old")]).ok is None
+
+
 def test_nothing_is_added_to_a_grad_that_refuses_writes():
     shot = graph(N("mul", "w"), leaf("w", has_grad=True, grad_refuses="is a ZeroTensor"))
     root = [ref(shot, "mul")]

@@ -309,6 +309,11 @@ class _Call:
             found = [slot.state for slot in real.node(at).saved]
             if SlotState.FREED in found and len(found) != len(expected):
                 found = [SlotState.FREED] * len(expected)  # a list that was released does not tell its length
+            # Whether a gradient was added to a `.grad` that it saved is not known.
+            may = [self.graph.slot_storage[slot.slot] in self.told.may_write for slot in node.saved]
+            for i, unknown in enumerate(may):
+                if unknown and expected[i] == SlotState.UNKNOWN and found[i] in (SlotState.HELD, SlotState.STALE):
+                    found[i] = expected[i]
             if not certain:
                 found = [f if e == SlotState.FREED else e for f, e in zip(found, expected, strict=True)]
             if found != expected:
