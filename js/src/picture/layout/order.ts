@@ -47,7 +47,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
   }
 
   for (let turn = 0, again = parts; turn < most && (again.length || !turn); turn++) {
-    const order = turn < WALKS ? yield* walkOrder(layered, turn) : structuredClone(orders[0]);
+    const order = yield* walkOrder(layered, turn);
     let keys = bonds;
     if (turn >= WALKS) {
       takeBest(order, turn);
