@@ -144,7 +144,7 @@ def engines(*options: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Our row and the peer's; of a graph given several times, with the medians of their times, taken in turn."""
     rows = [json.loads(line) for line in output("node", BENCH / "layout.mjs", "--json", *options).splitlines()]
     for of in (rows[::2], rows[1::2]):
-        of[0] |= {time: statistics.median(row[time] for row in of) for time in ("cold", "hot") if time in of[0]}
+        of[0] |= {how: statistics.median(row[how] for row in of) for how in ("cold", "hot") if how in of[0]}
     return rows[0], rows[1]
 
 

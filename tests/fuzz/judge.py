@@ -309,11 +309,12 @@ class _Call:
             found = [slot.state for slot in real.node(at).saved]
             if SlotState.FREED in found and len(found) != len(expected):
                 found = [SlotState.FREED] * len(expected)  # a list that was released does not tell its length
-            # Whether a gradient was added to a `.grad` that it saved is not known.
-            may = [self.graph.slot_storage[slot.slot] in self.told.may_write for slot in node.saved]
-            for i, unknown in enumerate(may):
-                if unknown and expected[i] == SlotState.UNKNOWN and found[i] in (SlotState.HELD, SlotState.STALE):
+            for i, slot in enumerate(node.saved):
+                # Whether a gradient was added to a `.grad` that it saved is not known: open, and counted as that.
+                may = self.graph.slot_storage[slot.slot] in self.told.may_write
+                if may and expected[i] == SlotState.UNKNOWN and found[i] in (SlotState.HELD, SlotState.STALE):
                     found[i] = expected[i]
+                    self.judge.counts["open slots"] += 1
             if not certain:
                 found = [f if e == SlotState.FREED else e for f, e in zip(found, expected, strict=True)]
             if found != expected:

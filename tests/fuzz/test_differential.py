@@ -38,7 +38,8 @@ def test_every_forecast_without_an_assumption_holds_and_looking_changes_nothing(
     assert judge.counts["calls"] > 600
     # Without a tracker nobody knows which hooks are hidden in a node, so in-place writes into views are not looked into.
     most = 0.05 if tracked else 0.1
-    assert judge.counts["unknown"] + judge.counts["assumes"] < most * judge.counts["calls"]
+    left_open = sum(judge.counts[kind] for kind in ("unknown", "assumes", "open slots"))
+    assert left_open < most * judge.counts["calls"]
 
 
 def test_the_programs_meet_every_kind_of_ending_that_is_common():

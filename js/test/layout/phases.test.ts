@@ -374,6 +374,34 @@ describe("order", () => {
       for (let i = 0; i < layered.items; i++) expect(layered.row[order.item[i]]).toBe(layered.row[i]);
     }
   });
+
+  test("stirred beginnings remove crossings that walks leave, and never bring any", () => {
+    const next = random(12);
+    let [walked, stirred] = [0, 0];
+    for (let round = 0; round < 6; round++) {
+      const pairs: [number, number][] = [];
+      for (let v = 6; v < 80; v++) for (let k = 0; k < 2; k++) pairs.push([v, v - 1 - Math.floor(next() * 6)]);
+      const { layered } = layers(80, pairs);
+      const [few, many] = [2, 60].map((most) => crossingsIn(layered, finish(orderRows(layered, FREE, most))[0]));
+      expect(many).toBeLessThanOrEqual(few);
+      walked += few;
+      stirred += many;
+    }
+    expect(stirred).toBeLessThan(0.97 * walked);
+  });
+
+  test("stirring keeps what binds an order, also where nothing could cross", () => {
+    const pairs: [number, number][] = [];
+    for (let v = 1; v < 9; v++) pairs.push([v, 0], [9, v]);
+    const { layered } = layers(10, pairs);
+    const lane = Float64Array.from(layered.box, (box) => -(box >> 1));
+    const orders = finish(orderRows(layered, [lane], 60, true));
+    const rows = orders.map(({ item }) => [...item.subarray(1, 9)]);
+    for (const row of rows)
+      expect(row.map((v) => lane[v])).toEqual([-4, -3, -3, -2, -2, -1, -1, 0].map((key) => key || -0));
+    // What is free changes places.
+    expect(new Set(rows.map(String)).size).toBeGreaterThan(2);
+  });
 });
 
 describe("sifting", () => {

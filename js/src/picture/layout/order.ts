@@ -14,7 +14,7 @@ import { sift } from "./sift.ts";
 export type Bonds = readonly Float64Array[];
 
 const SLICE = 4096;
-/** Beginnings that are walks; later ones are the best order so far, stirred. */
+/** Beginnings that are walks; in later ones each part is as in its best order so far, stirred. */
 const WALKS = 2;
 /** So far that a random number of 32 bits moves an item by up to 1.8 places. */
 const STIR = 1.2e9;
