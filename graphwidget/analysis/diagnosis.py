@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from graphwidget.analysis import leak, nograd, silent
 from graphwidget.analysis.blame import culprit
+from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
-from graphwidget.analysis.story import Meeting, call_at, failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write, in_order
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
@@ -130,7 +131,7 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
         call.carriers,
         meeting.earlier.n,
         bytes=kept_bytes(meeting),
-        path=_path(meeting.graph, call, meeting.earlier.newest_seq),
+        path=_path(meeting.graph, call, meeting),
         uids=_uids(meeting.graph, call),
         fixes=for_second_backward(meeting),
     )
@@ -138,20 +139,21 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
 
 def _story(meeting: Meeting) -> Iterator[str]:
     """Two or three sentences: where the carrier was made, what freed its node, how it was reached again."""
-    earlier, later, carrier = meeting.earlier, meeting.later, meeting.carrier
+    earlier, later, carrier = meeting.earlier, meeting.later, Carrier(meeting)
     node = later.failed_node or "the node"
-    made = meeting.carrier_place
+    made = carrier.built_at
     if meeting.same_root:
         yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) ran backward on `{root_name(earlier)}`."
         yield f"It freed what {node} had saved. {number(later.n)} runs the same graph again."
         return
     if where(made):
-        once = "was built once, in" if meeting.in_loop and not meeting.made_on_the_way else "was built in"
-        yield f"`{carrier}` {once} {where(made)}{_in_iteration(meeting.record, made)}."
+        iteration = _in_iteration(meeting.record, made)
+        once = "once, " if meeting.in_loop and not meeting.made_on_the_way and not iteration else ""
+        yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}."
     yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) freed what {node} had saved."
     onward = meeting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
     again = passing(meeting.record, later.place).capitalize() if onward else number(later.n)
-    yield f"{again} reaches the same node through `{carrier}`."
+    yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."
 
 
 def _when(record: Record, place: Place) -> str:
@@ -167,31 +169,32 @@ def _made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
     return graph.place_of(index) if index is not None else call.failed_place
 
 
-def _way(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
-    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
-    return path_to(graph, call.roots, index) if index is not None else ()
-
-
-def _path(graph: Snapshot, call: BackwardCall, freed_after: int = 0) -> tuple[str, ...]:
+def _path(graph: Snapshot, call: BackwardCall, meeting: Meeting | None = None) -> tuple[str, ...]:
     """Variables from the root to the failing node, and the node's name.
 
-    The way comes to what was made before sequence number `freed_after` through the carrier, even if that variable has
-    been given a new value since.
+    The way comes to what was made before the freeing call through the carrier, even if that variable has been given a
+    new value since.
     """
     shown: list[str] = []
-    newest = freed_after
-    for index in _way(graph, call):
-        labels = graph.labels.get(index, ())
-        carried = call.carriers if newest >= freed_after > graph.seq[index] and len(call.carriers) == 1 else ()
-        newest = graph.seq[index]
-        label = next((carrier for carrier in call.carriers if carrier in labels), (*labels, *carried, None)[0])
+    newest = freed_after = meeting.earlier.newest_seq if meeting is not None else 0
+    carrying = [path] if meeting is not None and (path := Carrier(meeting).path) in call.carriers else []
+    names: dict[Tensor, list[str]] = {}
+    for owner in graph.owners:
+        names.setdefault((owner.node, owner.output_nr), []).append(owner.path)
+    for tensor in way(graph, call):
+        labels = in_order(names.get(tensor, ()))
+        seq = graph.seq[tensor[0]]
+        carried = carrying if newest >= freed_after > seq else ()
+        newest = seq
+        best = [carrier for carrier in (*carrying, *call.carriers) if carrier in labels]
+        label = next(iter((*best, *labels, *carried)), None)
         if label and label not in shown:
             shown.append(label)
     return (*shown, call.failed_node or "")
 
 
 def _uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
-    return tuple(graph.uid[index] for index in _way(graph, call))
+    return tuple(graph.uid[index] for index, _ in way(graph, call))
 
 
 # ------------------------------------------------------------------ in-place

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, engine, fitting, source
+from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.crossings import Crossings
 from graphwidget.analysis.cuts import Cut, Cuts, after_call
 from graphwidget.analysis.refilling import refilled
@@ -179,7 +180,9 @@ class Candidates:
         made = working or cuts[0]
         price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price()
         if self.meeting.only_added:
-            price = f"`{self.meeting.carrier}` is only added to the loss: detached, it has no effect on any gradient."
+            price = (
+                f"`{Carrier(self.meeting).name}` is only added to the loss: detached, it has no effect on any gradient."
+            )
         return Fix("detach", made.sentence, working is not None, made.at, price, made.edit)
 
     def detach_in_earlier(self) -> Fix | None:
@@ -213,7 +216,7 @@ class Candidates:
         made = made if meeting.same_root else meeting.carrier_place
         cell = f"In[{made.outer_cell or made.cell}]" if made is not None and made.cell is not None else "its cell"
         again = made is not None and made.cell_id is not None and made.cell_id == self.later.place.cell_id
-        what = meeting.root_name if meeting.same_root else meeting.carrier
+        what = meeting.root_name if meeting.same_root else Carrier(meeting).name
         if re.match(r"_\d+\b|Out\[", what):
             return None  # what a cell displayed goes by the number of that run
         return Fix(
@@ -249,7 +252,7 @@ class Candidates:
         return rerun(self.meeting) if not self.meeting.in_loop else None
 
     def clear(self) -> Fix:
-        buffer = detaching.local(self.meeting.buffer or self.meeting.carrier)
+        buffer = detaching.local(self.meeting.buffer or Carrier(self.meeting).name)
         works, price = self.works_if_fresh(), "What it holds is used once."
         plan = self._filling_again
         if plan is not None and plan.at is not None:

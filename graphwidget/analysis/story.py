@@ -29,6 +29,8 @@ from graphwidget.model import (
     in_order,
 )
 
+Tensor = tuple[int, int]  # index of the node that made it, which of the node's outputs it is
+
 
 def call_at(calls: Iterable[BackwardCall], n: int | None) -> BackwardCall | None:
     return next((call for call in calls if call.n == n), None)
@@ -118,19 +120,23 @@ class Meeting:
         def gone(slot: int) -> bool:
             return graph.slot_freed_by[slot] >= 0 or graph.slot_state[slot] == SlotState.STALE
 
+        wanted = [i for i in self.reached & old if any(gone(s) for s in graph.slots_of(i))]
+        return frozenset(self.leading_to(wanted or self.boundary))
+
+    def leading_to(self, goals: Iterable[int]) -> set[int]:
+        """Reached nodes from which a gradient gets to one of these; they are included."""
         users: dict[int, list[int]] = {}
         for index in self.reached:
-            for to in graph.next(index):
+            for to in self.graph.next(index):
                 users.setdefault(to, []).append(index)
-        wanted = [i for i in self.reached & old if any(gone(s) for s in graph.slots_of(i))]
-        wanted += [i for i in self.boundary if not wanted]
-        found = set(wanted)
-        while wanted:
-            for user in users.get(wanted.pop(), ()):
+        found = set(goals)
+        stack = list(found)
+        while stack:
+            for user in users.get(stack.pop(), ()):
                 if user not in found:
                     found.add(user)
-                    wanted.append(user)
-        return frozenset(found)
+                    stack.append(user)
+        return found
 
     @property
     def leaves_lost(self) -> tuple[str, ...]:
@@ -325,20 +331,6 @@ class Meeting:
         kept = ([path for path in given if detaching.root_of(path) not in anew] for given in (paths, others, put))
         return tuple(next(filter(None, kept), ()))
 
-    @property
-    def _assigned_anew(self) -> set[str]:
-        """What each pass of the loop around the later call assigns anew."""
-        place = self.later.place
-        return source.forgotten(self.text_of_cell(place.cell), place.line) if self.in_loop and place.line else set()
-
-    @property
-    def carrier(self) -> str:
-        """What to call the carrier: the first of its names that lasts, or the node's name."""
-        named = self.lasting(self.border_names, self._assigned_anew) or self.names_before or self.border_names
-        if named:
-            return spoken(named[0])
-        return self.graph.name_of(self.boundary[0]) if self.boundary else "the shared part"
-
     @cached_property
     def buffer(self) -> str | None:
         """The container of which several elements are carriers: ``memory`` for ``memory[0][0]``, ``memory[1][0]``."""
@@ -475,24 +467,30 @@ def failed_meeting(record: Record, call: BackwardCall) -> Meeting | None:
     return Meeting(record, call, earlier, call.graph)
 
 
-def path_to(graph: Snapshot, roots: Iterable[TensorRef], goal: int) -> tuple[int, ...]:
-    """Indices from a root to `goal` along a shortest way; empty when there is none."""
-    came: dict[int, int] = {}
-    queue = []
+def way(graph: Snapshot, call: BackwardCall) -> tuple[Tensor, ...]:
+    """A shortest way from a call's roots to the node at which it failed; empty where that is unknown."""
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    return path_to(graph, call.roots, index) if index is not None else ()
+
+
+def path_to(graph: Snapshot, roots: Iterable[TensorRef], goal: int) -> tuple[Tensor, ...]:
+    """The tensors along a shortest way from a root to the node `goal` (index); empty when there is none."""
+    came: dict[int, Tensor | None] = {}
+    queue: list[Tensor] = []
     for root in roots:
         if root.node >= 0 and root.node not in came:
-            came[root.node] = -1
-            queue.append(root.node)
-    for index in queue:
+            came[root.node] = None
+            queue.append((root.node, root.output_nr))
+    for tensor in queue:
+        index = tensor[0]
         if index == goal:
-            break
-        for to in graph.next(index):
+            found = [tensor]
+            while (before := came[found[-1][0]]) is not None:
+                found.append(before)
+            return tuple(reversed(found))
+        for edge in range(graph.edge_start[index], graph.edge_start[index + 1]):
+            to = graph.edge_to[edge]
             if to not in came:
-                came[to] = index
-                queue.append(to)
-    if goal not in came:
-        return ()
-    way = [goal]
-    while came[way[-1]] >= 0:
-        way.append(came[way[-1]])
-    return tuple(reversed(way))
+                came[to] = tensor
+                queue.append((to, graph.edge_nr[edge]))
+    return ()

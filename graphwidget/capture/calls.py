@@ -549,12 +549,12 @@ class CallLog:
             old.update(earlier.executed)
             if not earlier.executed:
                 self.recent()[earlier.n] = replace(earlier, executed=array("q", sorted(old)))
-        border = boundary(graph, old)
+        border, new = boundary(graph, old)
         numbers = {graph.seq[i] for i in border}
         search = self._search(self.cell_frames(sys._getframe(4)), force=True)
         now = holdings_by_number(search) if search is not None else {}
         del search
         then = self._held.get(call.freed_by) if call.freed_by is not None else None
-        inside = {graph.seq[i] for i in range(len(graph))} - {graph.seq[r.node] for r in call.roots if r.node >= 0}
-        paths = carriers(numbers, inside - {-1}, now if then is None else then, now)
+        above = {graph.seq[i] for i in new.difference(root.node for root in call.roots)}
+        paths = carriers(numbers, above - {-1}, now if then is None else then, now)
         return replace(call, carriers=paths, boundary=tuple(graph.uid[i] for i in border))

@@ -28,8 +28,8 @@ REASONS = {  # a forecast's reason -> words in torch's message
 }
 
 
-def boundary(graph: Snapshot, old: set[int]) -> tuple[int, ...]:
-    """Indices of the old nodes (by uid) that new ones lead into, seen from the roots."""
+def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]:
+    """Indices of the old nodes (by uid) that new ones lead into, seen from the roots; and of the new ones."""
     border: set[int] = set()
     seen: set[int] = set()
     stack = [root.node for root in graph.roots if root.node >= 0]
@@ -44,21 +44,21 @@ def boundary(graph: Snapshot, old: set[int]) -> tuple[int, ...]:
             border.add(index)
         else:
             stack.extend(graph.next(index))
-    return tuple(sorted(border))
+    return tuple(sorted(border)), seen - border
 
 
-def carriers(border: set[int], inside: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
+def carriers(border: set[int], above: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
     """Paths that held a border node (by sequence number) when it was freed and still do.
 
     If none still does, those that did then: the variable has been given a new value since. If only locals of a
-    function that has returned did, those that hold it now. If nobody ever held a border node, the tensors
-    made before the freeing call that lie in the graph.
+    function that has returned did, those that hold it now. If nobody ever held a border node, those that
+    held a node `above` it: a tensor made before the freeing call, which that call did not visit.
     """
     held_then = {path for path, number in then.items() if number in border}
     held_now = {path for path, number in now.items() if number in border}
     still = {path for path in held_now & held_then if now[path] == then[path]}
     if not (held_then or held_now):
-        held_then = {path for path, number in then.items() if number in inside}
+        held_then = {path for path, number in then.items() if number in above}
         still = {path for path in held_then if now.get(path) == then[path]}
     if still:
         return in_order(still)

@@ -1,12 +1,15 @@
 """How a failing call met what an earlier one had run."""
 
+from array import array
 from dataclasses import replace
 
-from handmade import HELD, N, graph, leaf
+from handmade import FREED, HELD, N, graph, leaf
+from records import place, placed
 from test_diagnosis import second_backward
 
-from graphwidget.analysis.story import failed_meeting, own_path, passing, path_to, root_name
-from graphwidget.model import CellRun, Place, Record, Snapshot, TensorRef
+from graphwidget.analysis.carrier import Carrier
+from graphwidget.analysis.story import Meeting, failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.model import BackwardCall, CellRun, Owner, Place, Record, Snapshot, TensorRef
 
 
 def meeting():
@@ -38,7 +41,7 @@ def test_names_that_ipython_made_are_not_the_users():
 
 def test_the_shortest_way_to_a_node():
     shot = graph(N("a", "b c", (HELD,)), N("b", "c"), N("c", "w"), leaf("w"))
-    assert path_to(shot, [TensorRef(0)], 2) == (0, 2)
+    assert path_to(shot, [TensorRef(0)], 2) == ((0, 0), (2, 0))
     assert path_to(shot, [TensorRef(1)], 0) == ()
 
 
@@ -54,3 +57,51 @@ def test_the_loop_of_an_iteration_is_named_where_there_are_several():
     assert said(4) == "iteration 3 of `for epoch`"
     assert said(6) == "iteration 3"
     assert said(6, inner=(1, 3)) == "iteration 3 of `for x`"
+
+
+def split():
+    """`parts, rest = f(x)`; a call freed the node under both; another fails there from a loss of `rest` and `own`."""
+    shot = graph(
+        N("Add", "Mul Norm", seq=12),
+        N("Mul", "Split:1", (HELD,), seq=11),
+        N("Norm", "w", (HELD,), seq=9),
+        N("Split", "Exp", seq=8),
+        N("Exp", "x", (FREED,), seq=7),
+        leaf("w"),
+        leaf("x"),
+    )
+    owners = (Owner("parts", 3), Owner("own", 2), Owner("loss", 0), Owner("rest", 3, 1))
+    shot = replace(shot, owners=owners, slot_freed_by=array("i", [-1, -1, 0]))
+    return placed(shot, [place(2, 2), place(2, 1), place(1, 3), place(1, 2), place(1, 1), place(1, 1), place(1, 1)])
+
+
+def met(shot, executed, carriers):
+    """The call of line 2 of cell 2, failed on what an earlier one had executed (indices)."""
+    one = BackwardCall(0, place(1, 9), "backward", False, False, (), (), result="ok", newest_seq=10)
+    one = replace(one, executed=array("q", [shot.uid[i] for i in executed]))
+    two = replace(
+        one, n=1, result="raised", roots=(TensorRef(0),), failed_uid=shot.uid[4], freed_by=0, carriers=carriers
+    )
+    return Meeting(Record(shot, (one, two), (), {}), two, one, shot)
+
+
+def test_the_carrier_is_the_output_that_leads_to_the_failing_node():
+    # Border: Split and Norm. `parts` is another output of Split, and Norm does not lead to Exp.
+    told = met(split(), (2, 3, 4), ("own", "parts", "rest"))
+    assert told.boundary == (2, 3)
+    assert Carrier(told).path == Carrier(told).name == "rest"
+    assert Carrier(told).built_at == place(1, 2)
+
+
+def test_a_carrier_that_the_earlier_call_did_not_visit_was_built_where_it_was_built():
+    told = met(split(), (4,), ("rest",))  # what the border's node made goes by no name
+    assert told.boundary == (4,)
+    assert Carrier(told).path == "rest" and Carrier(told).built_at == place(1, 2)
+
+
+def test_names_that_do_not_lead_to_the_failing_node_carry_nothing():
+    told = met(split(), (2, 4), ("own",))
+    assert Carrier(told).path == "rest"
+    told = met(replace(split(), owners=(Owner("own", 2), Owner("loss", 0))), (2, 4), ("own",))
+    assert Carrier(told).path is None and Carrier(told).name == "Exp"
+    assert Carrier(told).built_at == place(1, 1)

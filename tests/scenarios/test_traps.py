@@ -1,6 +1,7 @@
 """Programs in which a fix looks right and is not: a second carrier, a second write, an alias, a tensor used again later.
 
 The header of each says which fixes are verified. Each of these is applied by a machine and the program run in plain torch.
+Where a header says so, parts of what the finding tells.
 """
 
 import sys
@@ -31,6 +32,11 @@ def verified_in(header):
     return line.removeprefix("# verified:").split()
 
 
+def said_in(header):
+    lines = [line.removeprefix("# says:") for line in header if line.startswith("# says:")]
+    return [part.strip() for line in lines for part in line.split(" | ")]
+
+
 @pytest.mark.parametrize("name", TRAPS)
 def test_what_is_called_verified_works(name):
     header, cells = verify.parse(str(TRAPS[name]))
@@ -45,3 +51,5 @@ def test_what_is_called_verified_works(name):
         left = before if finding["severity"] == "warning" else []
         assert after.get("errors") == left, (fix["text"], after)
     assert [fix["id"] for _, fix in verified] == verified_in(header)
+    told = " ".join(finding["text"] for finding in document["findings"])
+    assert [part for part in said_in(header) if part not in told] == [], told

@@ -1,4 +1,5 @@
 # verified: detach
+# says: `d` was built in In[1], line 10, iteration 0. | Iteration 1 reaches the same node through `d`.
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)
