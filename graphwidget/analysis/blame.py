@@ -68,9 +68,18 @@ def reads_its_target(graph: Snapshot, index: int) -> bool:
 
 
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
-    """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last."""
+    """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last.
+
+    A write that made the node and whose result it saved came before: ``y.exp_()``.
+    """
+    made = graph.place_of(index)
     writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
-    return tuple(write for write in writes if _since(write.place, graph.place_of(index))) or tuple(writes[-1:])
+    slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
+    saved = {graph.slot_names[graph.slot_name[s]] for s in slots if graph.storages.key[graph.slot_storage[s]] == key}
+    later = [w for w in writes if _since(w.place, made)]
+    if saved == {"result"} and made is not None:
+        later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
+    return tuple(later) or tuple(writes[-1:])
 
 
 Undone = Callable[[tuple[Write, ...], Place | None], bool]

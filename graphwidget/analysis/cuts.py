@@ -52,12 +52,13 @@ class Cuts:
         """The one after which the earlier call does not reach what both share."""
         return self._first_use(self.meeting.earlier)
 
-    def price(self) -> str:
-        """What leaves lose that are reached in another way, too."""
+    def price(self, made: Cut) -> str:
+        """What leaves lose by a cut that are reached in another way, too."""
         meeting, names = self.meeting, self._names
+        below = reachable(meeting.graph, {meeting.graph.edge_to[edge] for edge in made.edges} or meeting.boundary)
         leaves = {
             meeting.leaf_name(i)
-            for i in meeting.reached
+            for i in meeting.reached & below
             if i in meeting.graph.leaves and i not in meeting.exclusive_leaves
         }
         through = f"through `{spoken(names[0])}`" if names else "through the old part"

@@ -178,7 +178,7 @@ class Candidates:
             return None
         working = next((one for one in cuts if self._works_if(one)), None)
         made = working or cuts[0]
-        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price()
+        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price(made)
         if self.meeting.only_added:
             price = (
                 f"`{Carrier(self.meeting).name}` is only added to the loss: detached, it has no effect on any gradient."

@@ -136,6 +136,12 @@ class Log:
         last = last.write if type(last) is Step else last
         if isinstance(last, Write) and last.storages == storages and last.paths == paths:
             storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
-        write = Write(place, by, paths, storages, self.calls(), optimizer)
+        write = Write(place, by, paths, storages, self.calls(), optimizer, () if optimizer else _makers(changed))
         self.entries.append(write)
         return write
+
+
+def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:
+    """The sequence numbers of the tensors' nodes, where reading a history cannot change it."""
+    nodes = (internals.history(tensor, asked=False)[0] for _, tensor in changed)
+    return tuple({node._sequence_nr() for node in nodes if node is not None})

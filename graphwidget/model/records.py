@@ -213,7 +213,8 @@ class Write:
     """One line that modified tensors in place.
 
     `paths` are the names of what it modified, `storages` the `Storage.key`s, `by` the statement as
-    written. `after_calls` counts the backward calls that had begun before it, which orders it among them.
+    written. `after_calls` counts the backward calls that had begun before it, which orders it among them. `made` are
+    the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended (not of an optimizer's).
     """
 
     place: Place
@@ -222,6 +223,7 @@ class Write:
     storages: tuple[int, ...] = ()
     after_calls: int = 0
     optimizer: bool = False
+    made: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What some writes made stale is as it was without them; what others did stays."""
 
+from array import array
 from dataclasses import replace
 
 from handmade import HELD, STALE, N, graph, leaf
@@ -89,3 +90,17 @@ def test_a_write_that_does_not_is_none():
 
 def test_of_two_tensors_that_it_may_have_saved_none_is_blamed():
     assert culprit(into_view("Select"), OWN, LATER) == (None, ())
+
+
+def test_a_write_whose_result_was_saved_came_before():
+    # `a.exp_()` (line 1) made the node; `a += 1` is the culprit. Had the node saved what it read, both would be.
+    made = Write(place(1, 1, run=0), "a.exp_()", ("a",), (A,), made=(1,))
+    later = Write(place(1, 2, run=0), "a += 1", ("a",), (A,), made=(2,))
+    record = Record(SHOT, (), (made, later), {})
+    result = replace(SHOT, slot_name=array("i", [2, 2]))
+    assert blame.culprit(record, result, 1, 0) == ("a", (later,))
+    assert blame.culprit(record, SHOT, 1, 0) == ("a", (made, later))
+    twice = replace(made, by="a.exp_().add_(1)", made=(2,))
+    assert blame.culprit(replace(record, writes=(twice, later)), result, 1, 0) == ("a", (twice, later))
+    through = replace(made, place=place(1, 3, run=0), by="a.detach().zero_()")  # the node was there before
+    assert blame.culprit(replace(record, writes=(later, through)), result, 1, 0) == ("a", (later, through))

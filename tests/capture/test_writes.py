@@ -161,6 +161,19 @@ def test_a_tensor_made_in_the_same_cell_and_in_a_function_is_seen(notebook):
     assert notebook.namespace["y"].tolist() == (torch.ones(2).exp() + 1).tolist(), "its locals were left alone"
 
 
+def test_a_write_tells_which_nodes_it_made(notebook):
+    notebook.run("import torch\nw = torch.ones(3, requires_grad=True)\ny = w * 2\nv = y[:2]\nc = torch.zeros(3)")
+    notebook.run("y.exp_()\ny.mul_(2).sin_()\nv.add_(1)\nc += 1")
+    exp, sin, _, plain = notebook.writes.all()
+    node = notebook.namespace["y"].grad_fn
+    while node.name() != "SinBackward0":
+        node = node.next_functions[0][0]
+    mul = node.next_functions[0][0]
+    assert sin.made == (node._sequence_nr(),)
+    assert exp.made == (mul.next_functions[0][0]._sequence_nr(),)
+    assert plain.made == ()
+
+
 def test_lines_that_write_nothing_are_not_named(notebook):
     notebook.run("import torch\nt = torch.ones(2)\nn = 1\nd = {}\nl = []")
     notebook.run("n += 1\nd['a'] = t\nl += [t]\nu = t + 1\nv = t.clone()\nl.append(u)")

@@ -1,7 +1,7 @@
 """Programs in which a fix looks right and is not: a second carrier, a second write, an alias, a tensor used again later.
 
 The header of each says which fixes are verified. Each of these is applied by a machine and the program run in plain torch.
-Where a header says so, parts of what the finding tells.
+Where a header says so, parts of what the finding and its fixes tell.
 """
 
 import sys
@@ -51,5 +51,6 @@ def test_what_is_called_verified_works(name):
         left = before if finding["severity"] == "warning" else []
         assert after.get("errors") == left, (fix["text"], after)
     assert [fix["id"] for _, fix in verified] == verified_in(header)
-    told = " ".join(finding["text"] for finding in document["findings"])
+    texts = ([f["text"], *(fix["text"] + " " + fix["price"] for fix in f["fixes"])] for f in document["findings"])
+    told = " ".join(text for one in texts for text in one)
     assert [part for part in said_in(header) if part not in told] == [], told

@@ -1,4 +1,4 @@
-# verified: out_of_place
+# verified: out_of_place clone_before_inplace
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)
