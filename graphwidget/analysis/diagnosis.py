@@ -28,6 +28,8 @@ _REASONS = (
     ("second time", "freed"),
     ("already been freed", "freed"),
     ("modified by an inplace operation", "inplace"),
+    ("One of the differentiated Tensors does not require grad", "input"),
+    ("can't retain_grad on Tensor that has requires_grad=False", "input"),
     ("does not require grad", "no_grad"),
 )
 
@@ -86,6 +88,8 @@ def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
         yield inplace(record, call)
     elif reason == "no_grad":
         yield nograd.explain(record, call)
+    elif reason == "input":
+        yield nograd.of_input(call)
 
 
 def reason_of(call: BackwardCall) -> str | None:

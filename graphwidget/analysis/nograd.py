@@ -11,7 +11,7 @@ from dataclasses import replace
 from graphwidget.analysis import edits, regaining, source
 from graphwidget.analysis.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.analysis.story import root_name
-from graphwidget.analysis.words import short, where
+from graphwidget.analysis.words import names, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _ONCE = "once_differentiable"
@@ -53,6 +53,24 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         tensor=name,
         made_at=cause.place,
         fixes=(cause.fix,),
+    )
+
+
+def of_input(call: BackwardCall) -> Finding:
+    """A call for the gradient of a tensor that does not require grad."""
+    asked, written = call.inputs or (), source.inputs(call.place.source)
+    known = zip(asked, written) if len(asked) == len(written) else ()
+    without = tuple(text for ref, text in known if ref.node < 0)
+    do = "does not" if len(without) < 2 else "do not"
+    shown = names(without)
+    return Finding(
+        "no_grad",
+        "error",
+        f"{short(call.place.source)} asks for the gradient of {shown or 'a tensor'}, and no graph leads there.",
+        f"{shown or 'A tensor whose gradient was asked for'} {do} require grad.",
+        call.n,
+        tensor=without[0] if without else None,
+        fixes=(Fix("unfreeze", "Let it require grad before the loss is computed from it, or do not ask.", False),),
     )
 
 
@@ -431,9 +449,12 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
     """A comparison among what it was made from: ``(pred > 0).float()``; also of what was compared before."""
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for at, node, _ in origins.back(root, spot):
-        if not isinstance(node, ast.stmt) or isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
             continue
-        value = source.given(node)
+        statement = node if isinstance(node, ast.stmt) else origins.statement_of(at, node)
+        if statement is None:
+            continue
+        value = source.given(node) if isinstance(node, ast.stmt) else node
         tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
         found = [n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests]
         of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
@@ -443,9 +464,9 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
             if cause := next((one for one in before if one is not None), None):
                 return cause
         if had is not False:
-            place = _place(origins.runs[at.at], node.lineno)
+            place = _place(origins.runs[at.at], statement.lineno)
             sure = "" if had else ", if what it compares had one"
-            text = f"{short(ast.unparse(node))} ({where(place)}) leaves the graph{sure}: it compares."
+            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: it compares."
             sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
             return Cause(text, Fix("differentiable_op", sentence, False, _at(place)), place)
     return None

@@ -423,7 +423,7 @@ class Origins:
         for where, node, name in self.back(root, spot):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
                 continue
-            statement = node if isinstance(node, ast.stmt) else self._statement(where, node)
+            statement = node if isinstance(node, ast.stmt) else self.statement_of(where, node)
             if statement is None or not 0 <= where.at < len(self.runs):
                 continue
             run, value = self.runs[where.at], source.given(node) if isinstance(node, ast.stmt) else node
@@ -445,7 +445,8 @@ class Origins:
                     calls = frozenset(ast.unparse(n.func) for one in inner for n in _calls(one))
                     yield Cut(run, statement, by, around, had is True, len(parts) == 1, calls)
 
-    def _statement(self, spot: Spot, node: ast.AST) -> ast.stmt | None:
+    def statement_of(self, spot: Spot, node: ast.AST) -> ast.stmt | None:
+        """The statement that an expression of a line stands in."""
         found = source.beginning_at(self.runs[spot.at].source, spot.line) if 0 <= spot.at < len(self.runs) else []
         found = found or source.statements_at(self.runs[spot.at].source, spot.line)[-1:] if self.runs else []
         text = ast.unparse(node)

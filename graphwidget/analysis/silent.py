@@ -1,16 +1,18 @@
 """Mistakes that raise nothing: a backward that reaches nothing, a retain_graph that nothing used,
-a `.data` update behind autograd's back."""
+a write behind autograd's back."""
 
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
-from graphwidget.analysis.story import own_path, root_name
-from graphwidget.analysis.words import short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, bytes_text
+from graphwidget.analysis.story import lasting_name, own_path, root_name, source_line
+from graphwidget.analysis.words import names, short, where
+from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState, Snapshot, Write, bytes_text, in_order
 
+MOST_CALLS = 100  # looked at for writes that autograd did not see
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
 _VALUES = ("item", "tolist", "numpy")
 
@@ -19,7 +21,7 @@ def find(record: Record) -> Iterator[Finding]:
     """Everything that went wrong in silence."""
     yield from _nothing_ran(record)
     yield from _retained_for_nothing(record)
-    yield from _data_writes(record)
+    yield from _unseen_writes(record)
 
 
 def _nothing_ran(record: Record) -> Iterator[Finding]:
@@ -104,59 +106,55 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         )
 
 
-def _data_writes(record: Record) -> Iterator[Finding]:
-    """A write through `.data` between a forward and its backward: no check sees it, the gradient is wrong."""
-    for run in record.runs.values():
-        for name, line in _data_targets(run):
-            for call in record.calls[-50:]:
-                if call.place.run is not None and call.place.run > run.run and _saved_before(call, name, run.run):
-                    yield _data_write(run, name, line, call)
-                    break
+def _unseen_writes(record: Record) -> Iterator[Finding]:
+    """A write between a forward and its backward that no version tells of: no check sees it, the gradient is wrong."""
+    every = (*record.hidden, *(write for write in record.writes if not write.optimizer))
+    told: set[object] = set()
+    known = [(call, call.graph) for call in record.calls if call.graph is not None and call.result == "ok"]
+    for call, graph in known[-MOST_CALLS:] if every else ():
+        oldest = min((number for number in graph.seq if number >= 0), default=0)
+        since = [write for write in every if write.after_calls <= call.n and write.number > oldest]
+        saved = list(_saved(record, graph, call, {key for write in since for key in write.storages}))
+        for write in since:
+            tensors = in_order({name for key, seq, name in saved if key in write.storages and seq < write.number})
+            line = source_line(write.place)
+            if tensors and line not in told:
+                told.add(line)
+                yield _unseen_write(write, tensors, call)
 
 
-def _data_targets(run: CellRun) -> Iterator[tuple[str, int]]:
-    tree = source.parse(run.source)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, (ast.AugAssign, ast.Assign)):
-            for target in source.targets(node):
-                if ".data" in target:
-                    yield target.split(".data", 1)[0], node.lineno
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            called = ast.unparse(node.func)
-            if ".data." in called and node.func.attr.endswith("_"):
-                yield called.split(".data.", 1)[0], node.lineno
+def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) -> Iterator[tuple[int, int, str]]:
+    """What the nodes that a call ran had saved in some storages, and as far as autograd knew was as it had been saved.
 
-
-def _saved_before(call: BackwardCall, name: str, run: int) -> bool:
-    """Whether the call's graph saved the tensor `name` in a run before `run`, and still held it."""
-    graph = call.graph
-    if graph is None or call.result != "ok":
-        return False
-    for index in range(len(graph)):
-        place: Place | None = graph.place_of(index)
-        if place is None or place.run is None or place.run >= run:
+    The key of the storage, the sequence number of the node, and the tensor's name.
+    """
+    if keys.isdisjoint(graph.storages.key):
+        return
+    ran = set(call.executed)
+    for slot, at in enumerate(graph.slot_storage):
+        if at < 0 or graph.slot_state[slot] != SlotState.HELD or graph.storages.key[at] not in keys:
             continue
-        for slot in graph.slots_of(index):
-            at = graph.slot_storage[slot]
-            if at >= 0 and graph.slot_state[slot] == 0 and name in graph.storages.owners.get(at, ()):
-                return True
-    return False
+        index = bisect_right(graph.slot_start, slot) - 1
+        owners = graph.storages.owners.get(at)
+        if owners and graph.uid[index] in ran and graph.seq[index] >= 0:
+            yield graph.storages.key[at], graph.seq[index], lasting_name(record, owners)
 
 
-def _data_write(run: CellRun, name: str, line: int, call: BackwardCall) -> Finding:
-    text = source.line_text(run.source, line)
-    place = Place(run.cell, line, text, run.cell, line, run=run.run)
+def _unseen_write(write: Write, tensors: tuple[str, ...], call: BackwardCall) -> Finding:
+    shown = names(tensors)
+    through = ".data" in write.by
+    how = "`.data` hides" if through else "It was written to through memory that it shares, which hides"
     return Finding(
         "silent",
         "warning",
-        f"{short(text)} ({where(place)}) changed `{name}` after the graph had saved it. `.data` hides the change from "
+        f"{short(write.by)} ({where(write.place)}) changed {shown} after the graph had saved it. {how} the change from "
         f"autograd's check. {where(call.place) or 'The call'} used the new values: its gradients are wrong.",
-        f"A gradient is silently wrong: `{name}` was changed through `.data`.",
+        f"A gradient is silently wrong: {shown} was changed{' through `.data`' if through else ''}.",
         call.n,
-        tensor=name,
-        modified_at=place,
+        tensor=tensors[0],
+        modified_at=write.place,
         fixes=(
-            Fix("zero_grad_or_step_order", f"Change `{name}` after the backward.", True, None),
+            Fix("zero_grad_or_step_order", f"Change {shown} after the backward.", True, None),
             Fix(
                 "no_grad_or_item",
                 "Write under `with torch.no_grad():` without `.data`: then torch checks.",

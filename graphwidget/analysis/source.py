@@ -238,6 +238,19 @@ def receivers(line: str) -> list[str]:
     return [ast.unparse(func.value) for func in found]
 
 
+def inputs(line: str) -> list[str]:
+    """What a line asks for gradients of: ``x`` and ``w`` of ``torch.autograd.grad(y, [x, w])``; of its first call."""
+    tree = parse(line)
+    for call in ast.walk(tree) if tree else ():
+        if not isinstance(call, ast.Call) or ast.unparse(call.func).rsplit(".", 1)[-1] not in ("grad", "backward"):
+            continue
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "inputs"]
+        given += call.args[1:2] if ast.unparse(call.func).endswith("grad") else []
+        for asked in given[:1]:
+            return [ast.unparse(one) for one in (asked.elts if isinstance(asked, (ast.List, ast.Tuple)) else [asked])]
+    return []
+
+
 def summed(loop: ast.For, line: int) -> tuple[str, list[str]] | None:
     """A loop that runs backward on what it goes over as one sum, and the statements that then replace the loop.
 

@@ -17,14 +17,22 @@ class Statement:
     """What the source of one line says about writing.
 
     `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those
-    written to first, as ``("self", "state")``. `runs` and `wrote` are what was seen of it.
+    written to first, as ``("self", "state")``. `hidden`: those that it writes to through ``.data``, as they are
+    written, each with its chain. `runs` and `wrote` are what was seen of it.
     """
 
-    __slots__ = ("chains", "optimizer", "runs", "sure", "text", "wrote")
+    __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
 
-    def __init__(self, text: str, sure: bool, chains: tuple[tuple[str, ...], ...], optimizer: bool) -> None:
-        self.text, self.sure, self.chains, self.optimizer = text, sure, chains, optimizer
-        self.runs, self.wrote = 0, False
+    def __init__(
+        self,
+        text: str,
+        sure: bool,
+        chains: tuple[tuple[str, ...], ...],
+        optimizer: bool,
+        hidden: tuple[tuple[str, tuple[str, ...]], ...],
+    ) -> None:
+        self.text, self.sure, self.chains, self.optimizer, self.hidden = text, sure, chains, optimizer, hidden
+        self.runs, self.wrote = 0, bool(hidden)
 
     def due(self) -> bool:
         """Whether to compare this time."""
@@ -63,11 +71,14 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return None
     written: list[ast.expr] = []
+    targets: list[ast.expr] = []
     if isinstance(node, ast.AugAssign):
-        written.append(node.target)
+        targets = written = [node.target]
     elif isinstance(node, ast.Assign):
-        written.extend(t for target in node.targets for t in _flat(target) if isinstance(t, ast.Subscript))
-    sure, optimizer, calls = bool(written), False, False
+        targets = [t for target in node.targets for t in _flat(target)]
+        written = [t for t in targets if isinstance(t, ast.Subscript)]
+    through = [target for target in targets if _data(target) is not None]
+    sure, optimizer, calls = bool(written or through), False, False
     for part in _own_expressions(node):
         if not isinstance(part, ast.Call):
             continue
@@ -76,16 +87,28 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
         if name == "step" or re.search(r"[^_]_$", name):
             sure, optimizer = True, optimizer or name == "step"
             written.append(part.func)
+            through += [part.func, *part.args]  # `w.data.mul_(2)`, `init.zeros_(w.data)`
         out = next((k.value for k in part.keywords if k.arg == "out"), None)
         if out is not None:
             sure = True
             written.append(out)
+            through.append(out)
     if not (sure or calls):
         return None
     named = [*written, *(p for p in _own_expressions(node) if isinstance(p, (ast.Attribute, ast.Name)))]
     chains = dict.fromkeys(chain for chain in map(_chain, named) if chain)
     text = lines[node.lineno - 1].strip()
-    return Statement(text, sure, tuple(chains)[:MAX_NAMES], optimizer)
+    hidden = {ast.unparse(owner): _chain(owner) for owner in map(_data, through) if owner is not None}
+    return Statement(text, sure, tuple(chains)[:MAX_NAMES], optimizer, tuple(hidden.items())[:MAX_NAMES])
+
+
+def _data(node: ast.expr) -> ast.expr | None:
+    """What stands before ``.data`` in `w.data`, `w.data[0]`, `w.data.mul_`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            return node.value
+        node = node.value
+    return None
 
 
 def _flat(target: ast.expr) -> list[ast.expr]:

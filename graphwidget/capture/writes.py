@@ -38,14 +38,25 @@ MAX_ELEMENTS = 16  # of a list that a line names: tensors that it may write to
 
 
 class _Armed:
-    """A line that is running: what it names, and the versions of those tensors when it began."""
+    """A line that is running: what it names, and the versions of those tensors when it began.
 
-    __slots__ = ("frame", "line", "named", "scope", "statement")
+    `hidden`: what it writes to through ``.data``, and the keys of the storages when it began. `number`: the sequence
+    number of the next node then.
+    """
+
+    __slots__ = ("frame", "hidden", "line", "named", "number", "scope", "statement")
 
     def __init__(
-        self, frame: int, line: int, scope: Scope, statement: Statement, named: list[tuple[str, Any, int]]
+        self,
+        frame: int,
+        line: int,
+        scope: Scope,
+        statement: Statement,
+        named: list[tuple[str, Any, int]],
+        hidden: list[tuple[str, Any, int]],
     ) -> None:
-        self.frame, self.line, self.scope, self.statement, self.named = frame, line, scope, statement, named
+        self.frame, self.line, self.scope, self.statement = frame, line, scope, statement
+        self.named, self.hidden, self.number = named, hidden, internals.next_number()
 
 
 class Writes:
@@ -92,6 +103,10 @@ class Writes:
         self.steps.settle()
         return tuple(self.log.writes())
 
+    def hidden(self) -> tuple[Write, ...]:
+        """The writes through ``.data`` that are remembered."""
+        return tuple(self.log.hidden())
+
     # ---------------------------------------------------------------- what is told
 
     def install(self) -> None:
@@ -104,6 +119,7 @@ class Writes:
         for armed in self._armed.values():
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
+                line.hidden = [hidden for hidden in line.hidden if hidden[1]() is not tensor]
         return self.watched.let_go(tensor)
 
     def uninstall(self) -> None:
@@ -115,7 +131,8 @@ class Writes:
         """Watch the tensors that `search` found instead of those watched so far."""
         armed = self._armed.get(threading.get_ident())
         if armed:  # in the middle of a line, before a backward call in it
-            self.log.add(self.where(), armed[-1].statement.text, self._changes(), armed[-1].statement.optimizer)
+            inner = armed[-1]
+            self.log.add(self.where(), inner.statement.text, self._changes(), inner.statement.optimizer, inner.number)
         self._notice_left_out()
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
@@ -185,7 +202,18 @@ class Writes:
                 at = version_of(tensor) if id(tensor) not in self.watched.index else None
                 if at is not None:
                     named.append((path, weakref.ref(tensor), at))
-        armed.append(_Armed(id(frame), line, scope, statement, named))
+        armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))
+
+    def _through_data(self, frame: FrameType, statement: Statement) -> list[tuple[str, Any, int]]:
+        """What a line writes to through ``.data``: path, weak reference, key of the storage."""
+        found = []
+        for text, chain in statement.hidden:
+            resolved = [*_resolve(frame, chain), *self.watched.named(text)]
+            for path, tensor in [found for found in resolved if found[0] == text][:1]:
+                storage = internals.storage_of(tensor)
+                if storage is not None:
+                    found.append((path, weakref.ref(tensor), storage[0]))
+        return found
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> None:
         """Compare the lines that have ended: that of this frame, and those of frames that are gone."""
@@ -210,7 +238,10 @@ class Writes:
         changed += self._changes()
         if changed:
             ended.statement.wrote = True
-            self.log.add(self._place(ended, frame), ended.statement.text, changed, ended.statement.optimizer)
+            place, statement = self._place(ended, frame), ended.statement
+            self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
+        if ended.hidden:
+            self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
 
     def _changes(self) -> list[tuple[str, Any]]:
         """Watched tensors that something else than the steps of optimizers has modified since the last comparison."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from graphwidget.capture import torch_internals as internals
@@ -14,6 +14,7 @@ __all__ = ["Log", "Step", "Watched", "version_of"]
 
 MAX_WATCHED = 1000  # tensors compared around a line, about 0.1 µs each
 MAX_WRITES = 512  # writes remembered
+MAX_LINES, MAX_OF_A_LINE = 64, 256  # the same for writes through `.data`
 
 
 def version_of(tensor: Any) -> int | None:
@@ -66,6 +67,12 @@ class Watched:
 
         return take_hold
 
+    def named(self, path: str) -> list[tuple[str, Any]]:
+        """The tensor of this name, if there is one."""
+        at = self.paths.index(path) if path in self.paths else -1
+        tensor = self.refs[at]() if at >= 0 else None
+        return [(path, tensor)] if tensor is not None else []
+
     def changes(self) -> list[tuple[str, Any]]:
         """Those whose version is another one than last time."""
         version = internals.version
@@ -103,6 +110,7 @@ class Log:
     def __init__(self, calls: Callable[[], int], place: Callable[[tuple[int, int, int]], Place]) -> None:
         self.calls, self.place = calls, place
         self.entries: deque[Write | Step] = deque(maxlen=MAX_WRITES)
+        self._hidden: dict[tuple[int | None, int | None, int | None], list[Write]] = {}
 
     def writes(self) -> deque[Write]:
         """All of them as such: a step becomes a `Write` when somebody asks."""
@@ -118,7 +126,9 @@ class Log:
         kept = [e for e in self.entries if type(e) is not Step or e.optimizer != optimizer or e.n <= newer]
         self.entries = deque(kept, maxlen=MAX_WRITES)
 
-    def add(self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool) -> Write | None:
+    def add(
+        self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool, number: int = -1
+    ) -> Write | None:
         """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
         names: dict[int, str] = {}
         for path, tensor in changed:
@@ -136,12 +146,37 @@ class Log:
         last = last.write if type(last) is Step else last
         if isinstance(last, Write) and last.storages == storages and last.paths == paths:
             storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
-        write = Write(place, by, paths, storages, self.calls(), optimizer, () if optimizer else _makers(changed))
+        made = () if optimizer else _makers(changed)
+        write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
         self.entries.append(write)
         return write
+
+    def hide(self, place: Place, by: str, written: list[tuple[str, Any, int]], number: int) -> None:
+        """Remember a write through ``.data``: path, weak reference, key of the storage when the line began.
+
+        An assignment to ``.data`` changes the storage: what saved the tensor sees the new one.
+        """
+        keys: dict[int, str] = {}
+        for path, ref, before in written:
+            with internals.quiet():
+                tensor = ref()
+                after = internals.storage_of(tensor) if tensor is not None else None
+            keys |= {before: path} | ({after[0]: path} if after is not None else {})
+        paths, storages = tuple(keys.values()), tuple(keys)
+        line = self._hidden.setdefault((place.run, place.cell, place.line), [])
+        if len(line) < MAX_OF_A_LINE:
+            line.append(Write(place, by, paths, storages, self.calls(), number=number))
+        if len(self._hidden) > MAX_LINES:
+            del self._hidden[next(iter(self._hidden))]
+
+    def hidden(self) -> Iterator[Write]:
+        """The writes through ``.data``: of each line the first ones, as the graphs of the first calls are known."""
+        for line in self._hidden.values():
+            yield from line
 
 
 def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:
     """The sequence numbers of the tensors' nodes, where reading a history cannot change it."""
-    nodes = (internals.history(tensor, asked=False)[0] for _, tensor in changed)
+    with internals.quiet():
+        nodes = [internals.history(tensor, asked=False)[0] for _, tensor in changed]
     return tuple({node._sequence_nr() for node in nodes if node is not None})

@@ -214,7 +214,8 @@ class Write:
 
     `paths` are the names of what it modified, `storages` the `Storage.key`s, `by` the statement as
     written. `after_calls` counts the backward calls that had begun before it, which orders it among them. `made` are
-    the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended (not of an optimizer's).
+    the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended, and `number` is the
+    lowest that a node could get when it began. Neither is known of an optimizer's steps.
     """
 
     place: Place
@@ -224,6 +225,7 @@ class Write:
     after_calls: int = 0
     optimizer: bool = False
     made: tuple[int, ...] = ()
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,8 @@ class Record:
     """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
 
     `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
-    the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had.
+    the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
+    writes through ``.data``, which PyTorch does not count.
     """
 
     snapshot: Snapshot
@@ -260,3 +263,4 @@ class Record:
     writes: tuple[Write, ...] = ()
     runs: Mapping[int, CellRun] = field(default_factory=dict)
     outlived: Mapping[int, str] = field(default_factory=dict)
+    hidden: tuple[Write, ...] = ()

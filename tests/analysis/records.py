@@ -123,6 +123,8 @@ def records(draw):
             tuple(draw(st.lists(st.integers(0, 3), max_size=2))),
             draw(st.integers(0, 4)),
             draw(st.booleans()),
+            tuple(draw(st.lists(st.integers(0, 12), max_size=2))),
+            draw(st.integers(-1, 12)),
         )
         for _ in range(draw(st.integers(0, 3)))
     )
@@ -131,4 +133,4 @@ def records(draw):
         for run in draw(st.lists(st.integers(0, 3), unique=True))
     }
     outlived = dict.fromkeys(draw(st.lists(st.integers(100, 103), max_size=2)), "y")
-    return Record(now, tuple(calls), writes, runs, outlived)
+    return Record(now, tuple(calls), writes, runs, outlived, draw(st.sampled_from([(), writes])))

@@ -3,11 +3,11 @@
 from array import array
 from dataclasses import replace
 
-from handmade import HELD, N, graph, leaf
-from records import place, placed
+from handmade import HELD, STALE, N, graph, leaf
+from records import place
 
 from graphwidget.analysis import silent
-from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, Storage, TensorRef
+from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, Storage, TensorRef, Write
 
 LEAF = TensorRef(0, 0, ("_", "loss"), is_leaf=True)
 
@@ -37,16 +37,25 @@ def test_a_retain_graph_that_nothing_used_is_worth_knowing():
 
 
 def test_a_write_through_data_between_forward_and_backward_makes_a_gradient_wrong():
-    shot = graph(N("Mul", "w", (HELD,), storage=(0,)), leaf("w"), storages=(Storage(0, 8, owners=("w",)),))
-    shot = placed(shot, [place(1, 1, run=0), place(1, 1, run=0)])
-    call = BackwardCall(
-        0, place(3, 1, run=2), "backward", False, False, (TensorRef(0, 0, ("y",)),), (), result="ok", graph=shot
-    )
-    runs = {
-        i: CellRun(i, i + 1, text, f"c{i + 1}")
-        for i, text in enumerate(("y = w * w", "w.data.mul_(2)", "y.backward()"))
-    }
-    (finding,) = silent.find(Record(shot, (call,), (), runs))
-    assert finding.severity == "warning" and finding.tensor == "w"
-    earlier = {**runs, 1: replace(runs[1], source="w.mul_(2)")}
-    assert not list(silent.find(Record(shot, (call,), (), earlier)))
+    shot = graph(N("Mul", "w", (HELD,), storage=(0,), seq=5), leaf("w"), storages=(Storage(7, 8, owners=("w",)),))
+    root = (TensorRef(0, 0, ("y",)),)
+    call = BackwardCall(0, place(3, 1, run=2), "backward", False, False, root, (), result="ok", graph=shot)
+    call = replace(call, executed=shot.uid)
+    write = Write(place(2, 1, run=1), "w.data.mul_(2)", ("w",), (7,), number=6)
+    (finding,) = told(call, hidden=write)
+    assert finding.severity == "warning" and finding.tensor == "w" and finding.modified_at == write.place
+    assert finding.headline == "A gradient is silently wrong: `w` was changed through `.data`."
+    # Through another tensor: its own version counts it.
+    assert [f.tensor for f in told(call, seen=replace(write, by="raw.mul_(2)"))] == ["w"]
+    assert not told(call, hidden=replace(write, number=5))  # before the node saved it
+    assert not told(call, hidden=replace(write, after_calls=1))  # after the call
+    assert not told(call, hidden=replace(write, storages=(8,)))
+    assert not told(call, seen=replace(write, optimizer=True))
+    assert not told(replace(call, executed=shot.uid[1:]), hidden=write)
+    stale = replace(shot, slot_state=bytearray([STALE]))
+    assert not told(replace(call, graph=stale), hidden=write)  # it would have raised
+
+
+def told(call, hidden=None, seen=None):
+    record = Record(call.graph, (call,), (seen,) if seen else (), hidden=(hidden,) if hidden else ())
+    return list(silent.find(record))

@@ -1,5 +1,6 @@
 """Questions about the text of a cell."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,3 +57,18 @@ def test_any_text_can_be_asked(text, line):
     source.assigned_as(text, "x")
     source.backward_root(text)
     source.line_text(text, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("g, = torch.autograd.grad(y, [x, w * 2])", ["x", "w * 2"]),
+        ("grad(y.sum(), x, create_graph=True)", ["x"]),
+        ("autograd.grad(outputs=y, inputs=(x, w))", ["x", "w"]),
+        ("loss.backward(inputs=[net.weight])", ["net.weight"]),
+        ("loss.backward(g)", []),
+        ("loss.backward(", []),
+    ],
+)
+def test_what_a_line_asks_for_gradients_of(line, asked):
+    assert source.inputs(line) == asked
