@@ -57,8 +57,9 @@ class Carrier:
         border = self.way[self._end] if self._end >= 0 else None
         now = (owner.path for owner in meeting.graph.owners if (owner.node, owner.output_nr) == border)
         then = (path for path in self._held if self._on_the_way(path))
-        lasting = meeting.lasting(meeting.border_names, anew)
-        return lasting, meeting.names_before, _written(now), meeting.border_names, _written(then)
+        here, lasting = _written(now), meeting.lasting(meeting.border_names, anew)
+        still = tuple(path for path in lasting if path in here)
+        return still, here, lasting, meeting.names_before, meeting.border_names, _written(then)
 
     @cached_property
     def _held(self) -> dict[str, set[Tensor]]:

@@ -58,7 +58,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 def of_input(call: BackwardCall) -> Finding:
     """A call for the gradient of a tensor that does not require grad."""
-    asked, written = call.inputs or (), source.inputs(call.place.source)
+    asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
     known = zip(asked, written) if len(asked) == len(written) else ()
     without = tuple(text for ref, text in known if ref.node < 0)
     do = "does not" if len(without) < 2 else "do not"

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Literal
 
 Statement = ast.stmt
 
@@ -238,16 +239,21 @@ def receivers(line: str) -> list[str]:
     return [ast.unparse(func.value) for func in found]
 
 
-def inputs(line: str) -> list[str]:
-    """What a line asks for gradients of: ``x`` and ``w`` of ``torch.autograd.grad(y, [x, w])``; of its first call."""
+def asked(line: str, what: Literal["outputs", "inputs"]) -> list[str]:
+    """The expressions that a line gives as one of these: of ``torch.autograd.grad(y, [x, w])`` `y`, or `x` and `w`.
+
+    Of the first call of `grad`, or of `backward`, which has `inputs` only.
+    """
     tree = parse(line)
     for call in ast.walk(tree) if tree else ():
-        if not isinstance(call, ast.Call) or ast.unparse(call.func).rsplit(".", 1)[-1] not in ("grad", "backward"):
+        called = ast.unparse(call.func).rsplit(".", 1)[-1] if isinstance(call, ast.Call) else ""
+        if not isinstance(call, ast.Call) or called not in ("grad", "backward"):
             continue
-        given = [keyword.value for keyword in call.keywords if keyword.arg == "inputs"]
-        given += call.args[1:2] if ast.unparse(call.func).endswith("grad") else []
-        for asked in given[:1]:
-            return [ast.unparse(one) for one in (asked.elts if isinstance(asked, (ast.List, ast.Tuple)) else [asked])]
+        given = [keyword.value for keyword in call.keywords if keyword.arg == what]
+        if called == "grad":
+            given += call.args[:1] if what == "outputs" else call.args[1:2]
+        for one in given[:1]:
+            return [ast.unparse(part) for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else [one])]
     return []
 
 

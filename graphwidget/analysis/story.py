@@ -452,6 +452,9 @@ def root_name(call: BackwardCall) -> str:
     found = source.receivers(text)
     if found and found[0] not in ("torch.autograd", "autograd"):
         return found[0] if len(set(found)) == 1 else "the root"
+    outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
+    if len(outputs) == 1:
+        return outputs[0]
     for marker in (".backward(", "autograd.grad("):
         if marker in text:
             before = text.split(marker, 1)[0].strip()

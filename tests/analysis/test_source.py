@@ -60,15 +60,16 @@ def test_any_text_can_be_asked(text, line):
 
 
 @pytest.mark.parametrize(
-    ("line", "asked"),
+    ("line", "outputs", "inputs"),
     [
-        ("g, = torch.autograd.grad(y, [x, w * 2])", ["x", "w * 2"]),
-        ("grad(y.sum(), x, create_graph=True)", ["x"]),
-        ("autograd.grad(outputs=y, inputs=(x, w))", ["x", "w"]),
-        ("loss.backward(inputs=[net.weight])", ["net.weight"]),
-        ("loss.backward(g)", []),
-        ("loss.backward(", []),
+        ("g, = torch.autograd.grad(y, [x, w * 2])", ["y"], ["x", "w * 2"]),
+        ("grad([y.sum(), z], x, create_graph=True)", ["y.sum()", "z"], ["x"]),
+        ("autograd.grad(outputs=y, inputs=(x, w))", ["y"], ["x", "w"]),
+        ("loss.backward(inputs=[net.weight])", [], ["net.weight"]),
+        ("loss.backward(g)", [], []),
+        ("loss.backward(", [], []),
     ],
 )
-def test_what_a_line_asks_for_gradients_of(line, asked):
-    assert source.inputs(line) == asked
+def test_what_a_line_asks_for_gradients_of(line, outputs, inputs):
+    assert source.asked(line, "outputs") == outputs
+    assert source.asked(line, "inputs") == inputs

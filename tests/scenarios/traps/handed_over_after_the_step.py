@@ -1,4 +1,5 @@
 # verified: detach
+# says: `prev` was built in In[2], line 2, iteration 0. | reaches the same node through `prev`.
 # %%
 import torch, torch.nn as nn
 net = nn.Sequential(nn.Linear(3, 3), nn.Tanh()); opt = torch.optim.SGD(net.parameters(), lr=.1)
