@@ -24,12 +24,10 @@ class Carrier:
 
     @cached_property
     def path(self) -> str | None:
-        """Its path: of the names that are known, one nearest to the old part; first those that last."""
-        for paths in self._known:
-            nearest = {path: at for path in paths if (at := self._on_the_way(path)) is not None}
-            if nearest:
-                return max(nearest, key=nearest.__getitem__)
-        return next((path for paths in self._known for path in paths if self._leads(path)), None)
+        """Its path: of the names that are known, one nearest to the old part."""
+        found = (self._nearest(paths) for paths in self._known)
+        leading = (path for paths in self._known for path in paths if self._leads(path))
+        return next(filter(None, found), None) or next(leading, None) or self._nearest(self._on_it)
 
     @property
     def name(self) -> str:
@@ -56,10 +54,15 @@ class Carrier:
             anew = source.forgotten(meeting.text_of_cell(place.cell), place.line)
         border = self.way[self._end] if self._end >= 0 else None
         now = (owner.path for owner in meeting.graph.owners if (owner.node, owner.output_nr) == border)
-        then = (path for path in self._held if self._on_the_way(path))
         here, lasting = _written(now), meeting.lasting(meeting.border_names, anew)
         still = tuple(path for path in lasting if path in here)
-        return still, here, lasting, meeting.names_before, meeting.border_names, _written(then)
+        return still, here, lasting, meeting.names_before, meeting.border_names
+
+    @property
+    def _on_it(self) -> tuple[str, ...]:
+        """Names of anything on the way behind its root that is older than the call that freed."""
+        old = {tensor for tensor in self.way[1:] if self.meeting.graph.seq[tensor[0]] < self.meeting.earlier.newest_seq}
+        return _written(path for path, held in self._held.items() if not old.isdisjoint(held))
 
     @cached_property
     def _held(self) -> dict[str, set[Tensor]]:
@@ -75,6 +78,11 @@ class Carrier:
     def _end(self) -> int:
         """Where on the way the old part begins; -1: unknown."""
         return next((at for at, (index, _) in enumerate(self.way) if index in self.meeting.old), -1)
+
+    def _nearest(self, paths: Iterable[str]) -> str | None:
+        """The path that holds the tensor nearest to the old part; None: none holds one of the way."""
+        nearest = {path: at for path in paths if (at := self._on_the_way(path)) is not None}
+        return max(nearest, key=nearest.__getitem__, default=None)
 
     def _on_the_way(self, path: str) -> int | None:
         """The last place on the way, down to the old part, where a path holds the tensor."""

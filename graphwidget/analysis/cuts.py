@@ -10,6 +10,7 @@ are handed out, each with its sentence, its edit and the edges that the edit cut
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,6 +103,7 @@ class Cuts:
         for some in dict.fromkeys((paths, tuple(every))):
             lines = self._detached(some)
             if lines and place is not None:
+                lines = self._as_a_method_writes(lines, some, place)
                 where_to = f"In[{place[0]}], line {place[1]}"
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
@@ -128,6 +130,21 @@ class Cuts:
         shown = ", ".join(short(step[2:]) for step in joined[1] if step.startswith("+"))
         sentence = f"Hand it over detached: {shown} (In[{place[0]}], line {joined[0][1]})."
         yield Cut(sentence, *joined, _through(carried, gone))
+
+    def _as_a_method_writes(self, lines: list[str], paths: Collection[str], place: fitting.Spot) -> list[str]:
+        """``self.state`` for ``trainer.state`` in a method of the class in which it was made and is set."""
+        cell, made = self._cell(place), self.meeting.carrier_place
+        owner = (source.function_at(cell, place[1]) or (None,))[0]
+        if owner is None or source.method_at(cell, place[1]) is None or made is None or made.cell != place[0]:
+            return lines
+        if not owner.lineno <= (made.line or 0) <= (owner.end_lineno or 0):
+            return lines
+        for path in map(detaching.local, paths):
+            root, _, rest = path.partition(".")
+            name = re.match(r"\w*", rest)[0]  # type: ignore[index]  # it matches nothing, too
+            if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
+                lines = [re.sub(rf"\b{re.escape(root)}\.{name}\b", f"self.{name}", line) for line in lines]
+        return lines
 
     def _tensors_there(self, paths: Collection[str], place: fitting.Spot) -> bool:
         """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
