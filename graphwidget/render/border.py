@@ -25,17 +25,25 @@ def boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
     for index in sorted((i for i in range(len(snapshot)) if 0 <= seq[i] < newest), key=seq.__getitem__):
         if not kept.isdisjoint(snapshot.next(index)):
             kept.add(index)
+    names = _names(failed, snapshot)
+    only = failed.carriers[0] if len(failed.carriers) == 1 else None  # a single carrier needs no proof
     return [
-        (snapshot.uid[target], snapshot.uid[index], _carrier(failed, snapshot, target))
+        (snapshot.uid[target], snapshot.uid[index], names.get((target, number), only))
         for index in range(len(snapshot))
         if seq[index] >= newest and index not in kept
-        for target in dict.fromkeys(snapshot.next(index))
+        for target, number in _edges(snapshot, index).items()
         if target in kept
     ]
 
 
-def _carrier(call: BackwardCall, snapshot: Snapshot, old: int) -> str | None:
-    """The carrier that names `old`; a single carrier needs no such proof."""
-    labels = snapshot.labels.get(old, ())
-    named = next((path for path in call.carriers if path in labels), None)
-    return named or (call.carriers[0] if len(call.carriers) == 1 else None)
+def _names(call: BackwardCall, snapshot: Snapshot) -> dict[tuple[int, int], str]:
+    """(node, which of its outputs) -> the carrier that is it."""
+    rank = {path: at for at, path in enumerate(call.carriers)}
+    held = sorted((owner for owner in snapshot.owners if owner.path in rank), key=lambda owner: -rank[owner.path])
+    return {(owner.node, owner.output_nr): owner.path for owner in held}  # the first in rank comes last, and stays
+
+
+def _edges(snapshot: Snapshot, index: int) -> dict[int, int]:
+    """The nodes that a node leads to, each with one of the outputs that it uses."""
+    edges = range(snapshot.edge_start[index], snapshot.edge_start[index + 1])
+    return {snapshot.edge_to[edge]: snapshot.edge_nr[edge] for edge in reversed(edges)}

@@ -11,7 +11,7 @@ import pytest
 from fake_snapshots import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
 from read_wire import decode, small, who_freed, with_delta
 
-from graphwidget.model import Drawing, Event, Finding, Fix, ModuleCall, Place, SlotState, Storage
+from graphwidget.model import Drawing, Event, Finding, Fix, ModuleCall, Owner, Place, SlotState, Storage
 from graphwidget.render import wire
 
 
@@ -210,6 +210,21 @@ def test_the_carrier_need_not_have_been_run_itself_and_an_error_that_is_over_has
     m = decode(wire.encode(Drawing(graph, (earlier, raised))))
     assert m["boundary"] == [[2, 4, m["s"].index("h")]]
     assert decode(wire.encode(Drawing(graph, (earlier, raised, call(2)))))["boundary"] == []
+
+
+def test_the_border_names_the_output_that_is_used() -> None:
+    """`s, u = svd(w)`: both hang on the same node (uid 1), and what was built since uses `u`."""
+    graph = snapshot(
+        [
+            N("MulBackward0", ((1, 1),), uid=4, seq=20),
+            N("LinalgSvdBackward0", (), (("S", (4,), FREED),), freed_by=0, uid=1, seq=3),
+        ],
+        roots={"loss": 0},
+    )
+    graph = replace(graph, owners=(Owner("s", 1), Owner("u", 1, 1)))
+    raised = replace(call(1), result="raised", failed_uid=1, freed_by=0, boundary=(1,), carriers=("s", "u"))
+    m = decode(wire.encode(Drawing(graph, (call(0, newest_seq=10), raised))))
+    assert m["boundary"] == [[1, 4, m["s"].index("u")]]
 
 
 def test_the_event_of_a_call_tells_what_it_let_go_of() -> None:
