@@ -2,7 +2,7 @@
 
 python bench/all.py [--only NAME ...] [--json]
 
-Takes less than ten minutes on two idle cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
+Takes about eleven minutes on two idle cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
 which is what to do where a figure is near its goal: other programs on the machine count.
 """
 
