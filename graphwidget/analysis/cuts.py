@@ -141,7 +141,7 @@ class Cuts:
             return lines
         for path in map(detaching.local, paths):
             root, _, rest = path.partition(".")
-            name = re.match(r"\w*", rest)[0]  # type: ignore[index]  # it matches nothing, too
+            name = re.split(r"\W", rest)[0]
             if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
                 lines = [re.sub(rf"\b{re.escape(root)}\.{name}\b", f"self.{name}", line) for line in lines]
         return lines

@@ -143,13 +143,14 @@ def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) 
 def _unseen_write(write: Write, tensors: tuple[str, ...], call: BackwardCall) -> Finding:
     shown = names(tensors)
     through = ".data" in write.by
-    how = "`.data` hides" if through else "It was written to through memory that it shares, which hides"
+    how = "`.data` hides" if through else "It shares its memory, which hides"
+    by = where(call.place) or "The call"
     return Finding(
         "silent",
         "warning",
-        f"{short(write.by)} ({where(write.place)}) changed {shown} after the graph had saved it. {how} the change from "
-        f"autograd's check. {where(call.place) or 'The call'} used the new values: its gradients are wrong.",
-        f"A gradient is silently wrong: {shown} was changed{' through `.data`' if through else ''}.",
+        f"{short(write.by)} ({where(write.place)}) wrote to {shown} after the graph had saved it. {how} that from "
+        f"autograd's check. {by} used what is there now: where it differs, the gradient is wrong.",
+        f"A gradient may be silently wrong: {shown} was written to{' through `.data`' if through else ''}.",
         call.n,
         tensor=tensors[0],
         modified_at=write.place,

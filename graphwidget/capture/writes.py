@@ -208,11 +208,10 @@ class Writes:
         """What a line writes to through ``.data``: path, weak reference, key of the storage."""
         found = []
         for text, chain in statement.hidden:
-            resolved = [*_resolve(frame, chain), *self.watched.named(text)]
-            for path, tensor in [found for found in resolved if found[0] == text][:1]:
-                storage = internals.storage_of(tensor)
-                if storage is not None:
-                    found.append((path, weakref.ref(tensor), storage[0]))
+            known = dict([*self.watched.named(text), *_resolve(frame, chain)])
+            storage = internals.storage_of(known[text]) if text in known else None
+            if storage is not None:
+                found.append((text, weakref.ref(known[text]), storage[0]))
         return found
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> None:

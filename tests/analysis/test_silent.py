@@ -44,7 +44,7 @@ def test_a_write_through_data_between_forward_and_backward_makes_a_gradient_wron
     write = Write(place(2, 1, run=1), "w.data.mul_(2)", ("w",), (7,), number=6)
     (finding,) = told(call, hidden=write)
     assert finding.severity == "warning" and finding.tensor == "w" and finding.modified_at == write.place
-    assert finding.headline == "A gradient is silently wrong: `w` was changed through `.data`."
+    assert finding.headline == "A gradient may be silently wrong: `w` was written to through `.data`."
     # Through another tensor: its own version counts it.
     assert [f.tensor for f in told(call, seen=replace(write, by="raw.mul_(2)"))] == ["w"]
     assert not told(call, hidden=replace(write, number=5))  # before the node saved it

@@ -105,3 +105,14 @@ def test_names_that_do_not_lead_to_the_failing_node_carry_nothing():
     told = met(replace(split(), owners=(Owner("own", 2), Owner("loss", 0))), (2, 4), ("own",))
     assert Carrier(told).path is None and Carrier(told).name == "Exp"
     assert Carrier(told).built_at == place(1, 1)
+
+
+def test_of_names_that_hold_nothing_any_more_the_one_of_the_output_that_is_used_is_told():
+    told = met(replace(split(), owners=(Owner("loss", 0),)), (3, 4), ("parts", "rest"))
+    told = replace(told, earlier=replace(told.earlier, graph=split()))
+    assert Carrier(told).path == "rest"
+
+
+def test_what_was_made_after_the_freeing_call_carried_nothing_over():
+    told = met(replace(split(), owners=(Owner("own", 2), Owner("scaled", 1))), (2, 4), ("own",))
+    assert Carrier(told).path is None

@@ -43,6 +43,11 @@ for epoch in range(2):
         y = (w ** 3).sum()
         w.data.mul_(0.5)  # write
         y.backward()""",
+    "in more passes than are remembered": """
+for i in range(700):
+    y = (w ** 3).sum()
+    w.data.mul_(1.001)  # write
+    y.backward()""",
     "of what was retained": """
 y = (w ** 3).sum()
 y.backward(retain_graph=True)
@@ -50,6 +55,11 @@ w.data.mul_(2)  # write
 y.backward()""",
     # No gradient is wrong after these: nothing had saved what they write to, or nothing used it any more.
     "before": "w.data.mul_(1)  # write\ny = (w ** 3).sum()\ny.backward()",
+    "before, and behind something else": """
+h = w * 2
+w.data.mul_(1)  # write
+y = (w ** 3).sum() + h.sum()
+y.backward()""",
     "after": "y = (w ** 3).sum()\ny.backward()\nw.data.mul_(2)  # write",
     "of what is not saved": "y = (w + v).sum()\nw.data.mul_(2)  # write\ny.backward()",
     "of another": "y = (w ** 3).sum()\nv.data.mul_(2)  # write\ny.backward()",
@@ -100,3 +110,7 @@ def test_a_write_that_autograd_does_not_see_is_told_where_it_makes_a_gradient_wr
     assert bool(told) == wrong, [finding.text for finding in told]
     writes = {line.removesuffix(MARK).strip() for line in program.splitlines() if line.endswith(MARK)}
     assert {finding.text.split("`")[1] for finding in told} <= {*writes, "t.data.mul_(3)"}
+
+
+def test_what_is_built_behind_the_write_on_its_line_saved_the_new_values():
+    assert gradients("w.data.mul_(2); y = (w ** 3).sum()\ny.backward()", False)[1] == []
