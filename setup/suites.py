@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
+AT_ONCE = "--numprocesses=2"
 VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 
 
@@ -41,10 +42,10 @@ SUITES = [
     Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
     Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
     Suite("js", [*VITEST, f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", counts=True),
-    pytest("unit", "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
-    pytest("fuzz", "tests/fuzz"),
-    pytest("scenarios", "tests/scenarios"),
-    pytest("e2e", "tests/e2e"),
+    pytest("unit", AT_ONCE, "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
+    pytest("fuzz", AT_ONCE, "tests/fuzz"),
+    pytest("scenarios", AT_ONCE, "tests/scenarios"),
+    pytest("e2e", "tests/e2e"),  # one at a time: pages wait for kernels
 ]
 
 

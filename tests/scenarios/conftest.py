@@ -1,10 +1,11 @@
-"""One answer of `graphwidget explain` for each program, shared by the tests."""
+"""One answer of `graphwidget explain` for each program, shared by the tests of it."""
 
+import functools
 import json
+import os
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,34 +14,48 @@ sys.path.insert(0, str(Path(__file__).parent))
 import score
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "programs"
-ALONE = 12  # every so many programs one is run as a user would, in a process of its own
+PROGRAMS = {path.stem: path.with_suffix(".py") for path in sorted((HERE / "programs").glob("*.json"))}
+ALONE = set(list(PROGRAMS)[::12])  # run as a user would, in a process of their own
 
-_mine = threading.local()
+
+@functools.cache
+def worker():
+    """A process that has imported torch already; see forked.py."""
+    command = [sys.executable, str(HERE / "forked.py")]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def forked(path):
-    """The answer of this thread's worker, which has imported torch already; see forked.py."""
-    if not hasattr(_mine, "worker"):
-        _mine.worker = subprocess.Popen(
-            [sys.executable, str(HERE / "forked.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-    _mine.worker.stdin.write(f"{path}\t{score.order_of(path) or ''}\n")
-    _mine.worker.stdin.flush()
-    line = _mine.worker.stdout.readline()
+    """(document, reason why there is none) for a program, run in a fork of the worker."""
+    worker().stdin.write(f"{path}\t{score.order_of(path) or ''}\n")
+    worker().stdin.flush()
+    line = worker().stdout.readline()
     return json.loads(line) if line else (None, "the worker has died")
 
 
-def explained(position, path):
-    return score.explain(sys.executable, path, 180) if position % ALONE == 0 else forked(path)
+def explained(name):
+    return score.explain(sys.executable, str(PROGRAMS[name]), 180) if name in ALONE else forked(str(PROGRAMS[name]))
 
 
 @pytest.fixture(scope="session")
-def answers(request):
-    """Scenario -> future of (document, reason why there is none), for the chosen tests; two at a time."""
-    chosen = [getattr(item, "callspec", None) for item in request.session.items]
-    given = [value for spec in chosen if spec for value in spec.params.values() if isinstance(value, str)]
-    names = [name for name in dict.fromkeys(given) if (PROGRAMS / f"{name}.json").exists()]
-    pool = ThreadPoolExecutor(2)
-    yield {name: pool.submit(explained, at, str(PROGRAMS / f"{name}.py")) for at, name in enumerate(names)}
-    pool.shutdown(cancel_futures=True)
+def folder(tmp_path_factory):
+    """One for all processes that the tests are shared out to."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture
+def explanation(folder):
+    """Program -> its document; each program is run once, whichever process asks first."""
+
+    def of(name):
+        kept = folder / f"{name}.json"
+        if not kept.exists():
+            with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+                json.dump(explained(name), file)
+            Path(file.name).rename(kept)  # whole, or not there
+        document, why_not = json.loads(kept.read_text())
+        assert document is not None, why_not
+        return document
+
+    return of

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import nbformat  # noqa: F401 (imported here so that no fork has to)
 import torch
 import verify
+from IPython.core import ultratb
 
 import graphwidget.notebook.running  # noqa: F401
 from graphwidget import cli
@@ -48,9 +49,21 @@ def answer(path, order):
         return json.loads(out.read()), None
 
 
+def show_a_traceback():
+    """Once for all forks: IPython reads and parses the files of torch that it shows lines of, which takes 0.6 s.
+
+    Of a backward that fails before the engine starts: a process in which it has run must not be forked.
+    """
+    try:
+        torch.zeros(1).backward()
+    except RuntimeError:
+        ultratb.AutoFormattedTB(mode="Context").structured_traceback(*sys.exc_info())
+
+
 def main():
     torch.set_num_threads(1)  # a fork has only the thread that made it
     verify.preload()
+    show_a_traceback()
     for line in sys.stdin:
         path, order = line.rstrip("\n").split("\t")
         print(json.dumps(answer(path, order)), flush=True)

@@ -20,9 +20,8 @@ def test_there_are_scenarios():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_explanation_is_true(answers, name):
-    document, why_not = answers[name].result()
-    assert document is not None, why_not
+def test_the_explanation_is_true(explanation, name):
+    document = explanation(name)
     truth = json.loads((PROGRAMS / f"{name}.json").read_text())
     compared = score.compare(truth, document)
     assert compared, "nothing was compared"
@@ -44,9 +43,8 @@ def flaws(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sentences_are_short_and_well_formed(answers, name):
-    document, why_not = answers[name].result()
-    assert document is not None, why_not
+def test_sentences_are_short_and_well_formed(explanation, name):
+    document = explanation(name)
     truth = json.loads((PROGRAMS / f"{name}.json").read_text())
     findings = document["findings"]
     assert findings or truth["kind"] in QUIET or truth["false_alarm_trap"], "something is wrong, and nothing is said"
