@@ -226,7 +226,7 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
     Parameters
     ----------
     error_or_tensor
-        An exception from a backward call, a tensor whose backward would raise, or nothing: the last
+        An exception that a cell or a backward call raised, a tensor whose backward would raise, or nothing: the last
         error, else what looks wrong now.
 
     Raises
@@ -256,6 +256,9 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
 
 
 def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
+    if finding.call is None:
+        raised = (run for run in tracker.runs.values() if run.error == str(error))
+        return any(run.error_place is not None and run.error_place == finding.made_at for run in raised)
     call = next((call for call in tracker.calls if call.n == finding.call), None)
     return call is not None and call.result == "raised" and call.error == str(error)
 

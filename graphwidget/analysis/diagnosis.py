@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.analysis import leak, nograd, silent
+from graphwidget.analysis import leak, nograd, refused, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked
@@ -31,6 +31,7 @@ _REASONS = (
     ("One of the differentiated Tensors does not require grad", "input"),
     ("can't retain_grad on Tensor that has requires_grad=False", "input"),
     ("does not require grad", "no_grad"),
+    ("appears to not have been used in the graph", "unused"),
 )
 
 
@@ -49,9 +50,10 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for call in reversed(record.calls):
         found.extend(of_call(record, call))
-    found.extend(nograd.of_cells(record))
+    found.extend(refused.of_cells(record))
     found.extend(leak.find(record))
     found.extend(silent.find(record))
+    found.extend(refused.of_reads(record))
     found.extend(stale_now(record))
     unique: dict[tuple[object, ...], Finding] = {}
     for finding in found:
@@ -65,7 +67,7 @@ def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
     """What tells findings of one kind apart: the line that failed, and the line that made what it failed on."""
     call = call_at(record.calls, finding.call)
     if call is None or not where(call.place):
-        return (finding.call, finding.node_uid)
+        return (finding.call, finding.node_uid, where(finding.made_at))
     return (where(call.place), call.place.run, where(finding.made_at), finding.node)
 
 
@@ -90,6 +92,8 @@ def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
         yield nograd.explain(record, call)
     elif reason == "input":
         yield nograd.of_input(call)
+    elif reason == "unused":
+        yield refused.of_unused(call)
 
 
 def reason_of(call: BackwardCall) -> str | None:

@@ -134,6 +134,12 @@ def statement_of(text: str) -> ast.stmt | None:
     return body[0] if len(body) == 1 else None
 
 
+def expression(text: str) -> ast.expr | None:
+    """The expression that a text is, or None."""
+    statement = statement_of(text)
+    return statement.value if isinstance(statement, ast.Expr) else None
+
+
 def modified(text: str) -> str | None:
     """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``."""
     statement = statement_of(text)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.analysis import edits, regaining, source
 from graphwidget.analysis.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.analysis.story import root_name
-from graphwidget.analysis.words import names, short, where
+from graphwidget.analysis.words import names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _ONCE = "once_differentiable"
@@ -145,7 +144,7 @@ def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause 
                 for told in _asking(origins.runs[at], read):
                     if at == spot_made.at and told.lineno <= node.lineno:
                         continue
-                    place, made = _place(origins.runs[at], told.lineno), _place(run, node.lineno)
+                    place, made = place_of(origins.runs[at], told.lineno), place_of(run, node.lineno)
                     if source.loop_at(run.source, node.lineno) is not None:
                         continue
                     sentence = f"Ask for it before `{name}` is computed ({where(made)})."
@@ -208,7 +207,7 @@ def _in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) 
         if found is not None:
             return _off(runs, *found, made_of)
         since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
-        place = _place(text, made.lineno) if made is not None else None
+        place = place_of(text, made.lineno) if made is not None else None
         line = "torch.set_grad_enabled(True)"
         fix = Fix(
             "remove_no_grad",
@@ -233,7 +232,7 @@ def _switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[st
 
 
 def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
-    place, text = _place(run, statement.lineno), ast.unparse(statement)
+    place, text = place_of(run, statement.lineno), ast.unparse(statement)
     line = source.line_text(run.source, statement.lineno)
     fix = Fix(
         "remove_no_grad",
@@ -284,7 +283,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     run, statement = cut.run, cut.statement
     if cut.around is not None:
         return _gradless(record, cut)
-    place = _place(run, statement.lineno)
+    place = place_of(run, statement.lineno)
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
@@ -297,7 +296,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
     """A gradient that the statement computes, or takes from `.grad`, although no graph was built for it."""
-    place, text = _place(run, statement.lineno), short(ast.unparse(statement))
+    place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
     lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     for call in record.calls:
         here = call.place.line in lines and call.place.cell_id == run.cell_id and call.place.cell == run.cell
@@ -337,7 +336,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
                 if without is None:
                     continue
                 line, edit = without
-                place = _place(run, line)
+                place = place_of(run, line)
                 sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
                 return Cause(
                     f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
@@ -366,7 +365,7 @@ def _value(statement: ast.stmt) -> ast.AST:
 def _gradless(record: Record, cut: Cut) -> Cause:
     """A statement that ran in a block, or a function, without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
-    place, what = _place(run, statement.lineno), short(ast.unparse(statement))
+    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
     update = regaining.updated_in_place(run.source, statement)
     if update:
         sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
@@ -420,7 +419,7 @@ def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
 
 
 def _unfreeze(run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
-    place, text = _place(run, one.lineno), ast.unparse(one)
+    place, text = place_of(run, one.lineno), ast.unparse(one)
     line = source.line_text(run.source, place.line)
     edit = edits.replaced(line, line.replace("False", "True"))
     sentence = f"Let what should train require grad: change `{text}`."
@@ -464,7 +463,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
             if cause := next((one for one in before if one is not None), None):
                 return cause
         if had is not False:
-            place = _place(origins.runs[at.at], statement.lineno)
+            place = place_of(origins.runs[at.at], statement.lineno)
             sure = "" if had else ", if what it compares had one"
             text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: it compares."
             sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
@@ -482,38 +481,5 @@ def _unknown(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
     return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
 
 
-def _place(run: CellRun, line: int) -> Place:
-    return Place(run.cell, line, source.line_text(run.source, line), run.cell, line, run=run.run, cell_id=run.cell_id)
-
-
 def _at(place: Place) -> tuple[int, int] | None:
     return (place.cell, place.line) if place.cell is not None and place.line is not None else None
-
-
-_ERRORS = (
-    (
-        "Only Tensors of floating point",
-        "A gradient needs real numbers: an integer tensor cannot require grad.",
-        Fix("float_dtype", "Write `1.` instead of `1`, or pass `dtype=torch.float32`.", True),
-    ),
-    (
-        "Inference tensors cannot be saved for backward",
-        "A tensor made under `torch.inference_mode()` can never take part in a graph.",
-        Fix("no_grad_or_item", "Use `torch.no_grad()` instead, or `.clone()` the tensor outside.", True),
-    ),
-)
-
-
-def of_cells(record: Record) -> Iterator[Finding]:
-    """Errors raised before any backward call that mean the same: this tensor cannot have a graph."""
-    for run in record.runs.values():
-        for words, text, fix in _ERRORS:
-            if words in (run.error or ""):
-                yield Finding(
-                    "no_grad",
-                    "error",
-                    text,
-                    f"{run.error_type} in In[{run.cell}].",
-                    made_at=run.error_place,
-                    fixes=(fix,),
-                )

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from graphwidget.model import Place
+from graphwidget.analysis import source
+from graphwidget.model import CellRun, Place
 
-__all__ = ["at", "names", "no_gradient", "outer_at", "short", "where"]
+__all__ = ["at", "names", "no_gradient", "outer_at", "place_of", "short", "where"]
+
+
+def place_of(run: CellRun, line: int) -> Place:
+    """A line of a cell's run as a place."""
+    return Place(run.cell, line, source.line_text(run.source, line), run.cell, line, run=run.run, cell_id=run.cell_id)
 
 
 def where(place: Place | None) -> str:

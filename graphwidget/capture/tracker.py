@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted, owners, swaps, trainable
+from graphwidget.capture import noted, owners, swaps, trainable, without_grad
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -273,16 +273,24 @@ class Tracker:
             self.runs[run] = replace(self.runs[run], modules=trainable.modules(self._namespace()))
 
     def _note_error(self, run: int, error: BaseException) -> None:
-        place, at = None, error.__traceback__
+        frames, at = [], error.__traceback__
         while at is not None:
             scope = self.provenance.book.scope(at.tb_frame.f_code)
             if scope is not None:
-                key = scope.base + (at.tb_lineno or 0)
-                place = self.provenance.book.place(key, key, -1)
-                break
+                frames.append((scope.base + (at.tb_lineno or 0), at.tb_frame))
             at = at.tb_next
+        place, without = None, {}
+        if frames:
+            place = self.provenance.book.place(frames[-1][0], frames[0][0], -1)
+            without = without_grad.kinds(frames[-1][1], place.source)
         text = BaseException.__str__(error)
-        self.runs[run] = replace(self.runs[run], error_type=type(error).__name__, error=text, error_place=place)
+        self.runs[run] = replace(
+            self.runs[run],
+            error_type=type(error).__name__,
+            error=text,
+            error_place=place,
+            without_grad=without,
+        )
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
         """Look at what a cell has left, and tell of it; yields how many nodes are still to be read."""

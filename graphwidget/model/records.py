@@ -153,7 +153,7 @@ class Fix:
 class Finding:
     """One thing worth telling. Plain text only."""
 
-    kind: Literal["second_backward", "inplace", "leak", "no_grad", "silent"]
+    kind: Literal["second_backward", "inplace", "leak", "no_grad", "refused", "silent"]
     severity: Literal["error", "warning", "info"]
     text: str
     headline: str = ""
@@ -235,6 +235,8 @@ class CellRun:
     `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
     `modules`: the modules that the notebook's variables named at its last error, and whether any of their parameters
     required grad. Those without parameters are left out.
+    `without_grad`: the tensors of which the line that raised read a `.grad` that was None, as it writes them: a
+    ``"leaf"`` that requires grad, ``"computed"`` from such, or ``"plain"``.
     """
 
     run: int
@@ -247,6 +249,7 @@ class CellRun:
     grad_before: bool = True
     grad_after: bool = True
     modules: Mapping[str, bool] = field(default_factory=dict)
+    without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

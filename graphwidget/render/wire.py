@@ -429,6 +429,7 @@ _KINDS = {
     "inplace": "In-place conflict",
     "leak": "Memory grows",
     "no_grad": "No gradient",
+    "refused": "PyTorch refuses",
     "silent": "Worth knowing",
 }
 

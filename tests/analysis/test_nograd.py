@@ -180,14 +180,6 @@ def test_a_loss_made_before_grad_mode_was_switched_on_again_is_still_without_gra
     assert finding.fixes[0].at == (2, 1)
 
 
-def test_errors_of_cells_without_a_call_are_explained():
-    run = CellRun(
-        0, 1, "", "c1", "RuntimeError", "Only Tensors of floating point and complex dtype can require gradients"
-    )
-    (finding,) = nograd.of_cells(Record(Snapshot(), runs={0: run}))
-    assert finding.fixes[0].id == "float_dtype"
-
-
 ONCE = """class Square(torch.autograd.Function):
     @staticmethod
     @once_differentiable

@@ -1,0 +1,126 @@
+"""What cells raise outside the engine, and gradients that are None: told of what the cells left, and only while it stands."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import graphwidget as gw
+
+
+@pytest.fixture
+def run(shell: InteractiveShell):
+    """Run cells one after another; the findings that are left."""
+    shell.run_line_magic("load_ext", "graphwidget")
+
+    def cells(*texts: str, ids: str = "abcdefgh") -> list[gw.Finding]:
+        for text, cell_id in zip(("import torch", *texts), ids):
+            shell.run_cell(text, store_history=True, cell_id=cell_id)
+        return gw.explain()
+
+    return cells
+
+
+LEAF = "w = torch.ones(3, requires_grad=True)"
+
+
+def test_what_is_refused_is_told_until_the_cell_has_run(run):
+    assert [f.kind for f in run(LEAF, "w.numpy()")] == ["refused"]
+    assert run(LEAF, "w.detach().numpy()") == []
+
+
+def test_the_line_is_that_of_the_function_that_raised(run):
+    (found, *_) = run(LEAF, "def values(t):\n    t = t * 1\n    return t.numpy()", "values(w)")
+    assert (found.made_at.cell, found.made_at.line) == (3, 3) and found.fixes[0].at == (3, 3)
+    assert "+ return t.detach().numpy()" in found.fixes[0].edit
+
+
+def test_an_exception_is_explained_by_what_it_is_about(run):
+    run(LEAF, "w.numpy()", "w.backward()")
+    assert [f.tensor for f in gw.explain(sys.last_value)] == ["w"]
+    assert "not one number" in gw.explain(sys.last_value)[0].headline
+
+
+def test_an_error_in_code_of_no_cell_has_no_line(run):
+    (found,) = run("torch.ones(3, dtype=torch.int64).requires_grad_()")
+    assert found.kind == "no_grad" and found.fixes[0].id == "float_dtype"
+
+
+@pytest.mark.parametrize("what", ["w.mean().backward()\nnothing.real(w.grad)", "nothing.real(w)", "nothing.grad.real"])
+def test_another_none_is_not_taken_for_a_gradient(run, what):
+    assert run(LEAF, "nothing = None", what) == []
+
+
+def test_a_write_to_a_leaf_that_a_graph_has_saved_is_not_called_right(run):
+    (found,) = run(LEAF, "loss = (w * w).sum()", "w -= 1")
+    assert found.fixes[0].edit and not found.fixes[0].verified
+    (found,) = run(LEAF, "loss = 0", "w -= 1")
+    assert found.fixes[0].verified
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("y = w * 2", "y.retain_grad()", "y.sum().backward()", "y.grad"),  # asked for
+        ("(w * 2).sum().backward()", "g = w.grad", "w = w - g"),  # was a leaf when it was read
+        ("g = w.grad; w = w * 2",),
+        ("y = w * 2", "y.sum().backward()", "for _ in range(2):\n    y.grad"),
+        ("y = w * 2", "torch.autograd.grad(y.sum(), w)"),
+    ],
+    ids=["retained", "replaced", "one line", "in a loop", "a function of that name"],
+)
+def test_reading_a_gradient_that_may_be_there_is_not_told(run, cells):
+    assert run(LEAF, *cells) == []
+
+
+def test_reading_the_gradient_of_no_leaf_is_told(run):
+    (found,) = run(LEAF, "y = w * 2\ny.sum().backward()", "y.grad")
+    assert (found.kind, found.severity, found.tensor) == ("silent", "info", "y")
+    assert found.fixes[0].at == (3, 1) and found.fixes[0].verified
+
+
+def test_a_fix_is_not_called_verified_where_the_backward_would_fail_anyway(run):
+    (found, *_) = run(LEAF, "y = w.exp()", "y.sum().backward()", "y.backward()")
+    assert found.kind == "refused" and [fix.verified for fix in found.fixes] == [False, False]
+
+
+def test_an_expression_is_summed_in_brackets(run):
+    (found, *_) = run(LEAF, "(w * 2).backward()")
+    assert "+ (w * 2).sum().backward()" in found.fixes[0].edit and "`(w * 2).sum()`" in found.fixes[0].text
+
+
+def test_of_an_expression_that_is_differentiated_no_edit_is_told(run):
+    (found, *_) = run(LEAF, "torch.autograd.grad(w * 2, w)")
+    assert found.tensor == "w * 2" and found.fixes[0].edit == ()
+
+
+def test_a_computed_weight_is_to_be_used_by_a_functional_call(run):
+    (found, *_) = run(LEAF, "net = torch.nn.Linear(3, 1)", "net.weight = net.weight * 2")
+    assert found.tensor == "net.weight" and "functional_call" in found.fixes[0].text and not found.fixes[0].edit
+
+
+def test_a_copy_of_several_that_are_no_leaves_cuts_them_all(run):
+    (found, *_) = run(LEAF, "import copy\nclass A: pass\na = A()\na.x, a.y = w * 2, w * 3", "copy.deepcopy(a)")
+    assert found.fixes[0].edit[:2] == ("+ a.x = a.x.detach()", "+ a.y = a.y.detach()") and found.fixes[0].verified
+
+
+NONE = {
+    "no backward": ("w.grad.norm()", "No backward has run yet."),
+    "plain": ("x = torch.ones(3)\n(w * x).sum().backward()\nx.grad.norm()", "does not require grad"),
+    "set to None": ("w.mean().backward()\nw.grad = None\nw.grad.norm()", "has been set to None since"),
+    "took no part": ("b = w.detach().requires_grad_()\nw.mean().backward()\nb.grad.norm()", "none that ran is known"),
+    "in a function": ("def f(t):\n    t = t * 2\n    return 0.1 * t.grad\nf(w)", "it is no leaf"),
+    "in a comprehension": ("[p.grad.norm() for p in [w * 1]]", "it is no leaf"),
+    "of a module": ("net = torch.nn.Linear(2, 1)\nnet.weight.grad.norm()", "No backward has run yet."),
+    "of a list": ("ws = [w]\nws[0].grad.norm()", "No backward has run yet."),
+    "in several lines": ("print(\n    1,\n    w.grad.norm(),\n)", "No backward has run yet."),
+}
+
+
+@pytest.mark.parametrize("cell, says", NONE.values(), ids=NONE)
+def test_a_gradient_that_is_none_is_told_with_the_reason(run, cell, says):
+    (found, *_) = run(LEAF, cell)
+    assert (found.kind, found.severity) == ("no_grad", "error")
+    assert found.headline.endswith(".grad` is None.") and says in found.text

@@ -1,0 +1,8 @@
+# verified:
+# says: those that ran did not reach it
+# %%
+import torch, torch.nn as nn
+net = nn.Linear(3, 1); extra = nn.Linear(3, 1)
+loss = net(torch.randn(2, 3)).mean()
+loss.backward()
+norm = sum(p.grad.norm() for p in extra.parameters())
