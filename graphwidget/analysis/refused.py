@@ -81,10 +81,10 @@ class Failure:
 
 
 def of_cells(record: Record) -> Iterator[Finding]:
-    """What there is to say of cells that raised; nothing of one that has run without an error since."""
-    ended = {run.cell_id: run.run for run in record.runs.values() if run.error is None and run.cell_id is not None}
-    for run in record.runs.values():
-        if run.error is None or ended.get(run.cell_id or "", -1) > run.run:
+    """What there is to say of cells that raised when they were last run."""
+    latest = {run.cell_id or run.run: run for run in record.runs.values()}
+    for run in latest.values():
+        if run.error is None:
             continue
         failure = Failure(record, run, run.error_place or Place(run.cell, None))
         tell = next((tell for words, tell in _TELLERS if words in run.error), None)

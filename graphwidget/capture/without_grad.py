@@ -1,4 +1,4 @@
-"""Whose `.grad` was None where a cell failed: the error says only that something was. No code of the user's runs for it."""
+"""Whose `.grad` was None where a cell failed: the error says only that something was. The user's code is not run."""
 
 from __future__ import annotations
 

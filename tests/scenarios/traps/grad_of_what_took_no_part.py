@@ -1,5 +1,5 @@
 # verified:
-# says: those that ran did not reach it
+# says: none that ran is known to have reached it
 # %%
 import torch, torch.nn as nn
 net = nn.Linear(3, 1); extra = nn.Linear(3, 1)
