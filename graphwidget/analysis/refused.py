@@ -82,8 +82,7 @@ class Failure:
 
 def of_cells(record: Record) -> Iterator[Finding]:
     """What there is to say of cells that raised when they were last run."""
-    latest = {run.cell_id or run.run: run for run in record.runs.values()}
-    for run in latest.values():
+    for run in _latest(record):
         if run.error is None:
             continue
         failure = Failure(record, run, run.error_place or Place(run.cell, None))
@@ -91,6 +90,11 @@ def of_cells(record: Record) -> Iterator[Finding]:
         found = tell(failure) if tell is not None else None
         if found is not None:
             yield found
+
+
+def _latest(record: Record) -> Iterator[CellRun]:
+    """The last run of each cell."""
+    yield from {run.cell_id or run.run: run for run in record.runs.values()}.values()
 
 
 # ------------------------------------------------------------------ what a backward starts from
@@ -419,12 +423,10 @@ def of_reads(record: Record) -> Iterator[Finding]:
     """
     if any("retain_grad" in run.source for run in record.runs.values()):
         return
-    runs = {
-        run.cell_id or str(run.run): run for run in record.runs.values() if run.error is None and ".grad" in run.source
-    }
+    runs = [run for run in _latest(record) if run.error is None and ".grad" in run.source]
     read = {
         name: (run, statement)
-        for run in runs.values()
+        for run in runs
         for statement in getattr(source.parse(run.source), "body", ())
         if not hasattr(statement, "body")
         for name in _grads_read(statement)

@@ -79,6 +79,7 @@ def test_reading_the_gradient_of_no_leaf_is_told(run):
     (found,) = run(LEAF, "y = w * 2\ny.sum().backward()", "y.grad")
     assert (found.kind, found.severity, found.tensor) == ("silent", "info", "y")
     assert found.fixes[0].at == (3, 1) and found.fixes[0].verified
+    assert run(LEAF, "y = w * 2\ny.sum().backward()", "y") == []  # that cell was changed and run again
 
 
 def test_a_fix_is_not_called_verified_where_the_backward_would_fail_anyway(run):
