@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 from graphwidget.analysis import edits, engine, source
 from graphwidget.analysis.regaining import updated_in_place
@@ -72,9 +73,18 @@ class Failure:
         return f" in {place}" if place else ""
 
     def finding(
-        self, headline: str, text: str, *fixes: Fix, kind: str = "refused", tensor: str | None = None
+        self,
+        headline: str,
+        text: str,
+        *fixes: Fix,
+        kind: Literal["no_grad", "refused"] = "refused",
+        tensor: str | None = None,
+        nodes: Iterable[int | None] = (),
     ) -> Finding:
-        return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, fixes=fixes)  # type: ignore[arg-type]
+        """`nodes`: those to show, by index; by default that of `tensor`."""
+        found = nodes or ([self.node(tensor)] if tensor is not None else [])
+        uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
+        return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
 
     def fix(self, id: str, text: str, edit: edits.Edit = (), verified: bool = False, price: str = "") -> Fix:
         return Fix(id, text, verified and bool(edit), at(self.place), price, edit)
@@ -334,6 +344,7 @@ def _copied(failure: Failure) -> Finding:
             verified=True,
         ),
         tensor=found[0] if len(found) == 1 else None,
+        nodes=[failure.node(path) for path in found],
     )
 
 
@@ -387,15 +398,17 @@ def _grads_read(statement: ast.stmt) -> list[str]:
 def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     graph, statement = failure.record.snapshot, failure.statement
     place = graph.place_of(node) if node is not None else None
-    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ()
+    again = place is not None and at(place) == at(failure.place)
+    update = updated_in_place(failure.cell, statement) if again and statement is not None and failure.line else ()
     if update:
         how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
-        new = update[1].removeprefix("+ ")
         fix = failure.fix(
             "under_no_grad",
             "Change the leaf in place, and record nothing.",
-            _under_no_grad(failure.line, new),
-            price="`.grad` adds up from call to call: set it to None after use.",
+            _under_no_grad(failure.line, update[1].removeprefix("+ ")),
+            SlotState.HELD
+            not in graph.slot_state,  # in the pass before it was a leaf; nothing needs its values any more
+            "`.grad` adds up from call to call: set it to None after use.",
         )
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."

@@ -105,15 +105,17 @@ export function findingsPart(context: Context): Part {
     const graph = shown(state);
     const cards = (graph?.findings ?? []).map((finding, i) => {
       const { kind, severity, uid, uids } = finding;
+      const full = i === (state.finding ?? 0) && state.selected === null;
+      const nodes = uids.length || uid === null ? uids : [uid];
       const show = () => {
         set({ finding: i, selected: null });
-        act.reveal(uids.length || uid === null ? uids : [uid]);
+        act.reveal(nodes);
       };
       return h(
         "section.gw-finding",
         { "data-finding": kind, "data-severity": severity },
-        card(context, finding, graph!, i === (state.finding ?? 0) && state.selected === null),
-        button("gw-link", show, "show its nodes"),
+        card(context, finding, graph!, full),
+        (nodes.length || !full) && button("gw-link", show, nodes.length ? "show its nodes" : "show"),
       );
     });
     const errors = cards.filter((each) => each.dataset.severity === "error");

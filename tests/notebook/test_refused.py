@@ -102,6 +102,15 @@ def test_a_computed_weight_is_to_be_used_by_a_functional_call(run):
     assert found.tensor == "net.weight" and "functional_call" in found.fixes[0].text and not found.fixes[0].edit
 
 
+def test_a_replaced_leaf_is_updated_instead_unless_a_graph_needs_it(run):
+    step = "for _ in range(2):\n    (w * w).sum().backward()\n    w = w - 0.1 * w.grad"
+    (found, *_) = run(LEAF, step)
+    assert found.uids and found.fixes[0].edit[1:] == ("+ with torch.no_grad():", "+     w -= 0.1 * w.grad")
+    assert found.fixes[0].verified
+    (found, *_) = run(LEAF, "kept = (w * w).sum()", step)
+    assert found.fixes[0].edit and not found.fixes[0].verified
+
+
 def test_a_copy_of_several_that_are_no_leaves_cuts_them_all(run):
     (found, *_) = run(LEAF, "import copy\nclass A: pass\na = A()\na.x, a.y = w * 2, w * 3", "copy.deepcopy(a)")
     assert found.fixes[0].edit[:2] == ("+ a.x = a.x.detach()", "+ a.y = a.y.detach()") and found.fixes[0].verified
@@ -114,6 +123,7 @@ NONE = {
     "took no part": ("b = w.detach().requires_grad_()\nw.mean().backward()\nb.grad.norm()", "none that ran is known"),
     "in a function": ("def f(t):\n    t = t * 2\n    return 0.1 * t.grad\nf(w)", "it is no leaf"),
     "in a comprehension": ("[p.grad.norm() for p in [w * 1]]", "it is no leaf"),
+    "computed before": ("v = w * 1\nv.sum().backward()\nv = v - 0.1 * v.grad", "`v` was computed in In[3], line 1"),
     "of a module": ("net = torch.nn.Linear(2, 1)\nnet.weight.grad.norm()", "No backward has run yet."),
     "of a list": ("ws = [w]\nws[0].grad.norm()", "No backward has run yet."),
     "in several lines": ("print(\n    1,\n    w.grad.norm(),\n)", "No backward has run yet."),

@@ -1,4 +1,4 @@
-# verified:
+# verified: under_no_grad
 # says: made a new tensor in the pass before: it is no leaf.
 # %%
 import torch
