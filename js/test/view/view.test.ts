@@ -157,6 +157,17 @@ test("the finding shows its path with the carrier and at most three fixes", asyn
   expect(finding.querySelector(".gw-tagbutton")!.textContent).toBe("y");
 });
 
+test("a finding offers to show its nodes only if it has some; one behind another can be brought to the front", async () => {
+  const [first] = reused().findings;
+  const bare = { ...first, uid: null, uids: [], headline: "`out` is not one number." };
+  view = await show({ ...reused(), findings: [bare, { ...bare, headline: "`b` is not, either." }, first!] });
+  const links = () => view.all("[data-finding]").map((each) => each.querySelector(":scope > .gw-link")?.textContent);
+  expect(links()).toEqual([undefined, "show", "show its nodes"]);
+  view.all("[data-finding]")[1]!.querySelector<HTMLElement>(":scope > .gw-link")!.click();
+  await view.settle();
+  expect(links()).toEqual(["show", undefined, "show its nodes"]);
+});
+
 test("selecting a node inspects it: line, saved tensors, what keeps it", async () => {
   view = await show(reused());
   node(view, "MvBackward0")
