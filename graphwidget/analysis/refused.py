@@ -19,6 +19,8 @@ from graphwidget.analysis.story import root_name
 from graphwidget.analysis.words import at, names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, SlotState, TensorRef
 
+_OPTIMIZER = re.compile(r"\b(?:optim\.\w+|SGD|\w*Adam\w*|RMSprop|R?prop|Adagrad|Adadelta|Adafactor|ASGD|LBFGS|Muon)\(")
+_OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
 
@@ -61,6 +63,12 @@ class Failure:
             if owner.path == name or owner.path.endswith(f": {name}"):
                 return owner.node
         return None
+
+    def tensor(self, name: str | None) -> TensorRef | None:
+        """A variable's tensor; without its shape, where another was computed from it."""
+        graph = self.record.snapshot
+        known = [TensorRef(owner.node, owner.output_nr) for owner in graph.owners if owner.path == name]
+        return next((ref for ref in graph.roots if name in ref.paths), next(iter(known), None))
 
     def computed(self, name: str) -> int | None:
         """The node, if the variable is no leaf."""
@@ -114,8 +122,8 @@ def _no_scalar(failure: Failure) -> Finding:
     """``out.backward()`` where `out` is no single number."""
     called, name = _start(failure)
     shown = f"`{name}`" if name else "The root"
-    ref = next((ref for ref in failure.record.snapshot.roots if name in ref.paths), None)
-    size = f"{ref.numel} values, of shape {list(ref.shape)}" if ref is not None and ref.numel > 1 else "several values"
+    ref = failure.tensor(name)
+    size = f"{ref.numel} values, of shape {list(ref.shape)}" if ref is not None and ref.numel != 1 else "several values"
     simple = name is not None and not isinstance(edits.expression(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
     weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
@@ -141,7 +149,7 @@ def _no_scalar(failure: Failure) -> Finding:
 
 def _start(failure: Failure) -> tuple[bool, str | None]:
     """Whether the line calls `backward` (else `grad`), and on what."""
-    called = source.receivers(failure.text)
+    called = source.receivers(failure.text) if _OWN.search(failure.text) else []
     roots = called or source.asked(failure.text, "outputs")
     return bool(called), roots[0] if len(roots) == 1 else None
 
@@ -153,7 +161,7 @@ def _reduced(line: str, called: bool) -> edits.Edit:
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
     ends = []
     for call in calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == wanted:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == wanted and not (called and call.args):
             root = call.func.value if called else next(iter(call.args), None)
             inside = isinstance(root, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
             behind = (call.func.end_col_offset or 0) - len(".backward")  # behind the bracket of ``(a * b).backward``
@@ -188,7 +196,7 @@ def _complex(failure: Failure) -> Finding:
 def _leaf_written(failure: Failure) -> Finding:
     """``w -= 0.1 * w.grad``: a leaf is changed while the graph is recorded."""
     view = (failure.run.error or "").startswith("a view")
-    name = (None if view else edits.element(failure.text)) or edits.modified(failure.text)
+    name = _written(failure, element=not view)
     return failure.finding(
         f"{short(failure.text)} writes to {f'`{name}`' if name else 'a leaf'} while a graph is recorded.",
         f"{f'`{name}`' if name else 'It'} is a leaf that requires grad: what `.grad` belongs to. A write to it"
@@ -196,11 +204,18 @@ def _leaf_written(failure: Failure) -> Finding:
         failure.fix(
             "under_no_grad",
             "Write to it under `with torch.no_grad():`. Then nothing is recorded, and it stays a leaf.",
-            _under_no_grad(failure.line, failure.line),
+            _under_no_grad(failure.line, failure.line) if name else (),
             name is not None and not _is_saved(failure, name),
         ),
         tensor=name,
     )
+
+
+def _written(failure: Failure, *, element: bool = True) -> str | None:
+    """What the line itself modifies, if it does: a function that it calls may be what has raised."""
+    if failure.statement is None or not edits.written(failure.statement):
+        return None
+    return (edits.element(failure.text) if element else None) or edits.modified(failure.text)
 
 
 def _is_saved(failure: Failure, name: str) -> bool:
@@ -216,13 +231,13 @@ def _under_no_grad(old: str, new: str) -> edits.Edit:
 
 
 def _view_written(failure: Failure) -> Finding:
-    name = edits.element(failure.text) or edits.modified(failure.text)
+    name = _written(failure)
     shown = f"`{name}`" if name else "A view"
     return failure.finding(
         f"{shown} is one of several views that one call made.",
         f"{short(failure.text)} modifies {shown if name else 'it'} in place. Autograd cannot record that for views "
         "from `unbind`, `split`, `chunk` and the like.",
-        failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line)),
+        failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line) if name else ()),
         tensor=name,
     )
 
@@ -244,7 +259,8 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
-    read = source.names_read(failure.statement) if failure.statement is not None else set()
+    there = failure.statement is not None and _OPTIMIZER.search(failure.text)
+    read = source.names_read(failure.statement) if failure.statement is not None and there else set()
     found = sorted(name for name in read if failure.computed(name) is not None)
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
@@ -368,10 +384,10 @@ def _none(failure: Failure) -> Finding | None:
         text = "It does not require grad, so no backward writes to it."
         fix = failure.fix("unfreeze", f"Let `{name}` require grad before the loss is computed from it.")
     elif any(_reached(call, name) for call in ran):
-        text = "A backward had written to it. It has been set to None since: `zero_grad()` does that."
+        text = f"A backward wrote to it. `zero_grad()` has set it to None since, or `{name}` is a new tensor."
         fix = failure.fix("zero_grad_or_step_order", "Read it after backward, and before `zero_grad()`.")
     elif not ran:
-        text = "No backward has run yet."
+        text = "No backward is known to have run."
         fix = failure.fix("run_backward", f"Run backward first, on something computed from `{name}`.")
     else:
         text = "No backward has written to it: none that ran is known to have reached it."

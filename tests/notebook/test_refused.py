@@ -87,6 +87,11 @@ def test_a_fix_is_not_called_verified_where_the_backward_would_fail_anyway(run):
     assert found.kind == "refused" and [fix.verified for fix in found.fixes] == [False, False]
 
 
+def test_a_root_from_which_another_was_computed_is_simulated_too(run):
+    (found, *_) = run(LEAF, "y = w.exp()\nz = y * 2", "y.backward()")
+    assert "several values" in found.text and [fix.verified for fix in found.fixes] == [True, True]
+
+
 def test_an_expression_is_summed_in_brackets(run):
     (found, *_) = run(LEAF, "(w * 2).backward()")
     assert "+ (w * 2).sum().backward()" in found.fixes[0].edit and "`(w * 2).sum()`" in found.fixes[0].text
@@ -117,16 +122,16 @@ def test_a_copy_of_several_that_are_no_leaves_cuts_them_all(run):
 
 
 NONE = {
-    "no backward": ("w.grad.norm()", "No backward has run yet."),
+    "no backward": ("w.grad.norm()", "No backward is known to have run."),
     "plain": ("x = torch.ones(3)\n(w * x).sum().backward()\nx.grad.norm()", "does not require grad"),
-    "set to None": ("w.mean().backward()\nw.grad = None\nw.grad.norm()", "has been set to None since"),
+    "set to None": ("w.mean().backward()\nw.grad = None\nw.grad.norm()", "`zero_grad()` has set it to None since, or"),
     "took no part": ("b = w.detach().requires_grad_()\nw.mean().backward()\nb.grad.norm()", "none that ran is known"),
     "in a function": ("def f(t):\n    t = t * 2\n    return 0.1 * t.grad\nf(w)", "it is no leaf"),
     "in a comprehension": ("[p.grad.norm() for p in [w * 1]]", "it is no leaf"),
     "computed before": ("v = w * 1\nv.sum().backward()\nv = v - 0.1 * v.grad", "`v` was computed in In[3], line 1"),
-    "of a module": ("net = torch.nn.Linear(2, 1)\nnet.weight.grad.norm()", "No backward has run yet."),
-    "of a list": ("ws = [w]\nws[0].grad.norm()", "No backward has run yet."),
-    "in several lines": ("print(\n    1,\n    w.grad.norm(),\n)", "No backward has run yet."),
+    "of a module": ("net = torch.nn.Linear(2, 1)\nnet.weight.grad.norm()", "No backward is known to have run."),
+    "of a list": ("ws = [w]\nws[0].grad.norm()", "No backward is known to have run."),
+    "in several lines": ("print(\n    1,\n    w.grad.norm(),\n)", "No backward is known to have run."),
 }
 
 
@@ -135,3 +140,28 @@ def test_a_gradient_that_is_none_is_told_with_the_reason(run, cell, says):
     (found, *_) = run(LEAF, cell)
     assert (found.kind, found.severity) == ("no_grad", "error")
     assert found.headline.endswith(".grad` is None.") and says in found.text
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "helper.update(w)",
+        "y = w * 2\nhelper.optimize([w], y)",
+        "y = w * 2\nhelper.copy(y)",
+        "helper.backward(w)",
+        "helper.values(w)",
+    ],
+)
+def test_what_a_library_did_is_not_blamed_on_a_name_of_the_line_that_called_it(run, cell, tmp_path, monkeypatch):
+    (tmp_path / "helper.py").write_text(
+        "import copy, torch\n"
+        "def update(w):\n    w -= 1\n"
+        "def optimize(fine, other):\n    torch.optim.SGD([fine[0] * 1], lr=1)\n"
+        "def copy(y, copy=copy):\n    copy.deepcopy(y)\n"
+        "def backward(w):\n    (w * 2).backward()\n"
+        "def values(w):\n    w.numpy()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    (found, *_) = run(LEAF, "import helper", cell)
+    assert found.kind == "refused" and found.tensor is None
+    assert not any(fix.edit or fix.verified for fix in found.fixes)

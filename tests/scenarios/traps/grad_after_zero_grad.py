@@ -1,5 +1,5 @@
 # verified:
-# says: A backward had written to it.
+# says: A backward wrote to it.
 # %%
 import torch, torch.nn as nn
 net = nn.Linear(3, 1)

@@ -1,5 +1,5 @@
 # verified:
-# says: No backward has run yet.
+# says: No backward is known to have run.
 # %%
 import torch
 w = torch.randn(3, requires_grad=True)
