@@ -104,6 +104,7 @@ class Cuts:
             lines = self._detached(some)
             if lines and place is not None:
                 lines = self._as_a_method_writes(lines, some, place)
+                lines = _in_the_given_lists(self._cell(place), place[1], lines)
                 where_to = f"In[{place[0]}], line {place[1]}"
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
@@ -265,6 +266,13 @@ class Cuts:
 
     def _cell(self, spot: fitting.Spot | None) -> str:
         return self.meeting.text_of_cell(spot[0]) if spot is not None else ""
+
+
+def _in_the_given_lists(cell: str, line: int, lines: list[str]) -> list[str]:
+    """``queue[:] = …`` for ``queue = …`` where a function was given the list: its caller has it, too."""
+    found = source.function_at(cell, line)
+    given = {one.arg for one in found[1].args.args} if found is not None else set[str]()
+    return [re.sub(r"^(\w+) = \[", lambda m: f"{m[1]}[:] = [" if m[1] in given else m[0], text) for text in lines]
 
 
 def after_call(meeting: Meeting, call: BackwardCall, paths: tuple[str, ...]) -> fitting.Spot | None:

@@ -152,7 +152,8 @@ def _story(meeting: Meeting) -> Iterator[str]:
     made = carrier.built_at
     if meeting.same_root:
         yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) ran backward on `{root_name(earlier)}`."
-        yield f"It freed what {node} had saved. {number(later.n)} runs the same graph again."
+        yield f"It freed what {node} had saved."
+        yield f"{number(later.n)} {'runs the same graph again' if meeting.runs_again else 'starts inside that graph'}."
         return
     if where(made):
         iteration = _in_iteration(meeting.record, made)

@@ -64,12 +64,13 @@ class Candidates:
     # simulations
 
     def _kept_is_stale(self) -> bool:
-        """Whether something that the earlier call freed has been modified in place since."""
+        """Whether something that the earlier call freed, and the later one needs, has been modified in place since."""
         graph = self.meeting.graph
         written = {key for write in self.meeting.writes_between for key in write.storages}
         before = self.earlier.graph or graph
+        needed = {graph.uid[index] for index in self.meeting.reached}
         for uid in self.earlier.executed:
-            index = before.index_of.get(uid)
+            index = before.index_of.get(uid) if uid in needed else None
             for slot in before.slots_of(index) if index is not None else ():
                 storage = before.slot_storage[slot]
                 if storage >= 0 and before.storages.key[storage] in written:
@@ -97,11 +98,22 @@ class Candidates:
 
     def _works_if(self, made: Cut) -> bool:
         graph = cut(self.meeting.graph, made.edges)
-        if not made.sure or simulate(graph, self.later).ok is not True:
+        if not made.sure or simulate(graph, self.later).ok is not True or not self._inputs_stay(graph):
             return False
         left = reachable(graph, self.meeting.root_indices)
         wanted = {ref.node for ref in self.later.inputs} if self.later.inputs else set(graph.leaves)
         return bool(left & wanted)
+
+    def _inputs_stay(self, graph: Snapshot) -> bool:
+        """Whether all of which a gradient was asked for since the earlier call would still require grad."""
+        leaves = set(graph.leaves)
+        for call in self.meeting.record.calls:
+            if self.earlier.n < call.n <= self.later.n and call.graph is not None:
+                uids = (call.graph.uid[ref.node] for ref in call.inputs or () if ref.node >= 0)
+                found = (index for uid in uids if (index := graph.index_of.get(uid)) is not None)
+                if any(leaves.isdisjoint(reachable(graph, [index])) for index in found):
+                    return False
+        return True
 
     def _works_if_earlier(self, made: Cut) -> bool:
         """As if the earlier call had freed only what it would still have reached."""
@@ -129,6 +141,11 @@ class Candidates:
             price,
             self._with_keyword("retain_graph=True"),
         )
+
+    def retain_despite_steps(self) -> Fix | None:
+        """Where the optimizers have modified nothing that the later call needs: each steps a head of its own."""
+        fix = self.retain() if self.meeting.steps_between else None
+        return fix if fix is not None and fix.verified else None
 
     @property
     def _met_again_in_the_next_pass(self) -> bool:
@@ -331,7 +348,11 @@ def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
     """Candidates, in the order of preference of their kind."""
     make = Candidates(meeting)
     order = _same_root_order(meeting, make) if meeting.same_root else _shared_part_order(meeting, make)
-    return tuple(fix for candidate in order if (fix := candidate()) is not None)
+    fixes = tuple(fix for candidate in order if (fix := candidate()) is not None)
+    if any(fix.verified for fix in fixes) or meeting.carried_state or meeting.made_on_the_way:
+        return fixes
+    last = make.retain_despite_steps()
+    return (last,) if last is not None else fixes
 
 
 def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:

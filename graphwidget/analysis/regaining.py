@@ -54,15 +54,14 @@ def out_of_with(cell: str, around: ast.With, first: ast.stmt) -> edits.Edit:
 
 
 def updated_in_place(cell: str, statement: ast.stmt) -> edits.Edit:
-    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph."""
+    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph.
+
+    Only of a tensor whose `.grad` the cell reads: it is a leaf that is trained by hand.
+    """
     if not isinstance(statement, ast.Assign) or statement.lineno != statement.end_lineno:
         return ()
     target, value = ast.unparse(statement.targets[0]), statement.value
-    if (
-        not isinstance(value, ast.BinOp)
-        or ast.unparse(value.left) != target
-        or f"{target}.grad" not in ast.unparse(value)
-    ):
+    if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or f"{target}.grad" not in cell:
         return ()
     sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
     return edits.replaced(source.line_text(cell, statement.lineno), f"{target} {sign}= {ast.unparse(value.right)}")

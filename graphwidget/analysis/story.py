@@ -82,6 +82,15 @@ class Meeting:
         """Whether the later call began inside the old part: the same tensor was run again."""
         return any(index in self.old for index in self.root_indices)
 
+    @property
+    def runs_again(self) -> bool:
+        """Whether the later call began where the earlier one did, as far as that is known."""
+        before = self.earlier.graph
+        begun = (
+            {before.uid[root.node] for root in self.earlier.roots if root.node >= 0} if before is not None else set()
+        )
+        return not begun or any(self.graph.uid[index] in begun for index in self.root_indices)
+
     @cached_property
     def built_after(self) -> bool:
         """Whether anything of the new part was made after the earlier call began."""

@@ -1,4 +1,4 @@
-# verified:
+# verified: retain_graph_earlier_call
 # %%
 import torch
 x = torch.ones(3, requires_grad=True)

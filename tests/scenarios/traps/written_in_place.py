@@ -1,4 +1,4 @@
-# verified: recompute_in_loop
+# verified: retain_graph_earlier_call recompute_in_loop
 # %%
 import torch
 x = torch.randn(3, requires_grad=True)
