@@ -98,13 +98,16 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
-    if mixes and not _cleared(record, call, graph, write) <= {_owner(step)}:
+    moved = _beside(cell, step) if step is not None else []
+    if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edit: edits.Edit = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edit = (place.cell, step.lineno), _moved(record, cell, step, call, write)
-    by = short(ast.unparse(step)) if step is not None and not hasattr(step, "body") else short(write.by)
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, moved, call, write)
+    by = (
+        short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
+    )
     return Fix(
         "zero_grad_or_step_order",
         f"Run every backward before {by} ({where(place)}) changes the weights: "
@@ -134,18 +137,26 @@ def _step(cell: str, line: int | None) -> source.Statement | None:
     return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
 
 
-def _moved(record: Record, cell: str, step: source.Statement, call: BackwardCall, write: Write) -> edits.Edit:
-    """The step behind the call; a `zero_grad` of the same optimizer in between would undo what it is moved for."""
-    line = call.place.source.strip()
+def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
+    """A step, and the others that are on its line."""
+    there = source.beginning_at(cell, step.lineno)
+    return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
+
+
+def _moved(record: Record, cell: str, steps: list[source.Statement], call: BackwardCall, write: Write) -> edits.Edit:
+    """The steps behind the call; a `zero_grad` of the same optimizer in between would undo what they are moved for."""
+    line, step = call.place.source.strip(), steps[0]
     side_by_side = source.beginning_at(cell, step.lineno)
     text = edits.statement_text(cell, step)
     out: list[str] = [f"- {one}" for one in text]
     if len(side_by_side) > 1:
-        text = [ast.unparse(step)]
-        rest = "; ".join(ast.unparse(s) for s in side_by_side if s is not step)
-        out = [f"- {source.line_text(cell, step.lineno)}", f"+ {rest}"]
+        text = ["; ".join(map(ast.unparse, steps))]
+        spans = {(s.lineno, s.col_offset) for s in steps}
+        rest = "; ".join(ast.unparse(s) for s in side_by_side if (s.lineno, s.col_offset) not in spans)
+        out = [f"- {source.line_text(cell, step.lineno)}", *([f"+ {rest}"] if rest else [])]
     there = _text(record, call.place.cell)
-    resets = [s for s, name in _resets(record, call, write, step) if name == _owner(step)]
+    owners = set(map(_owner, steps))
+    resets = [s for s, name in _resets(record, call, write, step) if name in owners]
     if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
         return ()
     out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
