@@ -417,13 +417,13 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     again = place is not None and at(place) == at(failure.place)
     update = updated_in_place(failure.cell, statement) if again and statement is not None and failure.line else ()
     if update:
+        # It was a leaf in the pass before. The fix is sure where nothing needs the leaf's values any more.
         how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
         fix = failure.fix(
             "under_no_grad",
             "Change the leaf in place, and record nothing.",
             _under_no_grad(failure.line, update[1].removeprefix("+ ")),
-            SlotState.HELD
-            not in graph.slot_state,  # in the pass before it was a leaf; nothing needs its values any more
+            SlotState.HELD not in graph.slot_state,
             "`.grad` adds up from call to call: set it to None after use.",
         )
     else:
