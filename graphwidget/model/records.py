@@ -135,7 +135,7 @@ class BackwardCall:
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out. `id` is from the list in the README.
+    """A way out. `id` says what kind of change it is, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
     the program.
