@@ -104,7 +104,7 @@ class Cuts:
             lines = self._detached(some)
             if lines and place is not None:
                 lines = self._as_a_method_writes(lines, some, place)
-                lines = _in_the_given_lists(self._cell(place), place[1], lines)
+                lines = _in_what_was_given(self._cell(place), place[1], lines)
                 where_to = f"In[{place[0]}], line {place[1]}"
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
@@ -268,11 +268,18 @@ class Cuts:
         return self.meeting.text_of_cell(spot[0]) if spot is not None else ""
 
 
-def _in_the_given_lists(cell: str, line: int, lines: list[str]) -> list[str]:
-    """``queue[:] = …`` for ``queue = …`` where a function was given the list: its caller has it, too."""
+def _in_what_was_given(cell: str, line: int, lines: list[str]) -> list[str]:
+    """``queue[:] = …`` for ``queue = …``, of a list or dict that a function was given: its caller has it, too."""
     found = source.function_at(cell, line)
-    given = {one.arg for one in found[1].args.args} if found is not None else set[str]()
-    return [re.sub(r"^(\w+) = \[", lambda m: f"{m[1]}[:] = [" if m[1] in given else m[0], text) for text in lines]
+    known = found[1].args if found is not None else ast.arguments([], [], None, [], [], None, [])
+    given = {one.arg for one in (*known.posonlyargs, *known.args, *known.kwonlyargs)}
+    return [_in_place(text) if text.split(" = ")[0] in given else text for text in lines]
+
+
+def _in_place(line: str) -> str:
+    """A line that gives a name a new list or dict, as one that fills the old."""
+    line = re.sub(r"^(\w+) = (?=\[)", r"\1[:] = ", line)
+    return re.sub(r"^(\w+) = (\{.*\})$", r"\1.update(\2)", line)
 
 
 def after_call(meeting: Meeting, call: BackwardCall, paths: tuple[str, ...]) -> fitting.Spot | None:

@@ -352,7 +352,7 @@ def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
     if any(fix.verified for fix in fixes) or meeting.carried_state or meeting.made_on_the_way:
         return fixes
     last = make.retain_despite_steps()
-    return (last,) if last is not None else fixes
+    return fixes if last is None else (*fixes, last)
 
 
 def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:

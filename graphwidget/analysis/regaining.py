@@ -61,7 +61,8 @@ def updated_in_place(cell: str, statement: ast.stmt) -> edits.Edit:
     if not isinstance(statement, ast.Assign) or statement.lineno != statement.end_lineno:
         return ()
     target, value = ast.unparse(statement.targets[0]), statement.value
-    if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or f"{target}.grad" not in cell:
+    trained = re.search(rf"(?<![\w.]){re.escape(target)}\.grad\b", cell)
+    if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or not trained:
         return ()
     sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
     return edits.replaced(source.line_text(cell, statement.lineno), f"{target} {sign}= {ast.unparse(value.right)}")

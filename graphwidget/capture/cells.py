@@ -12,7 +12,7 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import CodeType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from graphwidget.model import Place
@@ -289,6 +289,17 @@ class Book:
             outer_cell.cell_id,
             outer_cell.run,
         )
+
+    def raised_at(self, traceback: TracebackType | None) -> tuple[Place | None, FrameType | None]:
+        """Where in cells an error was raised, and the innermost frame of a cell that it passed; None, if none."""
+        keys, frame = [], None
+        while traceback is not None:
+            scope = self.scope(traceback.tb_frame.f_code)
+            if scope is not None:
+                keys.append(scope.base + (traceback.tb_lineno or 0))
+                frame = traceback.tb_frame
+            traceback = traceback.tb_next
+        return (self.place(keys[-1], keys[0], -1) if keys else None), frame
 
     def unpack(self, key: int) -> tuple[Cell, int]:
         """`base + line` back to the cell and the line."""

@@ -273,23 +273,13 @@ class Tracker:
             self.runs[run] = replace(self.runs[run], modules=trainable.modules(self._namespace()))
 
     def _note_error(self, run: int, error: BaseException) -> None:
-        frames, at = [], error.__traceback__
-        while at is not None:
-            scope = self.provenance.book.scope(at.tb_frame.f_code)
-            if scope is not None:
-                frames.append((scope.base + (at.tb_lineno or 0), at.tb_frame))
-            at = at.tb_next
-        place, without = None, {}
-        if frames:
-            place = self.provenance.book.place(frames[-1][0], frames[0][0], -1)
-            without = without_grad.kinds(frames[-1][1], place.source)
-        text = BaseException.__str__(error)
+        place, frame = self.provenance.book.raised_at(error.__traceback__)
         self.runs[run] = replace(
             self.runs[run],
             error_type=type(error).__name__,
-            error=text,
+            error=BaseException.__str__(error),
             error_place=place,
-            without_grad=without,
+            without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
         )
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:

@@ -3,7 +3,7 @@
 import pytest
 from records import NO_GRAD, place
 
-from graphwidget.analysis import fitting, nograd, source
+from graphwidget.analysis import fitting, nograd, regaining, source
 from graphwidget.analysis.story import root_name
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
@@ -392,3 +392,9 @@ def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
     cell = "net = nn.Linear(3, 2)\ny = torch.zeros(8)\npred = net(x) > 0\nloss = (pred[:, 0] == y).float().mean()\n"
     finding = explained(cell, "loss.backward()\n")
     assert finding.text.startswith("`pred = net(x) > 0` (In[1], line 3) leaves the graph: it compares.")
+
+
+@pytest.mark.parametrize("read, trained", [("w.grad", True), ("new.grad", False), ("net.w.grad", False)])
+def test_only_what_is_trained_by_hand_is_updated_in_place(read, trained):
+    cell = f"print({read})\nw = w - 0.1 * m"
+    assert bool(regaining.updated_in_place(cell, source.parse(cell).body[1])) is trained
