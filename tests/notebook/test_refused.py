@@ -82,6 +82,11 @@ def test_reading_the_gradient_of_no_leaf_is_told(run):
     assert run(LEAF, "y = w * 2\ny.sum().backward()", "y") == []  # that cell was changed and run again
 
 
+def test_asking_for_a_gradient_is_no_sure_fix_where_no_backward_came_by(run):
+    (found,) = run(LEAF, "y = w * 2", "y.grad")
+    assert found.fixes[0].edit and not found.fixes[0].verified
+
+
 def test_a_fix_is_not_called_verified_where_the_backward_would_fail_anyway(run):
     (found, *_) = run(LEAF, "y = w.exp()", "y.sum().backward()", "y.backward()")
     assert found.kind == "refused" and [fix.verified for fix in found.fixes] == [False, False]
