@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
@@ -104,7 +103,7 @@ def without(record: Record, graph: Snapshot, n: int, undone: Undone) -> Snapshot
     states = bytearray(graph.slot_state)
     for slot, state in enumerate(graph.slot_state):
         if state == SlotState.STALE:
-            index = bisect_right(graph.slot_start, slot) - 1
+            index = graph.node_with(slot)
             if cured(index, to(index, [graph.slot_storage[slot]])):
                 states[slot] = SlotState.HELD
     facts: dict[int, NodeFacts] = dict(graph.facts)

@@ -15,6 +15,7 @@ from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
+from graphwidget.analysis.inplace_modules import named, with_modules
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
@@ -212,13 +213,16 @@ def _uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
 def inplace(record: Record, call: BackwardCall) -> Finding:
     """A call that met a saved tensor modified in place: which tensor, by which line."""
     graph = call.graph
+    record = with_modules(record, graph) if graph is not None else record
     node = call.failed_node or ""
     saved = f"{node} had saved it" if node else "it was saved"
     index = graph.index_of.get(call.failed_uid) if graph is not None and call.failed_uid is not None else None
     tensor, writes = culprit(record, graph, index, call.n) if graph is not None and index is not None else (None, ())
     shown = f"`{tensor}`" if tensor else "a tensor"
     if writes:
-        story = f"{short(writes[-1].by)} ({_when(record, writes[-1].place)}) modified {shown} after {saved}."
+        write = writes[-1]
+        inside = f" in {named(write.inside)}," if write.inside is not None else ""
+        story = f"{short(write.by)} ({_when(record, write.place)}) modified {shown}{inside} after {saved}."
         if where(writes[0].place) != where(writes[-1].place):
             story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
     else:
@@ -257,6 +261,7 @@ def stale_now(record: Record) -> Iterator[Finding]:
     graph = record.snapshot
     if not anything_stale(graph):
         return
+    record = with_modules(record, graph)
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
@@ -282,6 +287,7 @@ def _would_be_stale(
     shown = f"`{tensor}`" if tensor else "a saved tensor"
     write = writes[-1] if writes else None
     by = f"{short(write.by)} ({_when(record, write.place)}) changed {shown}" if write else f"{shown} was changed"
+    by += f" in {named(write.inside)}," if write is not None and write.inside is not None else ""
     # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
     severity = "warning" if write is not None and not write.optimizer else "info"
     name = graph.name_of(index)

@@ -107,9 +107,14 @@ def joined(cells: dict[int, str], edits: list[tuple[Spot, Edit]]) -> tuple[Spot,
         if after is None:
             return None
         texts = after.texts
-    whole = (*edits[0][1], *(step for _, edit in edits[1:] for step in in_front(edit)))
-    after = apply(cells, edits[0][0], whole)
-    return (edits[0][0], whole) if after is not None and after.texts == texts else None
+    (first, steps), *others = edits
+    whole, last = list(steps), first
+    for at, edit in others:
+        before_the_same = at == last and whole[-1] == edit[-1] and edit[-1].startswith("  ")
+        whole[-1:] = edit if before_the_same else [whole[-1], *in_front(edit)]
+        last = at
+    after = apply(cells, first, tuple(whole))
+    return (first, tuple(whole)) if after is not None and after.texts == texts else None
 
 
 def _indentation(line: str) -> str:

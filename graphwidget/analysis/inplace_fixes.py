@@ -9,11 +9,12 @@ from functools import partial
 
 from graphwidget.analysis import blame, edits, fitting, source
 from graphwidget.analysis.fixes import Candidates, simulate
+from graphwidget.analysis.inplace_modules import expression
 from graphwidget.analysis.rewriting import rerun
 from graphwidget.analysis.story import Meeting, source_line
 from graphwidget.analysis.surgery import reachable, with_nothing_stale
-from graphwidget.analysis.words import at, short, where
-from graphwidget.model import BackwardCall, Fix, Kind, Place, Record, SlotState, Snapshot, Write
+from graphwidget.analysis.words import at, outer_at, short, where
+from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
 
 _COPY = "One more tensor of that size."
 _ONCE_MORE = "One more forward pass."
@@ -268,15 +269,16 @@ def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: l
     elsewhere: set[tuple[object, ...]] = set()
     left: list[Write] = []
     for write in found:
-        names = {
-            remedy.name
-            for remedy in taken
-            if remedy.leads_away and source_line(remedy.write.place) == source_line(write.place)
-        }
+        names = {remedy.name for remedy in taken if remedy.leads_away and _by_what(remedy.write) == _by_what(write)}
         if not names and not elsewhere & _names(record, write):
             left.append(write)
         elsewhere |= names
     return left
+
+
+def _by_what(write: Write) -> tuple[object, ...]:
+    """The line that writes, and the module that does it there: a line may run several."""
+    return (*source_line(write.place), write.inside.path if write.inside is not None else "")
 
 
 def _words(other: tuple[str | None, Write] | None) -> str:
@@ -290,6 +292,8 @@ def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
     name = _modified(write, None)
     tree = source.parse(write.by)
     called = {("module", call) for call in (_heads(tree) if tree else ())}
+    if write.inside is not None:
+        called.add(("module", expression(write.inside)))
     return {*called, *([_scoped(cell, line, name)] if name else ())}
 
 
@@ -315,7 +319,12 @@ def _remedies(
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
         yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
         return
-    edit, spot, module = _rewritten(record, cell, line, write.by)
+    edit, spot, module = _rewritten(record, cell, line, write)
+    if write.inside is not None and not edit:
+        yield _no_longer_in_place(record, write, write.inside)
+        if name is not None and write.paths and not _saves_what_it_writes(call, graph, write)[0]:
+            yield _copied(write, cell, line, name, short(write.by), name)
+        return
     new = edit[1][2:].strip() if edit else ""
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
@@ -329,6 +338,19 @@ def _remedies(
         yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
     if not saved_there and name is not None:
         yield _copied(write, cell, line, name, short(write.by), name)
+
+
+def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
+    """The module is told so before the line of the cell that leads to it."""
+    name, place, spot = expression(module), write.place, outer_at(write.place)
+    if not name or spot is None:
+        sentence = f"Make the `{module.class_name}` with `inplace=False`."
+        return _Remedy("out_of_place", sentence, at(place), (), write, ("module", name))
+    line = f"{name}.inplace = False"
+    edit = edits.before(_text(record, spot[0]), spot[1], [line])
+    before = f"{short(place.outer_source or place.source)} (In[{spot[0]}], line {spot[1]})"
+    sentence = f"Make `{name}` with `inplace=False`, or set `{line}` before {before}."
+    return _Remedy("out_of_place", sentence, spot, edit, write, ("module", name))
 
 
 def _modified(write: Write, tensor: str | None) -> str | None:
@@ -390,23 +412,31 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     return bool(here) or edits.reads_what_it_writes(write.by), not nodes <= here
 
 
-def _rewritten(
-    record: Record, cell: str, line: int | None, statement: str
-) -> tuple[edits.Edit, fitting.Spot | None, str]:
+def _rewritten(record: Record, cell: str, line: int, write: Write) -> tuple[edits.Edit, fitting.Spot | None, str]:
     """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name."""
-    edit = edits.out_of_place(statement) or (edits.scattered(cell, line, statement) if line is not None else ())
-    if edit:
-        return edit, None, ""
-    tree = source.parse(statement)
+    if write.inside is None:
+        edit = edits.out_of_place(write.by) or edits.scattered(cell, line, write.by)
+        if edit:
+            return edit, None, ""
+    tree = source.parse(write.by)
     called = _heads(tree) if tree else set()
     for run in record.runs.values():
         for name in called:
             for made in source.assignments(run.source, name):
                 text = source.line_text(run.source, made.lineno)
-                if run.cell is not None and "inplace=True" in text:
+                if run.cell is not None and "inplace=True" in text and _makes(text, write.inside):
                     return (
                         edits.replaced(text, text.replace("inplace=True", "inplace=False")),
                         (run.cell, made.lineno),
                         name,
                     )
     return (), None, ""
+
+
+def _makes(line: str, module: ModuleCall | None) -> bool:
+    """Whether all that a line makes with an argument of its own is the module, as far as that is known."""
+    tree = source.parse(line) if module is not None else None
+    if module is None or tree is None:
+        return module is None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and any(k.arg == "inplace" for k in n.keywords)]
+    return [ast.unparse(one.func).rsplit(".", 1)[-1] for one in calls] == [module.class_name]

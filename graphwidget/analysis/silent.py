@@ -4,7 +4,6 @@ a write behind autograd's back."""
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
@@ -134,7 +133,7 @@ def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) 
     for slot, at in enumerate(graph.slot_storage):
         if at < 0 or graph.slot_state[slot] != SlotState.HELD or graph.storages.key[at] not in keys:
             continue
-        index = bisect_right(graph.slot_start, slot) - 1
+        index = graph.node_with(slot)
         owners = graph.storages.owners.get(at)
         if owners and graph.uid[index] in ran and graph.seq[index] >= 0:
             yield graph.storages.key[at], graph.seq[index], lasting_name(record, owners)

@@ -8,7 +8,6 @@ tensors at the border, the *carriers*, tie them together.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,7 +59,7 @@ class Meeting:
         graph = self.graph
         n = self.earlier.n
         slots = [slot for slot, by in enumerate(graph.slot_freed_by) if by == n]
-        freed = {bisect_right(graph.slot_start, slot) - 1 for slot in slots}
+        freed = {graph.node_with(slot) for slot in slots}
         ran = {index for uid in executed if (index := graph.index_of.get(uid)) is not None}
         return frozenset(index for index in freed | ran if graph.kind[index] != Kind.ACCUMULATE)
 

@@ -31,12 +31,13 @@ CHECK_EVERY = 500
 class _Known:
     """What is known of one module."""
 
-    __slots__ = ("calls", "children", "class_name", "key", "own_code", "path", "ref")
+    __slots__ = ("calls", "children", "class_name", "inplace", "key", "own_code", "path", "ref")
 
     def __init__(self, module: torch.nn.Module, key: int, own_code: bool) -> None:
         self.key = key
         self.class_name = type(module).__name__
         self.own_code = own_code
+        self.inplace = _works_in_place(module)
         self.calls = 0
         self.path: str | None = None  # from the user's name, once it has been found
         self.children: dict[int, str] | None = None  # id -> path below this module, when it was called from outside
@@ -213,11 +214,19 @@ class ModuleTracer:
     def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
         """A stretch's three integers in words. A module without a name is called by its class."""
         class_name, path = self._described(inner)
+        named = path is not None
         if path is None and inner != outer:
             outer_class, outer_path = self._described(outer)
             below = self._below(outer, inner)
             path = f"{outer_path or outer_class}.{below}" if below else None
-        return ModuleCall(path or class_name, class_name, call)
+            named = below is not None and outer_path is not None
+        return ModuleCall(path or class_name, class_name, call, named, self._still_in_place(inner))
+
+    def _still_in_place(self, key: int) -> bool:
+        """Whether a module worked in place when it was met and does so now: in between nobody has looked."""
+        known = self._alive.get(key)
+        module = known.ref() if known is not None and known.inplace else None
+        return module is not None and _works_in_place(module)
 
     def _described(self, key: int) -> tuple[str, str | None]:
         known = self._alive.get(key)
@@ -248,3 +257,8 @@ class ModuleTracer:
         for state in self.threads:
             if state.ranges.full:
                 state.ranges.keep(live())
+
+
+def _works_in_place(module: torch.nn.Module) -> bool:
+    own = type(module).__module__.startswith("torch.nn.modules.")
+    return own and vars(module).get("inplace") is True

@@ -400,6 +400,7 @@ class Tracker:
         self._cached = self._findings = None
 
     def _search(self, frames: Sequence[FrameType] = (), budget_s: float = SEARCH_SECONDS) -> owners.Search:
+        self.provenance.name_modules([self._namespace()])
         found = owners.find(
             self._namespace(),
             frames=frames,
@@ -420,7 +421,6 @@ class Tracker:
     def _looking(self) -> Generator[int, None, Snapshot]:
         """Take a snapshot in pieces; see `snapshot.taking`."""
         frames = self.log.cell_frames(sys._getframe(1)) if self._open else []
-        self.provenance.name_modules([self._namespace()])
         search = self._search(frames)
         notes = tuple(search.notes)
         snapshot = yield from taking(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -170,6 +171,10 @@ class Snapshot:
         for owner in self.owners:
             found.setdefault(owner.node, []).append(owner.path)
         return {i: in_order(paths) for i, paths in found.items()}
+
+    def node_with(self, slot: int) -> int:
+        """Index of the node that a slot belongs to."""
+        return bisect_right(self.slot_start, slot) - 1
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""

@@ -83,11 +83,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ModuleCall:
-    """One forward call of an `nn.Module`: dotted path from the user's name, class, and call number from 0."""
+    """One forward call of an `nn.Module`: dotted path from the user's name, class, and call number from 0.
+
+    `named`: the path begins with a variable of the user's, not with a class. `inplace`: a module of torch's own that
+    was made to modify what it is given (``nn.ReLU(inplace=True)``).
+    """
 
     path: str
     class_name: str
     call: int
+    named: bool = False
+    inplace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.parts import Place, TensorRef
+from graphwidget.model.parts import ModuleCall, Place, TensorRef
 
 __all__ = [
     "BackwardCall",
@@ -215,7 +215,8 @@ class Write:
     `paths` are the names of what it modified, `storages` the `Storage.key`s, `by` the statement as
     written. `after_calls` counts the backward calls that had begun before it, which orders it among them. `made` are
     the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended, and `number` is the
-    lowest that a node could get when it began. Neither is known of an optimizer's steps.
+    lowest that a node could get when it began. Neither is known of an optimizer's steps. `inside` is the module with
+    ``inplace=True`` that did it, where the graph tells.
     """
 
     place: Place
@@ -226,6 +227,7 @@ class Write:
     optimizer: bool = False
     made: tuple[int, ...] = ()
     number: int = -1
+    inside: ModuleCall | None = None
 
 
 @dataclass(frozen=True, slots=True)

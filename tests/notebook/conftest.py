@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
+
+import graphwidget as gw
 
 
 @pytest.fixture
@@ -24,3 +26,16 @@ def shell() -> Iterator[InteractiveShell]:
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         if hasattr(sys, name):
             delattr(sys, name)
+
+
+@pytest.fixture
+def run(shell: InteractiveShell) -> Callable[..., list[gw.Finding]]:
+    """Run cells one after another; the findings that are left."""
+    shell.run_line_magic("load_ext", "graphwidget")
+
+    def cells(*texts: str, ids: str = "abcdefgh") -> list[gw.Finding]:
+        for text, cell_id in zip(("import torch", *texts), ids):
+            shell.run_cell(text, store_history=True, cell_id=cell_id)
+        return gw.explain()
+
+    return cells

@@ -5,23 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import graphwidget as gw
-
-
-@pytest.fixture
-def run(shell: InteractiveShell):
-    """Run cells one after another; the findings that are left."""
-    shell.run_line_magic("load_ext", "graphwidget")
-
-    def cells(*texts: str, ids: str = "abcdefgh") -> list[gw.Finding]:
-        for text, cell_id in zip(("import torch", *texts), ids):
-            shell.run_cell(text, store_history=True, cell_id=cell_id)
-        return gw.explain()
-
-    return cells
-
 
 LEAF = "w = torch.ones(3, requires_grad=True)"
 

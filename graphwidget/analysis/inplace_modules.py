@@ -1,0 +1,85 @@
+"""Which modules with ``inplace=True`` modified a tensor: also one without a name, which no line is seen to modify.
+
+Between the parts of an `nn.Sequential`, or inside a library's model, tensors have no names of the user's. But a node
+that such a module made has replaced what it was given, and the graph says what that was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from graphwidget.model import ModuleCall, Record, SlotState, Snapshot, Write
+
+__all__ = ["expression", "named", "with_modules"]
+
+
+def with_modules(record: Record, graph: Snapshot) -> Record:
+    """The record, with the modules of the writes that it has, and with those that only the graph tells of."""
+    if not any(module.inplace for module in graph.modules):
+        return record
+    made = {
+        graph.seq[index]: index
+        for index, at in enumerate(graph.module)
+        if at >= 0 and graph.modules[at].inplace and graph.seq[index] >= 0
+    }
+    known: list[Write] = []
+    for write in record.writes:
+        inside = next((graph.module_of(made[seq]) for seq in write.made if seq in made), None)
+        known.append(replace(write, inside=inside) if inside is not None else write)
+    seen = {seq for write in known for seq in write.made}
+    more = _unseen(record, graph, [index for seq, index in sorted(made.items()) if seq not in seen])
+    return replace(record, writes=(*known, *more))
+
+
+def _unseen(record: Record, graph: Snapshot, indices: Collection[int]) -> Iterator[Write]:
+    results = _stale_results(graph)
+    for index in indices:
+        place, seq = graph.place_of(index), graph.seq[index]
+        # What it saved of its own is in the memory that it was given; else that of the node before, which is stale.
+        key = _result(graph, index)
+        before = graph.next(index)
+        if key is None and len(before) == 1:
+            key = results.get(before[0])
+        if key is None or place is None:
+            continue
+        earlier = sum(call.newest_seq < seq for call in record.calls)
+        yield Write(place, place.source, (), (key,), earlier, False, (seq,), seq, graph.module_of(index))
+
+
+def _stale_results(graph: Snapshot) -> dict[int, int]:
+    """Node -> key of the storage of its own result, which it had saved and which has been modified since."""
+    found = {}
+    for slot, state in enumerate(graph.slot_state):
+        if state == SlotState.STALE:
+            index = graph.node_with(slot)
+            key = _result(graph, index)
+            if key is not None:
+                found[index] = key
+    return found
+
+
+def _result(graph: Snapshot, index: int) -> int | None:
+    """The key of the storage of a node's own result, if it has saved that."""
+    for slot in graph.slots_of(index):
+        if graph.slot_names[graph.slot_name[slot]] == "result" and graph.slot_storage[slot] >= 0:
+            return graph.storages.key[graph.slot_storage[slot]]
+    return None
+
+
+def named(module: ModuleCall) -> str:
+    """A module as a sentence names it."""
+    name = expression(module)
+    return (
+        f"`{name}`, a `{module.class_name}` with `inplace=True`"
+        if name
+        else f"a `{module.class_name}` with `inplace=True`"
+    )
+
+
+def expression(module: ModuleCall) -> str:
+    """How the user's code can name a module, ``net[2].act`` for ``net.2.act``; empty: it cannot."""
+    text = re.sub(r"\.(\d+)(?![^.])", r"[\1]", module.path)
+    names = re.sub(r"\[\d+\]", "", text).split(".")
+    return text if module.named and all(name.isidentifier() for name in names) else ""

@@ -1,0 +1,56 @@
+"""Modules with ``inplace=True``: which one modified a tensor, also where no line and no name tells."""
+
+from __future__ import annotations
+
+import pytest
+
+LAYERS = "from torch import nn\nnet = nn.Sequential(nn.Linear(3, 3), {}, nn.Linear(3, 1))\nx = torch.ones(2, 3)"
+BACKWARD = "net(x).sum().backward()"
+
+
+@pytest.mark.parametrize(
+    "layers, named",
+    [
+        ("nn.Sigmoid(), nn.ReLU(True)", "`net[2]`, a `ReLU`"),
+        ("nn.Tanh(), nn.Dropout(0.5, True)", "`net[2]`, a `Dropout`"),  # its node saves a mask only
+        ("nn.Softmax(-1), nn.Sequential(nn.SiLU(True))", "`net[2][0]`, a `SiLU`"),
+    ],
+)
+def test_the_module_is_named_and_can_be_told_otherwise(run, layers, named):
+    (found, *_) = run(LAYERS.format(layers), BACKWARD)
+    assert f"modified a tensor in {named} with `inplace=True`, after " in found.text
+    module = named.split("`")[1]
+    assert found.fixes[0].verified and found.fixes[0].edit[0] == f"+ {module}.inplace = False"
+    assert (found.modified_at.cell, found.modified_at.line) == (3, 1)
+
+
+def test_it_is_told_before_the_backward_runs(run):
+    (found,) = run(LAYERS.format("nn.Sigmoid(), nn.ReLU(True)"), "loss = net(x).sum()")
+    assert found.severity == "warning" and "in `net[2]`, a `ReLU` with `inplace=True`" in found.text
+
+
+def test_a_module_that_works_in_place_no_more_is_not_accused(run):
+    layers = LAYERS.format("nn.Sigmoid(), nn.ReLU(True)")
+    (found, *_) = run(layers, "loss = net(x).sum()\nnet[2].inplace = False", "loss.backward()")
+    assert "By which line is unknown." in found.text and not found.fixes[0].verified
+
+
+def test_one_that_modifies_what_nobody_needs_is_not_accused(run):
+    (found, *_) = run(
+        LAYERS.format("nn.Linear(3, 3), nn.ReLU(True)"),
+        "h = net[:3](x)\nout = h.exp()\nout += 1\nout.sum().backward()",
+    )
+    assert "ReLU" not in found.text and found.tensor == "out"
+
+
+def test_a_module_that_only_calls_itself_inplace_is_not_believed(run):
+    own = "class Own(nn.Module):\n    inplace = True\n    def forward(self, x):\n        return x.relu_()"
+    (found, *_) = run("from torch import nn\n" + own, LAYERS.format("nn.Sigmoid(), Own()"), BACKWARD)
+    assert "Own" not in found.text
+
+
+def test_a_module_without_a_name_is_told_by_its_class(run):
+    body = LAYERS.format("nn.Sigmoid(), nn.ReLU(True)").replace("\n", "\n    ")
+    (found, *_) = run(f"def main():\n    {body}\n    {BACKWARD}", "main()")
+    assert "modified a tensor in a `ReLU` with `inplace=True`" in found.text
+    assert found.fixes[0].text == "Make the `ReLU` with `inplace=False`." and not found.fixes[0].verified
