@@ -54,10 +54,10 @@ export function* placeItems(
   };
   const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, apart, previous);
   let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
-  if (previous) {
+  if (field.bounds) {
     // Free blocks that have no room between pinned ones: a bend is better than a push.
-    const { blocks, pin, low, high } = field;
-    field = yield* fieldOf(cutBlocks(blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
+    const { pin, low, high } = field.bounds;
+    field = yield* fieldOf(cutBlocks(field.blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
   }
   const x = yield* relax(layered, field);
   const n = width.length;
@@ -77,8 +77,14 @@ export function wire({ items, up: { start, item } }: Layered, x: Float64Array): 
 interface Field {
   blocks: Blocks;
   forces: Forces;
+  /** null: all are free. */
+  bounds: Bounds | null;
+}
+
+interface Bounds {
   /** Fixed x, NaN: free to move. */
   pin: Float64Array;
+  /** How far left and right a free block can go without pushing a pinned one. */
   low: Float64Array;
   high: Float64Array;
 }
@@ -93,25 +99,21 @@ function* makeField(
   yield;
   const forces = yield* findForces(layered, order, blocks, apart);
   yield;
-  const pin = findPins(blocks, previous, layered.items);
-  const low = doubles(blocks.count).fill(Number.NEGATIVE_INFINITY);
-  const high = doubles(blocks.count).fill(Number.POSITIVE_INFINITY);
-  if (previous) yield* findBounds(forces, pin, low, high);
-  return { blocks, forces, pin, low, high };
+  return { blocks, forces, bounds: previous && (yield* findBounds(forces, blocks, previous)) };
 }
 
 /** Pulls and projects, round by round. */
-function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Slices<Float64Array> {
+function* relax(layered: Layered, { blocks, forces, bounds }: Field): Slices<Float64Array> {
   const x = doubles(blocks.count);
   const wish = doubles(blocks.count);
   const scratch = doubles(blocks.count);
   for (let round = 0; round < ROUNDS; round++) {
     for (let b = 0; b < blocks.count; b++) {
       if (b % SLICE === SLICE - 1) yield;
-      let want = pin[b];
+      let want = bounds ? bounds.pin[b] : Number.NaN;
       if (Number.isNaN(want)) {
         want = round && pulled(layered, blocks, x, b);
-        want = low[b] > high[b] ? (low[b] + high[b]) / 2 : Math.min(Math.max(want, low[b]), high[b]);
+        if (bounds) want = within(bounds.low[b], want, bounds.high[b]);
       }
       wish[b] = want;
     }
@@ -121,6 +123,9 @@ function* relax(layered: Layered, { blocks, forces, pin, low, high }: Field): Sl
   for (let v = 0; v < result.length; v++) result[v] = x[blocks.of[v]];
   return result;
 }
+
+const within = (low: number, want: number, high: number) =>
+  low > high ? (low + high) / 2 : Math.min(Math.max(want, low), high);
 
 function* findForces(layered: Layered, { item, position }: Order, blocks: Blocks, apart: Apart): Slices<Forces> {
   const { items, start, row } = layered;
@@ -151,18 +156,12 @@ function* findForces(layered: Layered, { item, position }: Order, blocks: Blocks
   return { rightStart, rightBlock, rightGap, order };
 }
 
-/** NaN: free to move. */
-function findPins(blocks: Blocks, previous: Float64Array | null, items: number): Float64Array {
-  const pin = doubles(blocks.count).fill(Number.NaN);
-  if (previous) {
-    for (let v = items - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) pin[blocks.of[v]] = previous[v];
-  }
-  return pin;
-}
-
-/** How far left and right a free block can go without pushing a pinned one. */
-function* findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high: Float64Array): Slices<void> {
+function* findBounds(forces: Forces, blocks: Blocks, previous: Float64Array): Slices<Bounds> {
   const { order, rightStart, rightBlock, rightGap } = forces;
+  const pin = doubles(blocks.count).fill(Number.NaN);
+  for (let v = previous.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) pin[blocks.of[v]] = previous[v];
+  const low = doubles(blocks.count).fill(Number.NEGATIVE_INFINITY);
+  const high = doubles(blocks.count).fill(Number.POSITIVE_INFINITY);
   for (let i = 0; i < order.length; i++) {
     const b = order[i];
     const from = !Number.isNaN(pin[b]) ? pin[b] : low[b];
@@ -181,15 +180,15 @@ function* findBounds(forces: Forces, pin: Float64Array, low: Float64Array, high:
     }
   }
   yield;
+  return { pin, low, high };
 }
 
 /** Half way between a block's place and the mean of what its items are linked with outside it. */
 function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, b: number): number {
-  const { up, down } = layered;
   let sum = 0;
   let links = 0;
-  for (let v = head[b]; v >= 0; v = below[v]) {
-    for (const { start, item } of [up, down]) {
+  for (const { start, item } of [layered.up, layered.down]) {
+    for (let v = head[b]; v >= 0; v = below[v]) {
       for (let k = start[v]; k < start[v + 1]; k++) {
         const other = of[item[k]];
         if (other === b) continue;

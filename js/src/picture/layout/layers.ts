@@ -41,39 +41,33 @@ export function* makeLayers(
   budget = dummyBudget(graph.n, graph.m),
 ): Slices<Layered> {
   const { n, m, lower, upper } = graph;
-  const plan = planDummies(graph, rank, budget);
+  const [dummyStart, dummyRow] = planDummies(graph, rank, budget);
   yield;
   const rows = rowsOf(rank);
   const start = ints(rows + 1);
   for (let v = 0; v < n; v++) start[rank[v] + 1]++;
-  for (let d = 0; d < plan.row.length; d++) start[plan.row[d] + 1]++;
+  for (let d = 0; d < dummyRow.length; d++) start[dummyRow[d] + 1]++;
   for (let r = 0; r < rows; r++) start[r + 1] += start[r];
-  const items = n + plan.row.length;
+  const items = n + dummyRow.length;
 
   const next = start.slice(0, rows);
   const box = ints(items).fill(-1);
   const row = ints(items);
+  for (let r = 0; r < rows; r++) for (let i = start[r]; i < start[r + 1]; i++) row[i] = r;
   const itemOf = ints(n);
   for (let i = 0; i < n; i++) {
     const v = graph.order[i];
     const item = next[rank[v]]++;
     itemOf[v] = item;
     box[item] = v;
-    row[item] = rank[v];
   }
-  yield;
-  const dummy = ints(plan.row.length);
-  for (let d = 0; d < dummy.length; d++) {
-    dummy[d] = next[plan.row[d]]++;
-    row[dummy[d]] = plan.row[d];
-  }
-
+  const dummy = dummyRow.map((r) => next[r]++);
   yield;
   const above = ints(m + dummy.length);
   const below = ints(m + dummy.length);
   let link = 0;
   for (let e = 0; e < m; e++) {
-    const first = plan.dummyStart[e];
+    const first = dummyStart[e];
     if (first < 0) continue;
     let last = itemOf[upper[e]];
     for (let k = 0; k < rank[lower[e]] - rank[upper[e]] - 1; k++) {
@@ -87,39 +81,39 @@ export function* makeLayers(
   const up = collect(items, below.subarray(0, link), above);
   yield;
   const down = collect(items, above.subarray(0, link), below);
-  return { rows, items, start, box, itemOf, row, up, down, dummyStart: plan.dummyStart, dummy };
+  return { rows, items, start, box, itemOf, row, up, down, dummyStart, dummy };
 }
 
-interface Plan {
-  /** Position of the first dummy of edge e, 0 if it needs none, -1: none granted. */
-  dummyStart: Int32Array;
-  row: Int32Array;
-}
-
-function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: number): Plan {
-  /** How many dummies each edge would have, and how many edges have so many. */
-  const between = ints(m).fill(-1);
-  const edges: number[] = [];
+/** Position of the first dummy of each edge, 0 if it needs none, -1: none granted; and the row of each dummy. */
+function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: number): [Int32Array, Int32Array] {
+  /** How many dummies an edge would have, -1: it is none. */
+  const between = (e: number) => (lower[e] < 0 ? -1 : rank[lower[e]] - rank[upper[e]] - 1);
+  /** How many edges would have so many. */
+  const edges = ints(rowsOf(rank));
   let total = 0;
   for (let e = 0; e < m; e++) {
-    if (lower[e] < 0) continue;
-    between[e] = rank[lower[e]] - rank[upper[e]] - 1;
-    edges[between[e]] = (edges[between[e]] ?? 0) + 1;
-    total += between[e];
+    const count = between(e);
+    if (count < 0) continue;
+    edges[count]++;
+    total += count;
   }
   // Where there are too many they would stand side by side in every row: then only few are granted.
   let rest = total > budget ? budget / 10 : total;
   let most = 0;
+  let granted = 0;
   for (; most < edges.length; most++) {
-    rest -= most * (edges[most] ?? 0);
+    rest -= most * edges[most];
     if (rest < 0 && most >= SHORT) break;
+    granted += most * edges[most];
   }
   const dummyStart = ints(m).fill(-1);
-  const row: number[] = [];
+  const row = ints(granted);
+  let filled = 0;
   for (let e = 0; e < m; e++) {
-    if (between[e] < 0 || between[e] >= most) continue;
-    dummyStart[e] = row.length;
-    for (let k = 1; k <= between[e]; k++) row.push(rank[upper[e]] + k);
+    const count = between(e);
+    if (count < 0 || count >= most) continue;
+    dummyStart[e] = filled;
+    for (let k = 1; k <= count; k++) row[filled++] = rank[upper[e]] + k;
   }
-  return { dummyStart, row: new Int32Array(row) };
+  return [dummyStart, row];
 }

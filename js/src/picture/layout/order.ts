@@ -53,7 +53,7 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
       takeBest(order, turn);
       keys = [stirred(order, turn), ...bonds];
     }
-    yield* eachSlice(rows, (r) => sortRow(layered, order, r, keys));
+    if (keys.length) yield* eachSlice(rows, (r) => sortRow(layered, order, r, keys));
     orders.push(order);
     for (const { first, last, counts } of again) {
       // What is begun so much worse hardly ever gets the best one.

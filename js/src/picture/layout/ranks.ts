@@ -131,7 +131,7 @@ function countAnchors(graph: Directed): Int32Array {
 function closeUp(rank: Int32Array): void {
   const rows = rowsOf(rank);
   const used = ints(rows);
-  for (const r of rank) used[r] = 1;
+  for (let v = 0; v < rank.length; v++) used[rank[v]] = 1;
   let next = 0;
   for (let r = 0; r < rows; r++) used[r] = used[r] ? next++ : -1;
   if (next < rows) for (const [v, r] of rank.entries()) rank[v] = used[r];

@@ -37,7 +37,7 @@ export interface LayoutOutput {
 export const ENOUGH = 1 / 2;
 
 /** Steps between two pauses. */
-const SLICE = 4096;
+const SLICE = 1024;
 
 /** Lists of numbers in compressed rows: list i is `item[start[i]]` to `item[start[i + 1]]`. */
 export interface Rows {
@@ -48,7 +48,7 @@ export interface Rows {
 /** How many rows there are, if box v stands in row rank[v]. */
 export function rowsOf(rank: Int32Array): number {
   let rows = 0;
-  for (const r of rank) if (r >= rows) rows = r + 1;
+  for (let v = 0; v < rank.length; v++) if (rank[v] >= rows) rows = rank[v] + 1;
   return rows;
 }
 
@@ -58,17 +58,11 @@ export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(star
 export function collect(lists: number, list: Int32Array, item: Int32Array): Rows {
   const start = ints(lists + 1);
   const m = list.length;
-  let kept = 0;
-  for (let e = 0; e < m; e++) {
-    if (list[e] >= 0) {
-      start[list[e] + 1]++;
-      kept++;
-    }
-  }
+  for (let e = 0; e < m; e++) if (list[e] >= 0) start[list[e]]++;
+  // The ends of the lists, which are filled from there.
   for (let i = 0; i < lists; i++) start[i + 1] += start[i];
-  const next = start.slice(0, lists);
-  const items = ints(kept);
-  for (let e = 0; e < m; e++) if (list[e] >= 0) items[next[list[e]]++] = item[e];
+  const items = ints(start[lists]);
+  for (let e = m - 1; e >= 0; e--) if (list[e] >= 0) items[--start[list[e]]] = item[e];
   return { start, item: items };
 }
 
@@ -80,16 +74,11 @@ export function* topological({ start, item }: Rows): Slices<Int32Array> {
   const order = ints(n);
   let filled = 0;
   yield* eachSlice(n, (v) => missing[v] || (order[filled++] = v), SLICE);
-  yield* eachSlice(
-    n,
-    (k) => {
-      if (k === filled) return false;
-      for (let e = start[order[k]]; e < start[order[k] + 1]; e++)
-        if (--missing[item[e]] === 0) order[filled++] = item[e];
-      return true;
-    },
-    SLICE / 4,
-  );
+  for (let k = 0; k < filled; k++) {
+    if (k % SLICE === SLICE - 1) yield;
+    const end = start[order[k] + 1];
+    for (let e = start[order[k]]; e < end; e++) if (--missing[item[e]] === 0) order[filled++] = item[e];
+  }
   for (let v = 0; filled < n; v++) if (missing[v] > 0) order[filled++] = v;
   return order;
 }
