@@ -37,7 +37,7 @@ class Crossings:
     graph: Snapshot
     users: Collection[int]
     anew: Collection[str] = field(default_factory=frozenset)
-    _read: dict[tuple[tuple[int, int], ...], set[str]] = field(default_factory=dict)
+    _read: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def all(self) -> tuple[Crossing, ...]:
@@ -71,18 +71,19 @@ class Crossings:
 
     def _names_there(self, user: int, tensor: int) -> frozenset[str]:
         """Names of a tensor that the line of a node reads; if it reads none, the node was made in a function: all."""
-        names = frozenset(name for name in self._names.get(tensor, ()) if detaching.root_of(name) not in self.anew)
+        names = self._names.get(tensor)
         place = self.graph.place_of(user)
         if not names or place is None:
-            return names
-        spots = tuple(_spots(place))  # the same in every iteration
-        if spots not in self._read:
-            self._read[spots] = {name for spot in spots for name in self._names_read(*spot)}
-        return frozenset(name for name in names if detaching.root_of(name) in self._read[spots]) or names
+            return names or frozenset()
+        key = (names, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
+        if key not in self._read:
+            read = {name for spot in _spots(place) for name in self._names_read(*spot)}
+            self._read[key] = frozenset(name for name in names if detaching.root_of(name) in read) or names
+        return self._read[key]
 
     @cached_property
-    def _names(self) -> dict[int, set[str]]:
-        """What programs can call the tensors: now, at the earlier call; else what their line assigned."""
+    def _names(self) -> dict[int, frozenset[str]]:
+        """What programs can call the tensors, but not anew: now, at the earlier call; else what their line assigned."""
         graph, seen = self.graph, (self.meeting.graph, self.meeting.earlier.graph)
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
@@ -91,7 +92,8 @@ class Crossings:
             if index >= 0 and owner.kind != "out" and detaching.is_code(path):
                 found.setdefault(index, set()).add(path)
         holders = {detaching.root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
-        targets: dict[tuple[int | None, int | None], set[str]] = {}  # the same in every iteration
+        lasting = {index: self._not_anew(paths) for index, paths in found.items()}
+        targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
             made = graph.place_of(index)
             if made is None:
@@ -99,20 +101,22 @@ class Crossings:
             spot = made.cell, made.line
             if spot not in targets:
                 statements = source.statements_at(self.meeting.text_of_cell(made.cell), made.line or 0)
-                targets[spot] = set(source.targets(statements[-1])) - holders if statements else set()
-            if targets[spot]:
-                found[index] = targets[spot]
-        return found
+                assigned = set(source.targets(statements[-1])) - holders if statements else set()
+                targets[spot] = self._not_anew(assigned)
+            lasting[index] = targets[spot]
+        return lasting
+
+    def _not_anew(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset(name for name in names if detaching.root_of(name) not in self.anew)
 
     @property
     def _assigned(self) -> list[int]:
         """The last node that each run of a line made."""
         graph = self.graph
-        last: dict[Place, int] = {}
-        for index in range(len(graph)):
-            place = graph.place_of(index)
-            if place is not None and graph.kind[index] != Kind.ACCUMULATE:
-                last[place] = max(last.get(place, index), index, key=graph.seq.__getitem__)
+        last: dict[int, int] = {}
+        for index, (place, kind, seq) in enumerate(zip(graph.place, graph.kind, graph.seq)):
+            if place >= 0 and kind != Kind.ACCUMULATE and (place not in last or seq > graph.seq[last[place]]):
+                last[place] = index
         return list(last.values())
 
     def _names_read(self, cell: int, line: int) -> set[str]:

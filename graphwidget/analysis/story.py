@@ -8,6 +8,7 @@ tensors at the border, the *carriers*, tie them together.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,10 +134,11 @@ class Meeting:
 
     def leading_to(self, goals: Iterable[int]) -> set[int]:
         """Reached nodes from which a gradient gets to one of these; they are included."""
-        users: dict[int, list[int]] = {}
+        start, to = self.graph.edge_start, self.graph.edge_to
+        users: dict[int, list[int]] = defaultdict(list)
         for index in self.reached:
-            for to in self.graph.next(index):
-                users.setdefault(to, []).append(index)
+            for edge in range(start[index], start[index + 1]):
+                users[to[edge]].append(index)
         found = set(goals)
         stack = list(found)
         while stack:
