@@ -116,7 +116,7 @@ export function kernelActions(context: Context) {
     act.ask([
       h("p", what, " afresh, these cells run again, in this order:"),
       h("p", h("b", cells)),
-      h("p.gw-mute", "Names that they assign are replaced; what they print or write happens again."),
+      h("p.gw-mute", "What they assign, print or write happens again."),
       h(
         "div.gw-row",
         button("gw-btn.gw-pri", go, { autofocus: true }, `Run ${cells} again`),

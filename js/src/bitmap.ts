@@ -26,7 +26,7 @@ const BAR_SCALE = 0.3;
 const TOGETHER = 200;
 /** How far away lines would only be a blur. */
 const MOST_WIRED = 6000;
-const STATE_TOKEN: Record<string, Token> = { held: "slot", mixed: "mem", stale: "st", packed: "slot" };
+const STATE_TOKEN: Record<string, Token> = { held: "slot", mixed: "nodeb", stale: "st", packed: "slot" };
 
 const canvas = () => h("canvas.gw-bitmap", { "aria-hidden": "true", hidden: true });
 

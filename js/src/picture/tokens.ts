@@ -23,18 +23,14 @@ export const TOKENS = {
   r4: ["#98467a", "#e59cc6"],
   err: ["#bf1136", "#ff7d95"],
   errbg: ["#fdeef0", "#331a20"],
+  // What is stale, and what carries an old part over.
   st: ["#7d5a00", "#f0c24e"],
   stbg: ["#fdf3d9", "#2e2712"],
   ok: ["#1b7a45", "#5fd190"],
   acc: ["#1a6fc4", "#6db3f7"],
   accbg: ["#e8f1fb", "#17283a"],
   hull: ["#eef1f5", "#1b2027"],
-  tag: ["#ffffff", "#262c34"],
-  tagb: ["#5b6570", "#8d98a4"],
   car: ["#ffe9a8", "#4a3c0e"],
-  carb: ["#7d5a00", "#f0c24e"],
-  mem: ["#7b8794", "#8793a0"],
-  memb: ["#cfd6de", "#3a424c"],
 } as const satisfies Record<string, readonly [string, string]>;
 
 export type Token = keyof typeof TOKENS;
@@ -93,7 +89,7 @@ export const STYLES = {
   hull: { fill: "hull" },
   openhull: { fill: "none", stroke: "ink3", width: 1.2 },
   closer: { fill: "bg", stroke: "nodeb", width: 1.2 },
-  boundary: line("carb", 1.3, { dash: [5, 4] }),
+  boundary: line("st", 1.3, { dash: [5, 4] }),
   band: line("rule", 1),
 
   // Cards.
@@ -119,9 +115,9 @@ export const STYLES = {
   bowl: { fill: "slot" },
   bowlempty: line("slot", 1.1),
   flag: { fill: "node", stroke: "hue", width: 1.6 },
-  tag: { fill: "tag", stroke: "tagb", width: 1.1 },
-  taghole: { fill: "bg", stroke: "tagb", width: 1 },
-  carrier: { fill: "car", stroke: "carb", width: 1.5 },
+  tag: { fill: "node", stroke: "ink3", width: 1.1 },
+  taghole: { fill: "bg", stroke: "ink3", width: 1 },
+  carrier: { fill: "car", stroke: "st", width: 1.5 },
 
   // What happened to a card, a leaf, a flag, a tag or a wire.
   ghost: { fill: "bg", stroke: "ink3", dash: [1.2, 3], cap: "round" },
@@ -150,12 +146,12 @@ export const STYLES = {
   suffix: { fill: "ink2", weight: 400 },
   note: text("ink2", 10.5),
   code: text("ink", 11, 400, "mono"),
-  hot: { fill: "carb", weight: 700 },
+  hot: { fill: "st", weight: 700 },
   tagname: text("ink", 11, 700, "mono"),
   leafname: text("ink", 10.5, 400, "mono"),
   flagname: text("ink", 11.5, 700, "mono"),
   hullname: text("ink2", 10.5, 600),
-  carry: text("carb", 10.5, 600),
+  carry: text("st", 10.5, 600),
   order: text("ink2", 10.5, 700),
   raised: text("err", 11, 600),
   callno: text("hue", 10.5, 700),

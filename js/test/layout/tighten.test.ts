@@ -27,7 +27,7 @@ function drawn(n: number, pairs: [number, number][]): Drawn {
   const input = { n, width: size(WIDTH), height: size(30), edges, ranksep: 20, nodesep: GAP };
   const graph = runSlices(direct(input));
   const layered = runSlices(makeLayers(graph, runSlices(rankBoxes(graph, input))));
-  const [order] = runSlices(orderRows(layered, []));
+  const [[order]] = runSlices(orderRows(layered, []));
   const x = new Float64Array(layered.items);
   for (let v = 0; v < layered.items; v++) x[v] = apart() * order.position[v];
   return { layered, order, x };

@@ -23,14 +23,13 @@ function contrast(a: Token, b: Token, theme: Theme): number {
 }
 
 const TEXT: Record<string, Token[]> = {
-  bg: ["ink", "ink2", "ink3", "err", "st", "ok", "acc", "carb", "r1", "r2", "r3", "r4"],
+  bg: ["ink", "ink2", "ink3", "err", "st", "ok", "acc", "r1", "r2", "r3", "r4"],
   panel: ["ink", "ink2", "err", "st", "ok", "acc"],
   node: ["ink", "ink2", "ink3"],
   hull: ["ink2", "err"],
   errbg: ["ink", "ink2", "ink3", "r1"],
   stbg: ["ink", "ink2", "st"],
-  car: ["ink", "carb"],
-  tag: ["ink"],
+  car: ["ink", "st"],
   acc: ["bg"],
   r1: ["bg"],
   r2: ["bg"],
@@ -38,13 +37,13 @@ const TEXT: Record<string, Token[]> = {
   r4: ["bg"],
 };
 const GRAPHICS: Record<string, Token[]> = {
-  bg: ["nodeb", "err", "tagb", "acc", "carb"],
-  panel: ["nodeb", "acc", "mem"],
+  bg: ["nodeb", "err", "ink3", "acc"],
+  panel: ["nodeb", "acc"],
   hull: ["nodeb", "err", "r1", "r2", "r3", "r4"],
   node: ["slot", "ink3", "st"],
   stbg: ["slot", "st"],
   errbg: ["ink3"],
-  car: ["carb"],
+  car: ["st"],
 };
 
 for (const theme of ["light", "dark"] as const) {

@@ -12,8 +12,9 @@
 import { doubles } from "../arrays.ts";
 import { runSlices, type Slices } from "../slices.ts";
 import { placeItems, wire } from "./coordinates.ts";
-import { direct } from "./direct.ts";
-import { makeLayers } from "./layers.ts";
+import type { Order } from "./crossings.ts";
+import { type Directed, direct } from "./direct.ts";
+import { type Layered, makeLayers } from "./layers.ts";
 import { orderRows } from "./order.ts";
 import { rankBoxes } from "./ranks.ts";
 import { type Routes, routeEdges } from "./route.ts";
@@ -36,23 +37,17 @@ export function layout(input: LayoutInput): LayoutOutput {
 /** Yields every few milliseconds of work; a driver goes on when the page has time. */
 export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const graph = yield* direct(input);
-  yield;
-  const rank = yield* rankBoxes(graph, input);
-  yield;
-  const layered = yield* makeLayers(graph, rank);
-  yield;
-  const { box } = layered;
-  // Dummies are free.
-  const perItem = (of: Float32Array | undefined) =>
-    of ? doubles(box.length).map((_, i) => of[box[i]] ?? Number.NaN) : null;
-  const previous = perItem(input.previous?.x);
-  const bonds = [perItem(input.lane), previous].filter((key) => key !== null);
-  yield;
+  let best = yield* orderBoxes(input, graph);
+  const [crossings, , , { length: beginnings }] = best;
+  if (crossings && crossings < input.n && beginnings > 1) {
+    const low = yield* orderBoxes(input, graph, true);
+    if (low[0] < crossings) best = low;
+  }
+  const [, rank, layered, orders, previous] = best;
   const few = layered.items <= FEW;
-  const orders = yield* orderRows(layered, bonds, input.previous || input.n > SMALL ? 1 : BEGINNINGS, few);
   let least = Number.POSITIVE_INFINITY;
   let itemX: Float64Array = doubles(0);
-  for (const order of orders.slice(0, few ? BEGINNINGS : 1)) {
+  for (const order of few ? orders : orders.slice(0, 1)) {
     const x = yield* placeItems(layered, order, input.width, input.nodesep, previous);
     const size = few ? wire(layered, x) + Math.max(...x) - Math.min(...x) : 0;
     if (size >= least) continue;
@@ -63,18 +58,44 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
   yield;
-  return yield* finish(input, rank, layered.itemOf, itemX, rows, routes);
+  return finish(input, rank, layered.itemOf, itemX, rows, routes);
+}
+
+/** The phases up to the order; `low`: see `rankBoxes`. */
+function* orderBoxes(
+  input: LayoutInput,
+  graph: Directed,
+  low = false,
+): Slices<[crossings: number, Int32Array, Layered, Order[], previous: Float64Array | null]> {
+  const rank = yield* rankBoxes(graph, input, low);
+  yield;
+  const layered = yield* makeLayers(graph, rank);
+  yield;
+  const { box, items } = layered;
+  // Dummies are free.
+  const perItem = (of: Float32Array | undefined) =>
+    of ? doubles(items).map((_, i) => of[box[i]] ?? Number.NaN) : null;
+  const previous = perItem(input.previous?.x);
+  const bonds = [perItem(input.lane), previous].filter((key) => key !== null);
+  yield;
+  const [orders, crossings] = yield* orderRows(
+    layered,
+    bonds,
+    input.previous || input.n > SMALL ? 1 : BEGINNINGS,
+    items <= FEW,
+  );
+  return [crossings, rank, layered, orders, previous];
 }
 
 /** Per box again, with the room that all of it takes. */
-function* finish(
+function finish(
   input: LayoutInput,
   rank: Int32Array,
   itemOf: Int32Array,
   itemX: Float64Array,
   { centre, half }: RowPlaces,
   { start, points }: Routes,
-): Slices<LayoutOutput> {
+): LayoutOutput {
   const { n } = input;
   const x = new Float32Array(n);
   const y = new Float32Array(n);
@@ -86,7 +107,6 @@ function* finish(
     left = Math.min(left, x[v] - input.width[v] / 2);
     right = Math.max(right, x[v] + input.width[v] / 2);
   }
-  yield;
   for (let i = 0; i < points.length; i += 2) {
     left = Math.min(left, points[i]);
     right = Math.max(right, points[i]);
@@ -94,7 +114,6 @@ function* finish(
   // Without a row: 0.
   const top = centre[0] - half[0] || 0;
   const bottom = centre.at(-1)! + half.at(-1)! || 0;
-  yield;
   if (!n) left = right = 0;
   return {
     x,

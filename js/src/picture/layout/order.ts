@@ -25,7 +25,12 @@ const PATIENCE = 14;
  * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
  * `all`: parts without crossings are begun again, too. A single beginning is for large pictures, and not sifted.
  */
-export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false): Slices<Order[]> {
+export function* orderRows(
+  layered: Layered,
+  bonds: Bonds,
+  most = 1,
+  all = false,
+): Slices<[orders: Order[], crossings: number]> {
   const { rows, start } = layered;
   /** `counts[turn]`: how many crossings are left. */
   const parts: { first: number; last: number; counts: number[] }[] = [];
@@ -67,7 +72,9 @@ export function* orderRows(layered: Layered, bonds: Bonds, most = 1, all = false
     });
   }
   orders.forEach(takeBest);
-  return orders;
+  let crossings = 0;
+  for (const { counts } of parts) crossings += Math.min(...counts);
+  return [orders, crossings];
 }
 
 /** Each row in the order of first visit, depth first: up from the items without users, or down from those without inputs. */

@@ -19,33 +19,32 @@ const FEW = 600;
 /** Rows of old boxes that are tried before a new one goes below all of them. */
 const TRIES = 64;
 
-export function* rankBoxes(graph: Directed, input: LayoutInput): Slices<Int32Array> {
+/** `low`: boxes with slack stand as low as keeps all edges together as short, not as high. */
+export function* rankBoxes(graph: Directed, input: LayoutInput, low = false): Slices<Int32Array> {
   const rank = ints(graph.n);
-  const kept = input.previous ? previousRanks(input.previous.y) : null;
+  const kept = input.previous ? rowsAt(input.previous.y) : null;
   if (kept) for (let v = 0; v < graph.n; v++) if (kept[v] >= 0) rank[v] = kept[v];
   const rowFor = kept ? rowsForNew(graph, input, kept) : (_: number, row: number) => row;
   yield;
   longestPath(graph, rank, rowFor);
   yield;
-  sinkToUsers(graph, rank, kept, rowFor);
+  sinkToUsers(graph, rank, kept, rowFor, low);
   yield;
-  if (!kept && graph.n <= FEW) {
+  if (low || (!kept && graph.n <= FEW)) {
     // Every edge is a gap of a row, and a link.
     const { m, upper, lower } = graph;
     const ties = { from: [...upper, ...upper], to: [...lower, ...lower], gaps: m, weigh: () => 1 };
     const row = Float64Array.from(rank);
     yield* tighten(ties, () => 1, row);
-    // A branch may have gone up beyond the first row.
-    const top = Math.min(...row);
-    rank.set(row.map((r) => r - top));
+    return rowsAt(row);
   }
   closeUp(rank);
   return rank;
 }
 
-/** Rows of an earlier layout, read off its distinct heights; -1 for new boxes. */
-export function previousRanks(y: Float32Array): Int32Array {
-  const heights = Float32Array.from(new Set(y)).sort();
+/** Rows, read off their distinct heights; -1 for NaN. */
+export function rowsAt(y: Float32Array | Float64Array): Int32Array {
+  const heights = Float64Array.from(new Set(y)).sort();
   const rows = new Map(Array.from(heights, (height, row) => [height, row]));
   rows.set(Number.NaN, -1);
   return ints(y.length).map((_, v) => rows.get(y[v])!);
@@ -98,15 +97,22 @@ export function longestPath(graph: Directed, rank: Int32Array, rowFor: RowFor): 
 /**
  * Moves boxes down to their nearest user, losses first, where no more edges get longer than shorter. What hangs on a
  * box by its only user (a parameter and its preparation, a whole branch from inputs) comes along and counts nothing.
+ * `all`: whatever edges that makes longer.
  */
-export function sinkToUsers(graph: Directed, rank: Int32Array, kept: Int32Array | null, rowFor: RowFor): void {
+export function sinkToUsers(
+  graph: Directed,
+  rank: Int32Array,
+  kept: Int32Array | null,
+  rowFor: RowFor,
+  all = false,
+): void {
   const { order, users } = graph;
   const anchors = countAnchors(graph);
   for (let i = order.length - 1; i >= 0; i--) {
     const v = order[i];
     const first = users.start[v];
     const end = users.start[v + 1];
-    if (first === end || end - first < anchors[v] || (kept && kept[v] >= 0)) continue;
+    if (first === end || (!all && end - first < anchors[v]) || (kept && kept[v] >= 0)) continue;
     let lowest = rank[users.item[first]];
     for (let k = first + 1; k < end; k++) if (rank[users.item[k]] < lowest) lowest = rank[users.item[k]];
     if (rowFor(v, lowest - 1) < lowest) rank[v] = lowest - 1;

@@ -21,12 +21,7 @@ export function placeRows(
   if (previous)
     for (let v = rank.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) anchor[rank[v]] = previous[v];
   const centre = doubles(rows);
-  const first = previous
-    ? Math.max(
-        0,
-        anchor.findIndex((y) => !Number.isNaN(y)),
-      )
-    : 0;
+  const first = Math.max(0, anchor.findIndex(Number.isFinite));
   centre[first] = !Number.isNaN(anchor[first]) ? anchor[first] : half[0];
   for (let r = first + 1; r < rows; r++) {
     const touching = centre[r - 1] + half[r - 1] + half[r];
