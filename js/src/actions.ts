@@ -112,9 +112,9 @@ export function kernelActions(context: Context) {
       act.close();
       void run("rebuild", { root: id }, `Rebuild ${path}`);
     };
-    const what = ["Freed saved tensors do not come back. To build ", h("code", path)];
+    const what = ["Freed saved tensors do not come back. For a new ", h("code", path)];
     act.ask([
-      h("p", what, " afresh, these cells run again, in this order:"),
+      h("p", what, " these cells run again, in order:"),
       h("p", h("b", cells)),
       h("p.gw-mute", "What they assign, print or write happens again."),
       h(

@@ -15,10 +15,9 @@ import { ENOUGH, topological } from "./types.ts";
 
 /** More make the wires hardly shorter. */
 const ROUNDS = 2;
-/** Larger pictures are not tightened; beyond a few boxes only those with wires longer than so much of all their widths. */
-const MOST_TIGHT = 2000;
-const FEW = 200;
-const LOOSE = 0.55;
+/** Larger pictures are not tightened; smaller ones where wires are longer than so much of all widths. */
+const MOST_TIGHT = 5000;
+const loose = (boxes: number) => (boxes > 2000 ? 2 : boxes > 200 ? 0.55 : 0);
 /** Blocks between two pauses. */
 const SLICE = 16384;
 
@@ -60,8 +59,8 @@ export function* placeItems(
     field = yield* fieldOf(cutBlocks(field.blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
   }
   const x = yield* relax(layered, field);
-  const n = width.length;
-  if (!previous && n <= MOST_TIGHT && (n <= FEW || wire(layered, x) > LOOSE * all))
+  const { length } = width;
+  if (!previous && length <= MOST_TIGHT && wire(layered, x) > loose(length) * all)
     yield* tighten(tiesOf(layered, order), apart, x);
   return x;
 }

@@ -46,7 +46,7 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const [, rank, layered, orders, previous] = best;
   const few = layered.items <= FEW;
   let least = Number.POSITIVE_INFINITY;
-  let itemX: Float64Array = doubles(0);
+  let itemX!: Float64Array;
   for (const order of few ? orders : orders.slice(0, 1)) {
     const x = yield* placeItems(layered, order, input.width, input.nodesep, previous);
     const size = few ? wire(layered, x) + Math.max(...x) - Math.min(...x) : 0;
@@ -57,7 +57,6 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   yield;
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
   const routes = yield* routeEdges(input, graph, layered, rank, itemX, rows);
-  yield;
   return finish(input, rank, layered.itemOf, itemX, rows, routes);
 }
 

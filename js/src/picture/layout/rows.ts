@@ -22,7 +22,7 @@ export function placeRows(
     for (let v = rank.length - 1; v >= 0; v--) if (!Number.isNaN(previous[v])) anchor[rank[v]] = previous[v];
   const centre = doubles(rows);
   const first = Math.max(0, anchor.findIndex(Number.isFinite));
-  centre[first] = !Number.isNaN(anchor[first]) ? anchor[first] : half[0];
+  centre[first] = Number.isNaN(anchor[first]) ? half[0] : anchor[first];
   for (let r = first + 1; r < rows; r++) {
     const touching = centre[r - 1] + half[r - 1] + half[r];
     centre[r] = Number.isNaN(anchor[r]) ? touching + ranksep : Math.max(anchor[r], touching + ENOUGH * ranksep);
