@@ -71,7 +71,7 @@ export function kernelActions(context: Context) {
   /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
-    if (before) return say(told(`${before.what} is still running.`, "One call at a time: wait for it, or cancel it."));
+    if (before) return say(told(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
     const queued = (behind: string) => {
       if (state.running) set({ running: { ...state.running, behind } });
     };

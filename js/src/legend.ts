@@ -25,7 +25,7 @@ function legend(): Child[] {
   const graph: Rows = [
     [card("node"), "node: a grad_fn"],
     [card("ghost"), "gone: nothing keeps it"],
-    [mark(40, 20, leaf(0, 0, "w", 38, true)), "leaf, AccumulateGrad; the bowl is full when .grad is there"],
+    [mark(40, 20, leaf(0, 0, "w", 38, true)), "leaf, AccumulateGrad; full bowl: .grad is there"],
     [mark(32, 21, tag(0, 0, "y", 30, "")), "variable: its grad_fn is above it"],
     [mark(32, 21, tag(0, 0, "y", 30, "carrier")), "carrier: ties the new graph to the old one"],
     ...[1, 2, 3, 4].map((n): Rows[0] => [line(n), `reached by root ${n}`]),
@@ -49,12 +49,12 @@ function legend(): Child[] {
 
 const KEYS: Rows = [
   ["↑ ↓", "along the edges: to the inputs, to the losses"],
-  ["← →", "the neighbour in a row or lane"],
+  ["← →", "next in a row or lane"],
   ["Home End", "first and last node"],
   ["Enter, Space", "select; Enter opens a group"],
   ["f", "the failing node, or the next finding"],
-  ["r 1 … 9, r 0", "bring out one root; all again"],
-  ["[ ] { }", "one step, one cell back or forth in time"],
+  ["r 1 … 9, r 0", "one root; all again"],
+  ["[ ] { }", "one step, one cell back or on"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
   ["t", "table view"],

@@ -8,7 +8,7 @@ import { callNumber, join } from "../words.ts";
 import { BOWL, type Card, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 
-/** Fewer letters of a note say nothing. */
+/** Fewer letters of a module's path say nothing, and the end of a number something else. */
 const LEAST_NOTE = 5;
 /** Modules are told apart by the ends of their paths: `…h.11`. */
 const PATH = /^[\w. …]+ ▸$/;
@@ -90,7 +90,7 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const room = right - x - (bowl ? BOWL + 5 : 0);
   const name = measure(card.title, op);
   const cut = near ? shorten(card.note, room - name - 10, "note", measure, 1) : "";
-  const note = cut === card.note || cut.length >= LEAST_NOTE ? cut : "";
+  const note = cut === card.note || (cut.length >= LEAST_NOTE && card.note.includes(".")) ? cut : "";
   const end = note ? right - measure(note, "note") : right;
   const left = room + end - right - (note ? 10 : 0);
   return {
@@ -128,8 +128,9 @@ function slotRow(context: Context, card: Card): { row: Cell[]; w: number; freed:
   const { measure, level } = context;
   const near = level === 3;
   const freed = near ? freedWidth(measure, card) : 0;
-  const name = card.oneLine ? measure(card.title, sized(context, "op")) : 0;
-  const room = card.w - textInset(card) - 8 - name - freed + (card.oneLine ? 0 : GAP);
+  // A gap behind the name; the last label needs none.
+  const beside = card.oneLine ? -3 - measure(card.title, sized(context, "op")) : GAP;
+  const room = card.w - textInset(card) - 8 - freed + beside;
   const rows = slotRows(card, near);
   const row = rows.find((cells) => rowWidth(context, cells) <= room) ?? rows.at(-1)!;
   const w = rowWidth(context, row) + freed;

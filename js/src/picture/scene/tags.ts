@@ -62,9 +62,9 @@ function tagText(context: Context, b: number): TagText | null {
 
 /** `y`, `y +2`; `history[0] … history[7]` on a repeat. */
 function shortNames(names: readonly string[], repeated: boolean): string {
-  const more = names.length - 1;
-  if (repeated && more > 1) return `${names[0]} … ${names[more]}`;
-  return more ? `${names[0]} +${more}` : names[0]!;
+  const [first, ...more] = names;
+  const last = repeated && more.findLast((name) => name.split("[")[0] === first!.split("[")[0]);
+  return last ? `${first} … ${last}` : more.length ? `${first} +${more.length}` : first!;
 }
 
 /** Where a box's tag goes: on its wire, just below the card; on the border for the carrier. */
