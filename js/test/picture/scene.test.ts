@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
-import { drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
+import { type DrawOptions, drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
 import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { type Item, importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
 import { decode } from "../../src/picture/wire.ts";
-import { Builder, toGraph } from "../graphs/index.ts";
+import { anyDag, Builder, lstm, residual, toGraph } from "../graphs/index.ts";
 import { alongWire, byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
 
 const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
@@ -256,6 +256,36 @@ describe("states of saved tensors", () => {
   });
 });
 
+describe("what does not fit", () => {
+  const graphs = {
+    ...Object.fromEntries(FIXTURES.map((name) => [name, graphOf(name)])),
+    residual: toGraph(residual(4000)),
+    lstm: toGraph(lstm(40)),
+    dag: toGraph(anyDag(300, 3)),
+  };
+  /** The texts of each card, with their classes. */
+  const cards = (options: DrawOptions) =>
+    Object.values(graphs).flatMap((graph) =>
+      sceneOf(graph, options).items.flatMap(({ role, marks }) =>
+        role === "node" || role === "group" ? [marks.filter((mark) => mark.t === "text")] : [],
+      ),
+    );
+
+  it("a name is whole wherever a count stands beside it", () => {
+    const cut = cards({ level: 2, compact: true }).filter((all) =>
+      all.some(({ c, s }) => /^op/.test(c) && /\S…|…\S/.test(s)),
+    );
+    expect(cut.length).toBeGreaterThan(0);
+    expect(cut.flat().filter(({ c, s }) => /^note/.test(c) && /\d/.test(s))).toEqual([]);
+  });
+
+  it("a number is never cut from the left", () => {
+    const notes = cards({}).flatMap((all) => all.filter(({ c }) => /^note/.test(c)).map(({ s }) => s));
+    expect(notes.some((note) => / nodes$/.test(note))).toBe(true);
+    expect(notes.filter((note) => /^…\d/.test(note))).toEqual([]);
+  });
+});
+
 describe("folded groups", () => {
   const folded = { fold: { maxBoxes: 4, visible: [] }, buttons: true };
 
@@ -264,6 +294,16 @@ describe("folded groups", () => {
     const flags = scene.items.filter(({ role }) => role === "root");
     expect(flags.map((flag) => texts(flag)[0])).toEqual(["history[0]", "history[1] … history[7]"]);
     expect(scene.items.filter(({ role }) => role === "hull")).toEqual([]);
+  });
+
+  it("a tag tells the first and the last of one list, not of two", () => {
+    const graph = graphOf("leak");
+    graph.roots = [];
+    graph.owners = graph.owners.flatMap((owner) =>
+      ["losses", "kept"].map((list) => ({ ...owner, path: owner.path.replace("history", list) })),
+    );
+    const tags = sceneOf(graph, folded).items.filter(({ role }) => role === "tag");
+    expect(tags.map((tag) => texts(tag)[0])).toEqual(["losses[1] … losses[7]", "losses[0] +1"]);
   });
 
   it("of many roots all have a flag, each on its own only where a call began", () => {

@@ -8,8 +8,8 @@ import { callNumber, join } from "../words.ts";
 import { BOWL, type Card, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 
-/** Fewer letters of a module's path say nothing, and the end of a number something else. */
-const LEAST_NOTE = 5;
+/** Fewer letters of a note say nothing, and the end of a number something else. */
+const TELLING = /^…\D.../;
 /** Modules are told apart by the ends of their paths: `…h.11`. */
 const PATH = /^[\w. …]+ ▸$/;
 
@@ -22,7 +22,7 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   for (const [i, view] of card.stripes.entries())
     marks.push(...stripe(5 + 5 * i, 6, card.h - 6, view.style, view.hue, ghost));
   const quiet = ghost || isDim(context, b) ? " quiet" : "";
-  return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost));
+  return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
 /** Not found by the search that is going on. */
@@ -86,11 +86,11 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const near = level === 3;
   const op = sized(context, "op");
   const x = textInset(card);
-  const right = card.w - 8 - (card.oneLine ? slotRow(context, card).w : 0);
-  const room = right - x - (bowl ? BOWL + 5 : 0);
+  const right = card.w - 8 - (card.oneLine ? slotRow(context, card, bowl).w : 0);
+  const room = right - x - bowlRoom(bowl);
   const name = measure(card.title, op);
   const cut = near ? shorten(card.note, room - name - 10, "note", measure, 1) : "";
-  const note = cut === card.note || (cut.length >= LEAST_NOTE && card.note.includes(".")) ? cut : "";
+  const note = cut === card.note || TELLING.test(cut) ? cut : "";
   const end = note ? right - measure(note, "note") : right;
   const left = room + end - right - (note ? 10 : 0);
   return {
@@ -103,6 +103,8 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
     end,
   };
 }
+
+const bowlRoom = (bowl: boolean) => (bowl ? BOWL + 5 : 0);
 
 /** Where a leaf's bowl stands when there is no room beside the card: on line 1, left of the note. */
 export function bowlPlace(context: Context, card: Card): { x: number; y: number } {
@@ -124,12 +126,12 @@ function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): 
 }
 
 /** The row of saved tensors that fits: under the name, or in one line what the name leaves. */
-function slotRow(context: Context, card: Card): { row: Cell[]; w: number; freed: number } {
+function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w: number; freed: number } {
   const { measure, level } = context;
   const near = level === 3;
   const freed = near ? freedWidth(measure, card) : 0;
   // A gap behind the name; the last label needs none.
-  const beside = card.oneLine ? -3 - measure(card.title, sized(context, "op")) : GAP;
+  const beside = card.oneLine ? -3 - bowlRoom(bowl) - measure(card.title, sized(context, "op")) : GAP;
   const room = card.w - textInset(card) - 8 - freed + beside;
   const rows = slotRows(card, near);
   const row = rows.find((cells) => rowWidth(context, cells) <= room) ?? rows.at(-1)!;
@@ -137,8 +139,8 @@ function slotRow(context: Context, card: Card): { row: Cell[]; w: number; freed:
   return { row, w: w && card.oneLine ? w + 3 : w, freed };
 }
 
-function slotMarks(context: Context, card: Card, ghost: boolean): Mark[] {
-  const { row, w, freed } = slotRow(context, card);
+function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean): Mark[] {
+  const { row, w, freed } = slotRow(context, card, bowl);
   const marks: Mark[] = [];
   const middle = card.oneLine ? card.h / 2 : card.h - 12.5;
   const number = (n: number, x: number) => callNumberMark(x, middle, callNumber(n), hueOfCall(context, n), false, 6.5);
