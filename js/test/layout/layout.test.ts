@@ -162,6 +162,22 @@ test("of pictures with as few crossings the narrowest is taken: detours go to on
   expect(width).toBeLessThan(180);
 });
 
+test("pictures of some thousand boxes have the shortest wires, too", () => {
+  // 300 branches of 7 boxes: four above the fifth, which the sixth and seventh follow; all lead to one box.
+  const branches = 300;
+  const n = 7 * branches + 1;
+  const pairs: [number, number][] = [];
+  for (let b = 0; b < branches; b++) {
+    for (let i = 0; i < 6; i++) pairs.push([7 * b + Math.max(4, i + 1), 7 * b + i]);
+    pairs.push([n - 1, 7 * b + 6]);
+  }
+  const { x } = layout(small(n, pairs));
+  const wires = pairs.reduce((sum, [low, high]) => sum + Math.abs(x[low] - x[high]), 0);
+  // Each branch straight down from the middle of its four: 60 and 180 px aside; then to the middle of all of them.
+  const apart = 4 * (100 + 20);
+  expect(wires).toBeLessThan(1.01 * branches * (2 * 60 + 2 * 180 + (apart * branches) / 4));
+});
+
 test("lanes keep their sides whatever crossings that costs", () => {
   const pairs: [number, number][] = [
     [2, 1],

@@ -3,7 +3,8 @@
  *
  *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates, rows -> routes
  *
- * In small pictures ranks and coordinates are tightened: no wires could be shorter.
+ * In small pictures ranks and coordinates are tightened: no wires could be shorter. Of ranks that are as good the highest
+ * are taken, or the lowest if their order crosses less.
  *
  * Every phase works on typed arrays, never recurses and can be paused between slices of work; all that large graphs go
  * through are near linear.
