@@ -170,9 +170,10 @@ class Writes:
 
     def end_cell(self) -> None:
         """The cell has ended: compare what its last line wrote."""
-        armed = self._armed.pop(threading.get_ident(), [])
+        armed = self._armed.get(threading.get_ident(), [])
         while armed:
             self._compare(armed.pop(), None)
+        self._armed.pop(threading.get_ident(), None)
         self._watch_again()
         self.steps.end_cell()
 
@@ -239,8 +240,15 @@ class Writes:
             ended.statement.wrote = True
             place, statement = self._place(ended, frame), ended.statement
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
+            self._explained(changed)
         if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
+
+    def _explained(self, changed: list[tuple[str, Any]]) -> None:
+        """What a line has written is not written once more by the lines that called it."""
+        for around in self._armed.get(threading.get_ident(), ()):
+            now = {id(tensor): version_of(tensor) for _, tensor in changed}
+            around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
 
     def _changes(self) -> list[tuple[str, Any]]:
         """Watched tensors that something else than the steps of optimizers has modified since the last comparison."""

@@ -161,6 +161,31 @@ def test_a_tensor_made_in_the_same_cell_and_in_a_function_is_seen(notebook):
     assert notebook.namespace["y"].tolist() == (torch.ones(2).exp() + 1).tolist(), "its locals were left alone"
 
 
+@pytest.mark.parametrize(
+    "inner, call, wrote",
+    [
+        ("t.mul_(2)", "halve(h)", ["t.mul_(2)"]),
+        ("t.mul_(2)\n    t = t.add_(1)", "halve(h)", ["t.mul_(2)", "t = t.add_(1)"]),
+        ("t.mul_(2)", "halve(h).add_(1)", ["t.mul_(2)", "halve(h).add_(1)"]),
+        ("t.mul_(2)\n    raise ValueError", "halve(h)", ["t.mul_(2)"]),
+    ],
+)
+def test_what_a_function_writes_is_not_written_again_by_the_line_that_called_it(notebook, inner, call, wrote):
+    cell = f"""
+import torch
+h = torch.ones(2).exp()
+def halve(t):
+    {inner}
+    return t
+try:
+    {call}
+except ValueError:
+    pass
+"""
+    notebook.run(cell)
+    assert [write.by for write in notebook.writes.all()] == wrote
+
+
 def test_a_write_tells_which_nodes_it_made(notebook):
     notebook.run("import torch\nw = torch.ones(3, requires_grad=True)\ny = w * 2\nv = y[:2]\nc = torch.zeros(3)")
     notebook.run("y.exp_()\ny.mul_(2).sin_()\nv.add_(1)\nc += 1")
