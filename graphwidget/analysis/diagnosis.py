@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.analysis import leak, nograd, refused, silent
+from graphwidget.analysis import idle, leak, nograd, refused, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked
@@ -54,6 +54,7 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     found.extend(refused.of_cells(record))
     found.extend(leak.find(record))
     found.extend(silent.find(record))
+    found.extend(idle.find(record))
     found.extend(refused.of_reads(record))
     found.extend(stale_now(record))
     unique: dict[tuple[object, ...], Finding] = {}

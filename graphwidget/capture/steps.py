@@ -84,6 +84,8 @@ class Steps:
         # `id` of an optimizer -> ids of what its last step modified, and its write; what its steps usually do
         self._last: dict[int, tuple[list[int], Write]] = {}
         self.usual: dict[int, _Usual] = {}
+        # `id` of an optimizer that has not modified anything yet -> its last step, as a write to nothing
+        self.idle: dict[int, Write] = {}
 
     def install(self) -> None:
         """Hear of steps, if torch's optimizers are loaded."""
@@ -212,7 +214,9 @@ class Steps:
             elif internals.grad(parameter) is not None:
                 changed.append(("", parameter))
         if not changed:
+            self._note_idle(optimizer, parameters)
             return
+        self.idle.pop(id(optimizer), None)
         place, key = self.where(), [id(tensor) for _, tensor in changed]
         last = self._last.pop(id(optimizer), None)
         if place is not None and last is not None and last[0] == key and _as_stored(changed, last[1]):
@@ -229,6 +233,17 @@ class Steps:
             if len(self._last) >= MAX_OPTIMIZERS:
                 self._last.clear()
             self._last[id(optimizer)] = (key, write)
+
+    def _note_idle(self, optimizer: Any, parameters: list[Any]) -> None:
+        """A step that had no gradient to go by, of an optimizer that has never had one."""
+        never = id(optimizer) not in self._last and id(optimizer) not in self.usual
+        if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
+            return
+        place = self.where()
+        if place is not None and (len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle):
+            index, paths = self.watched.index, self.watched.paths
+            names = tuple(paths[index[id(one)]] for one in parameters if id(one) in index)
+            self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
 
     def _remember(
         self, optimizer: int, shape: list[int], positions: list[int], raised: list[int], write: Write

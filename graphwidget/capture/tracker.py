@@ -454,7 +454,8 @@ class Tracker:
                 for index, kinds in _owner_kinds(snapshot).items()
                 if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
-            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, self._writes.hidden())
+            writes = self._writes
+            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, writes.hidden(), writes.idle())
 
     def _remember_names(self, snapshot: Snapshot) -> None:
         """Who owned what at this event: later it may be that only `Out` does."""

@@ -107,6 +107,10 @@ class Writes:
         """The writes through ``.data`` that are remembered."""
         return tuple(self.log.hidden())
 
+    def idle(self) -> tuple[Write, ...]:
+        """The last steps of optimizers that have never modified anything."""
+        return tuple(self.steps.idle.values())
+
     # ---------------------------------------------------------------- what is told
 
     def install(self) -> None:

@@ -1,0 +1,90 @@
+"""Steps of optimizers that change nothing, and raise nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+NET = "from torch import nn\nnet = nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)"
+LOOP = """for i in range(3):
+    loss = net(torch.ones(4, 2)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()"""
+
+
+def told(findings):
+    return [f for f in findings if f.headline.endswith(" changed nothing.")]
+
+
+def test_an_optimizer_of_a_module_that_was_made_again(run):
+    (found,) = told(run(NET, "net = nn.Linear(2, 1)", LOOP))
+    assert found.severity == "warning" and (found.made_at.cell, found.made_at.line) == (4, 5)
+    assert "gave gradients to `net.bias` and `net.weight`, which `opt` does not have." in found.text
+    (fix,) = found.fixes
+    assert fix.at == (2, 3) and "(In[2], line 3) again." in fix.text
+
+
+def test_it_is_over_once_the_optimizer_has_something_to_go_by(run):
+    assert told(run(NET, "net = nn.Linear(2, 1)", LOOP))
+    assert not told(run("opt = torch.optim.SGD(net.parameters(), lr=0.1)", LOOP, ids=("x", "d")))
+
+
+def test_gradients_that_are_cleared_before_the_step(run):
+    (found,) = told(
+        run(NET, LOOP.replace("    opt.zero_grad()\n", "").replace("    opt.st", "    opt.zero_grad()\n    opt.st"))
+    )
+    assert "`opt.zero_grad()` (In[3], line 4) clears the gradients that the backward before it gave." in found.text
+    assert found.fixes[0].id == "zero_grad_or_step_order" and found.fixes[0].at == (3, 4)
+
+
+def test_parameters_that_took_no_part(run):
+    two = "head = nn.Linear(1, 1)\nother = torch.optim.SGD(head.parameters(), lr=0.1)"
+    (found,) = told(run(NET, two, LOOP + "\n    other.step()"))
+    assert "It has `head.weight` and `head.bias`, which took no part in the backward before it" in found.text
+    assert found.fixes == ()
+
+
+def test_an_optimizer_of_other_parameters_in_a_function(run):
+    body = LOOP.replace("\n", "\n    ")
+    train = (
+        f"def train():\n    net = nn.Linear(2, 1)\n    opt = torch.optim.Adam(nn.Linear(2, 1).parameters())\n    {body}"
+    )
+    (found,) = told(run("from torch import nn\n" + train, "train()"))
+    assert "which `opt` does not have." in found.text
+    assert found.fixes[0].text == "Make the optimizer of the parameters that the backward reaches."
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        LOOP,
+        LOOP.replace("    opt.step()", "    if i == 1:\n        opt.step()\n        opt.zero_grad()"),
+        "opt.step()\n" + LOOP,
+        "opt.step()",
+        LOOP.replace("lr=0.1", "lr=0"),
+        LOOP + "\nopt.zero_grad()\nopt.step()",
+    ],
+    ids=["as usual", "now and then", "before the first", "alone", "rate 0", "once more behind the loop"],
+)
+def test_what_works_or_may_be_meant_so_is_not_told(run, cell):
+    assert not told(run(NET, cell))
+
+
+def test_each_optimizer_is_told_once(run):
+    nets = "net = nn.Linear(2, 1)\nmore = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)"
+    found = told(run(NET, nets, LOOP + "\n    more.step()"))
+    assert sorted(f.headline for f in found) == ["`more.step()` changed nothing.", "`opt.step()` changed nothing."]
+
+
+def test_gradients_of_others_may_be_cleared(run):
+    other = "net = nn.Linear(2, 1)\nother = torch.optim.SGD(net.parameters(), lr=0.1)"
+    loop = LOOP.replace("    opt.zero_grad()\n", "").replace("    opt.st", "    other.zero_grad()\n    opt.st")
+    (found,) = told(run(NET, other, loop))
+    assert "clears" not in found.text and "which `opt` does not have." in found.text
+
+
+def test_of_two_steps_on_a_line_none_is_named(run):
+    nets = "net = nn.Linear(2, 1)\nmore = torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)"
+    found = told(run(NET, nets, LOOP + "; more.step()"))
+    assert {f.headline for f in found} == {"`opt.step(); more.step()` changed nothing."}
+    assert all("which the optimizer does not have." in f.text for f in found)
