@@ -69,10 +69,12 @@ def reads_its_target(graph: Snapshot, index: int) -> bool:
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
     """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last.
 
-    A write that made the node and whose result it saved came before: ``y.exp_()``.
+    A write that made the node and whose result it saved came before: ``y.exp_()``. So did that of a module whose node
+    is the older one, though both have run on one line.
     """
-    made = graph.place_of(index)
+    made, seq = graph.place_of(index), graph.seq[index]
     writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
+    writes = [w for w in writes if w.inside is None or max(w.made) > seq]
     slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
     saved = {graph.slot_names[graph.slot_name[s]] for s in slots if graph.storages.key[graph.slot_storage[s]] == key}
     later = [w for w in writes if _since(w.place, made)]

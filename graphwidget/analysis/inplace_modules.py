@@ -25,12 +25,16 @@ def with_modules(record: Record, graph: Snapshot) -> Record:
         if at >= 0 and graph.modules[at].inplace and graph.seq[index] >= 0
     }
     known: list[Write] = []
+    seen: set[int] = set()
     for write in record.writes:
-        inside = next((graph.module_of(made[seq]) for seq in write.made if seq in made), None)
+        fresh = [seq for seq in write.made if seq >= write.number]  # not there before the line
+        inside = next((graph.module_of(made[seq]) for seq in fresh if seq in made), None)
         known.append(replace(write, inside=inside) if inside is not None else write)
-    seen = {seq for write in known for seq in write.made}
-    more = _unseen(record, graph, [index for seq, index in sorted(made.items()) if seq not in seen])
-    return replace(record, writes=(*known, *more))
+        seen.update(fresh)
+    for write in _unseen(record, graph, [index for seq, index in sorted(made.items()) if seq not in seen]):
+        later = (at for at, other in enumerate(known) if other.number > write.number)
+        known.insert(next(later, len(known)), write)
+    return replace(record, writes=tuple(known))
 
 
 def _unseen(record: Record, graph: Snapshot, indices: Collection[int]) -> Iterator[Write]:

@@ -54,3 +54,27 @@ def test_a_module_without_a_name_is_told_by_its_class(run):
     (found, *_) = run(f"def main():\n    {body}\n    {BACKWARD}", "main()")
     assert "modified a tensor in a `ReLU` with `inplace=True`" in found.text
     assert found.fixes[0].text == "Make the `ReLU` with `inplace=False`." and not found.fixes[0].verified
+
+
+HOOK = """
+def clear(module, given, out):
+    with torch.no_grad():
+        {}
+net[2].register_forward_hook(clear)
+loss = net(x).pow(2).sum()"""
+
+
+def test_what_it_wrote_before_a_node_saved_it_is_not_blamed(run):
+    layers = LAYERS.format("nn.ReLU(True)").replace("(3, 1)", "(3, 3)")
+    (found, *_) = run(layers, HOOK.format("given[0].zero_()"), "loss.backward()")
+    assert found.node == "AddmmBackward0" and "ReLU" not in found.text
+    assert not any("inplace" in fix.text for fix in found.fixes)
+
+
+def test_of_two_writers_the_later_one_is_told(run):
+    layers = LAYERS.format("nn.Sigmoid(), nn.ReLU(True)")
+    hook = "kept = []\nnet[1].register_forward_hook(lambda module, given, out: kept.append(out))"
+    (found, *_) = run(
+        layers, hook, "loss = net(x).sum()", "with torch.no_grad():\n    kept[0].add_(1)", "loss.backward()"
+    )
+    assert found.text.startswith("`kept[0].add_(1)` (In[5], line 2) modified `kept[0]` after ")
