@@ -81,11 +81,13 @@ def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[st
 
 
 def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...]:
-    """The leaves of a call that are not the optimizer's."""
+    """The leaves of a call; none if some are the optimizer's: something else has taken their gradients away."""
     known = (one.graph for one in (call, *record.calls) if one.n in (call.n, call.same_as))
     graph = next((graph for graph in known if graph is not None), None)
     leaves = [leaf for leaf in graph.leaves.values() if leaf.paths] if graph is not None else []
-    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves if not set(leaf.paths) & set(step.paths)))
+    if any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+        return ()
+    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves))
 
 
 def _owner(step: Write) -> str:

@@ -239,10 +239,12 @@ class Steps:
         never = id(optimizer) not in self._last and id(optimizer) not in self.usual
         if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
             return
-        place = self.where()
-        if place is not None and (len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle):
-            index, paths = self.watched.index, self.watched.paths
-            names = tuple(paths[index[id(one)]] for one in parameters if id(one) in index)
+        watched, place = self.watched, self.where()
+        at = [watched.index.get(id(one), -1) for one in parameters]
+        if min(at) < 0 or place is None or any(watched.refs[i]() is not one for i, one in zip(at, parameters)):
+            return  # what has no name may be what the last backward gave a gradient
+        if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
+            names = tuple(watched.paths[i] for i in at)
             self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
 
     def _remember(

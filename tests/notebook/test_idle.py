@@ -88,3 +88,15 @@ def test_of_two_steps_on_a_line_none_is_named(run):
     found = told(run(NET, nets, LOOP + "; more.step()"))
     assert {f.headline for f in found} == {"`opt.step(); more.step()` changed nothing."}
     assert all("which the optimizer does not have." in f.text for f in found)
+
+
+def test_gradients_that_were_taken_away_by_hand_are_not_said_to_be_of_others(run):
+    both = "head = nn.Linear(1, 1)\nother = torch.optim.SGD(head.parameters(), lr=0.1)"
+    loop = """for i in range(3):
+    head(net(torch.ones(4, 2))).sum().backward()
+    for p in net.parameters():
+        p.grad = None
+    opt.step()
+    other.step()"""
+    assert not told(run(NET, both, loop))
+    assert not told(run(f"{NET}\n{both}\n{loop}", ids="x"))

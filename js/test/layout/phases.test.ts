@@ -27,6 +27,14 @@ function input(n: number, pairs: [number, number][], more: Partial<LayoutInput> 
   };
 }
 
+/** So many edges among n boxes, each to one with a smaller number. */
+function somePairs(next: () => number, n: number, edges: number): [number, number][] {
+  return Array.from({ length: edges }, () => {
+    const low = 1 + Math.floor(next() * (n - 1));
+    return [low, Math.floor(next() * low)];
+  });
+}
+
 function finish<T>(slices: Generator<void, T>): T {
   for (;;) {
     const step = slices.next();
@@ -132,10 +140,7 @@ describe("ranks", () => {
     let shorter = 0;
     for (let round = 0; round < 100; round++) {
       const n = 7 + (round % 5);
-      const pairs = Array.from({ length: n + (round % 4) }, (): [number, number] => {
-        const low = 1 + Math.floor(next() * (n - 1));
-        return [low, Math.floor(next() * low)];
-      });
+      const pairs = somePairs(next, n, n + (round % 4));
       const graph = finish(direct(input(n, pairs)));
       const rank = finish(rankBoxes(graph, input(n, pairs)));
       const sunk = new Int32Array(n);
@@ -160,10 +165,7 @@ describe("ranks", () => {
     let lower = 0;
     for (let round = 0; round < 60; round++) {
       const n = 12 + (round % 9);
-      const pairs = Array.from({ length: n + (round % 7) }, (): [number, number] => {
-        const low = 1 + Math.floor(next() * (n - 1));
-        return [low, Math.floor(next() * low)];
-      });
+      const pairs = somePairs(next, n, n + (round % 7));
       const graph = finish(direct(input(n, pairs)));
       const [high, low] = [false, true].map((way) => finish(rankBoxes(graph, input(n, pairs), way)));
       const sum = (rank: Int32Array) => pairs.reduce((all, [a, b]) => all + rank[a] - rank[b], 0);

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
 import { type Measure, measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
-import { type DrawOptions, drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
+import { drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
 import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { type Item, importantUids, levelOf } from "../../src/picture/scene.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
 import { decode } from "../../src/picture/wire.ts";
-import { anyDag, Builder, lstm, residual, toGraph } from "../graphs/index.ts";
+import { Builder, toGraph } from "../graphs/index.ts";
 import { alongWire, byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts, wireText } from "./support.ts";
 
 const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
@@ -253,36 +253,6 @@ describe("states of saved tensors", () => {
     const scene = sceneOfFixture("stale");
     expect(classes(byKey(scene, "x30"))[0]).toBe("octagonopen");
     expect(texts(byKey(scene, "line1"))).toEqual(["would raise at D.2"]);
-  });
-});
-
-describe("what does not fit", () => {
-  const graphs = {
-    ...Object.fromEntries(FIXTURES.map((name) => [name, graphOf(name)])),
-    residual: toGraph(residual(4000)),
-    lstm: toGraph(lstm(40)),
-    dag: toGraph(anyDag(300, 3)),
-  };
-  /** The texts of each card, with their classes. */
-  const cards = (options: DrawOptions) =>
-    Object.values(graphs).flatMap((graph) =>
-      sceneOf(graph, options).items.flatMap(({ role, marks }) =>
-        role === "node" || role === "group" ? [marks.filter((mark) => mark.t === "text")] : [],
-      ),
-    );
-
-  it("a name is whole wherever a count stands beside it", () => {
-    const cut = cards({ level: 2, compact: true }).filter((all) =>
-      all.some(({ c, s }) => /^op/.test(c) && /\S…|…\S/.test(s)),
-    );
-    expect(cut.length).toBeGreaterThan(0);
-    expect(cut.flat().filter(({ c, s }) => /^note/.test(c) && /\d/.test(s))).toEqual([]);
-  });
-
-  it("a number is never cut from the left", () => {
-    const notes = cards({}).flatMap((all) => all.filter(({ c }) => /^note/.test(c)).map(({ s }) => s));
-    expect(notes.some((note) => / nodes$/.test(note))).toBe(true);
-    expect(notes.filter((note) => /^…\d/.test(note))).toEqual([]);
   });
 });
 
