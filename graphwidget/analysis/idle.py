@@ -14,12 +14,12 @@ _STEP = ".step"
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Idle steps that a backward of the same run came before."""
+    """Idle steps that a backward came before, of cells as they were last run."""
     last = {run.cell_id if run.cell_id is not None else run.cell: run for run in record.runs.values()}
     for step in record.idle:
         run = next((one for one in last.values() if one.run == step.place.run), None)
-        before = [c for c in record.calls if c.n <= step.after_calls and c.result == "ok" and c.place.run is not None]
-        if run is not None and before and before[-1].place.run == run.run:
+        before = [call for call in record.calls if call.n <= step.after_calls and call.result == "ok"]
+        if run is not None and before:
             yield from _of(record, run, step, before[-1])
 
 

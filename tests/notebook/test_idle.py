@@ -99,4 +99,17 @@ def test_gradients_that_were_taken_away_by_hand_are_not_said_to_be_of_others(run
     opt.step()
     other.step()"""
     assert not told(run(NET, both, loop))
-    assert not told(run(f"{NET}\n{both}\n{loop}", ids="x"))
+    assert not told(run(f"{NET}\n{both}\n{loop}", ids="xy"))
+
+
+OTHER = "more = nn.Linear(2, 1)\nmore(torch.ones(4, 2)).sum().backward()"
+
+
+def test_a_step_in_a_cell_of_its_own_is_told_until_the_optimizer_has_worked(run):
+    assert told(run(NET, OTHER, "opt.step()"))
+    assert not told(run(LOOP, ids="xy"))
+
+
+def test_a_step_that_had_gradients_and_changed_nothing_is_not_told(run):
+    own = "net(torch.ones(4, 2)).sum().backward()\nopt = torch.optim.LBFGS(net.parameters(), tolerance_grad=1e9)"
+    assert not told(run(NET, own, OTHER, "opt.step(lambda: torch.zeros(()))"))

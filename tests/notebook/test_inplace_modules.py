@@ -44,7 +44,7 @@ def test_one_that_modifies_what_nobody_needs_is_not_accused(run):
 
 
 def test_a_module_that_only_calls_itself_inplace_is_not_believed(run):
-    own = "class Own(nn.Module):\n    inplace = True\n    def forward(self, x):\n        return x.relu_()"
+    own = "class Own(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.inplace = True\n    def forward(self, x):\n        return x.relu_()"
     (found, *_) = run("from torch import nn\n" + own, LAYERS.format("nn.Sigmoid(), Own()"), BACKWARD)
     assert "Own" not in found.text
 
@@ -78,3 +78,10 @@ def test_of_two_writers_the_later_one_is_told(run):
         layers, hook, "loss = net(x).sum()", "with torch.no_grad():\n    kept[0].add_(1)", "loss.backward()"
     )
     assert found.text.startswith("`kept[0].add_(1)` (In[5], line 2) modified `kept[0]` after ")
+
+
+def test_of_two_modules_on_one_line_both_are_told_otherwise(run):
+    layers = LAYERS.format("nn.Sigmoid(), nn.ReLU(True), nn.Linear(3, 3), nn.Tanh(), nn.SiLU(True)")
+    (found, *_) = run(layers, BACKWARD)
+    assert found.fixes[0].verified
+    assert found.fixes[0].edit[:2] == ("+ net[5].inplace = False", "+ net[2].inplace = False")
