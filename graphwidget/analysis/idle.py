@@ -18,7 +18,7 @@ def find(record: Record) -> Iterator[Finding]:
     last = {run.cell_id if run.cell_id is not None else run.cell: run for run in record.runs.values()}
     for step in record.idle:
         run = next((one for one in last.values() if one.run == step.place.run), None)
-        before = [call for call in record.calls if call.n <= step.after_calls and call.result == "ok"]
+        before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
             yield from _of(record, run, step, before[-1])
 

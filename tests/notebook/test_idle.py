@@ -110,6 +110,10 @@ def test_a_step_in_a_cell_of_its_own_is_told_until_the_optimizer_has_worked(run)
     assert not told(run(LOOP, ids="xy"))
 
 
+def test_a_backward_after_the_step_is_not_before_it(run):
+    assert not told(run(NET, "opt.step()", OTHER))
+
+
 def test_a_step_that_had_gradients_and_changed_nothing_is_not_told(run):
     own = "net(torch.ones(4, 2)).sum().backward()\nopt = torch.optim.LBFGS(net.parameters(), tolerance_grad=1e9)"
     assert not told(run(NET, own, OTHER, "opt.step(lambda: torch.zeros(()))"))
