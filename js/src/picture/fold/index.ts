@@ -107,7 +107,7 @@ function* makeLine(graph: Graph, order: Int32Array, reduce: boolean): Slices<Lin
   yield;
   const levels = makeLevels(graph);
   yield;
-  return { graph, order, position, users, levels, hash: makeHashes(graph, order), reduce };
+  return { graph, order, position, users, levels, hash: yield* makeHashes(graph, order), reduce };
 }
 
 /** Positions on the line of the uids that must be seen; a badge stands for nothing. */

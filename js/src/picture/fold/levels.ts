@@ -1,6 +1,7 @@
 /** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
 import { ints } from "../arrays.ts";
 import type { CodeLine, Graph } from "../model.ts";
+import type { Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 
 /** Level at which every node stands alone. */
@@ -17,6 +18,8 @@ export interface Levels {
   prefixText(prefix: number): string;
 }
 
+/** Nodes between two pauses. */
+const SLICE = 4096;
 const NO_PREFIXES: readonly number[] = [];
 
 export function makeLevels(graph: Graph): Levels {
@@ -30,7 +33,7 @@ export function makeLevels(graph: Graph): Levels {
   const outerLine = intern(
     places,
     (p) => `${p.outerCell ?? p.cell ?? ""}|${p.outerLine ?? p.line ?? ""}`,
-    (p) => p.outerLine === null && p.line === null,
+    (p) => (p.outerLine ?? p.line) === null,
   );
   const { prefixes, texts, generic } = modulePrefixes(modules.map((m) => m.path));
   let depth = 0;
@@ -51,7 +54,7 @@ export function makeLevels(graph: Graph): Levels {
     const value = key(level, node);
     if (value < 0) return "";
     const p = places[place[node]];
-    if (level === 0) return p.cellId ? `c${p.cellId}` : `c${p.outerCell ?? p.cell ?? ""}`;
+    if (level === 0) return `c${p.cellId || (p.outerCell ?? p.cell ?? "")}`;
     if (level === 1) return `i${value}`;
     if (level < callLevel) return lastPart(texts[value]);
     if (level === callLevel) return `k${value}`;
@@ -73,7 +76,7 @@ export function makeLevels(graph: Graph): Levels {
 }
 
 function unknownCell(p: CodeLine): boolean {
-  return p.cell === null && p.outerCell === null && p.cellId === null;
+  return (p.outerCell ?? p.cell ?? p.cellId) === null;
 }
 
 /** Numbers texts in the order in which they are met, from 0 on. */
@@ -125,7 +128,7 @@ function lastPart(path: string): string {
 }
 
 /** Hashes of intervals of the line by operation and state, so that equal runs can be found. */
-export function makeHashes(graph: Graph, order: Int32Array): (a: number, b: number) => number {
+export function* makeHashes(graph: Graph, order: Int32Array): Slices<(a: number, b: number) => number> {
   const { slotStart, slotState, name, ghost } = graph;
   const n = order.length;
   const h1 = ints(n + 1);
@@ -133,6 +136,7 @@ export function makeHashes(graph: Graph, order: Int32Array): (a: number, b: numb
   const p1 = ints(n + 1).fill(1);
   const p2 = ints(n + 1).fill(1);
   for (let i = 0; i < n; i++) {
+    if (i % SLICE === 0) yield;
     const v = order[i];
     let state = ghost[v];
     for (let s = slotStart[v]; s < slotStart[v + 1]; s++) {

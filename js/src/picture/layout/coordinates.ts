@@ -183,10 +183,11 @@ function* findBounds(forces: Forces, blocks: Blocks, previous: Float64Array): Sl
 }
 
 /** Half way between a block's place and the mean of what its items are linked with outside it. */
-function pulled(layered: Layered, { of, head, below }: Blocks, x: Float64Array, b: number): number {
+function pulled({ up, down }: Layered, { of, head, below }: Blocks, x: Float64Array, b: number): number {
   let sum = 0;
   let links = 0;
-  for (const { start, item } of [layered.up, layered.down]) {
+  for (let side = 0; side < 2; side++) {
+    const { start, item } = side ? down : up;
     for (let v = head[b]; v >= 0; v = below[v]) {
       for (let k = start[v]; k < start[v + 1]; k++) {
         const other = of[item[k]];

@@ -41,14 +41,14 @@ export function* makeLayers(
   budget = dummyBudget(graph.n, graph.m),
 ): Slices<Layered> {
   const { n, m, lower, upper } = graph;
-  const [dummyStart, dummyRow] = planDummies(graph, rank, budget);
+  const [dummyStart, dummy] = planDummies(graph, rank, budget);
   yield;
   const rows = rowsOf(rank);
   const start = ints(rows + 1);
   for (let v = 0; v < n; v++) start[rank[v] + 1]++;
-  for (let d = 0; d < dummyRow.length; d++) start[dummyRow[d] + 1]++;
+  for (let d = 0; d < dummy.length; d++) start[dummy[d] + 1]++;
   for (let r = 0; r < rows; r++) start[r + 1] += start[r];
-  const items = n + dummyRow.length;
+  const items = n + dummy.length;
 
   const next = start.slice(0, rows);
   const box = ints(items).fill(-1);
@@ -61,21 +61,20 @@ export function* makeLayers(
     itemOf[v] = item;
     box[item] = v;
   }
-  const dummy = dummyRow.map((r) => next[r]++);
+  // Until now their rows.
+  for (let d = 0; d < dummy.length; d++) dummy[d] = next[dummy[d]]++;
   yield;
   const above = ints(m + dummy.length);
   const below = ints(m + dummy.length);
   let link = 0;
   for (let e = 0; e < m; e++) {
-    const first = dummyStart[e];
-    if (first < 0) continue;
+    if (dummyStart[e] < 0) continue;
+    const end = dummyStart[e] + rank[lower[e]] - rank[upper[e]] - 1;
     let last = itemOf[upper[e]];
-    for (let k = 0; k < rank[lower[e]] - rank[upper[e]] - 1; k++) {
+    for (let d = dummyStart[e]; d <= end; d++) {
       above[link] = last;
-      last = below[link++] = dummy[first + k];
+      last = below[link++] = d < end ? dummy[d] : itemOf[lower[e]];
     }
-    above[link] = last;
-    below[link++] = itemOf[lower[e]];
   }
   yield;
   const up = collect(items, below.subarray(0, link), above);
@@ -86,14 +85,15 @@ export function* makeLayers(
 
 /** Position of the first dummy of each edge, 0 if it needs none, -1: none granted; and the row of each dummy. */
 function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: number): [Int32Array, Int32Array] {
-  /** How many dummies an edge would have, -1: it is none. */
-  const between = (e: number) => (lower[e] < 0 ? -1 : rank[lower[e]] - rank[upper[e]] - 1);
+  /** First: how many dummies an edge would have. */
+  const dummyStart = ints(m).fill(-1);
   /** How many edges would have so many. */
   const edges = ints(rowsOf(rank));
   let total = 0;
   for (let e = 0; e < m; e++) {
-    const count = between(e);
-    if (count < 0) continue;
+    if (lower[e] < 0) continue;
+    const count = rank[lower[e]] - rank[upper[e]] - 1;
+    dummyStart[e] = count;
     edges[count]++;
     total += count;
   }
@@ -106,11 +106,11 @@ function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: nu
     if (rest < 0 && most >= SHORT) break;
     granted += most * edges[most];
   }
-  const dummyStart = ints(m).fill(-1);
   const row = ints(granted);
   let filled = 0;
   for (let e = 0; e < m; e++) {
-    const count = between(e);
+    const count = dummyStart[e];
+    dummyStart[e] = -1;
     if (count < 0 || count >= most) continue;
     dummyStart[e] = filled;
     for (let k = 1; k <= count; k++) row[filled++] = rank[upper[e]] + k;

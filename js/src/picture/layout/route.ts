@@ -34,11 +34,8 @@ export function* routeEdges(
   yield;
   const channel = assignChannels(input, graph, layered, rank, x);
   yield;
-  let room = 0;
-  for (let e = 0; e < m; e++) {
-    if (lower[e] >= 0) room += dummyStart[e] < 0 ? 12 : 8 + 4 * (rank[lower[e]] - rank[upper[e]] - 1);
-  }
-  const points = new Float32Array(room);
+  // The most that three pieces an edge and one a dummy come to.
+  const points = new Float32Array(12 * m + 4 * dummy.length);
   let used = 0;
   yield;
 

@@ -1,6 +1,6 @@
 /** What a layout is asked for and what it answers. All lengths in CSS px; typed arrays throughout. */
 import { ints } from "../arrays.ts";
-import { eachSlice, type Slices } from "../slices.ts";
+import type { Slices } from "../slices.ts";
 
 export interface LayoutInput {
   /** Number of boxes. */
@@ -70,12 +70,18 @@ export function collect(lists: number, list: Int32Array, item: Int32Array): Rows
 export function* topological({ start, item }: Rows): Slices<Int32Array> {
   const n = start.length - 1;
   const missing = ints(n);
-  yield* eachSlice(item.length, (e) => missing[item[e]]++, SLICE);
+  for (let e = 0; e < item.length; e++) {
+    if (e % SLICE === 0) yield;
+    missing[item[e]]++;
+  }
   const order = ints(n);
   let filled = 0;
-  yield* eachSlice(n, (v) => missing[v] || (order[filled++] = v), SLICE);
+  for (let v = 0; v < n; v++) {
+    if (v % SLICE === 0) yield;
+    if (!missing[v]) order[filled++] = v;
+  }
   for (let k = 0; k < filled; k++) {
-    if (k % SLICE === SLICE - 1) yield;
+    if (k % SLICE === 0) yield;
     const end = start[order[k] + 1];
     for (let e = start[order[k]]; e < end; e++) if (--missing[item[e]] === 0) order[filled++] = item[e];
   }
