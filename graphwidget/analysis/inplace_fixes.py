@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from graphwidget.analysis import blame, edits, fitting, source
@@ -314,11 +314,24 @@ def _remedies(
     if write.optimizer:
         return
     cell, line = _text(record, write.place.cell), write.place.line or 0
-    by, name = f"{short(write.by)} ({where(write.place)})", _modified(write, tensor)
+    name = _modified(write, tensor)
     view = _view(cell, line, name, tensor)
+    keeps = ""
     if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
-        yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
-        return
+        if not _saved_behind(call, graph, write, view.lineno):
+            yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
+            return
+        keeps = f" Then `{tensor}` keeps its values."
+    for remedy in _at_the_write(record, call, graph, write, name):
+        yield replace(remedy, sentence=remedy.sentence + keeps)
+
+
+def _at_the_write(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
+) -> Iterator[_Remedy]:
+    """What can be done where it is written, or where the module is made that writes; `name`: what is modified there."""
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    by = f"{short(write.by)} ({where(write.place)})"
     edit, spot, module = _rewritten(record, cell, line, write)
     if write.inside is not None and not edit:
         yield _no_longer_in_place(record, write, write.inside)
@@ -402,14 +415,31 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
 
     ``state[t] = f(state[t - 1])``: a copy made before would be saved, too.
     """
-    inside = reachable(graph, (root.node for root in call.roots))
-    stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
-    keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
-    nodes = {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
+    inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
     line = (write.place.cell, write.place.line)
     here = {i for i in nodes | hidden if (place := graph.place_of(i)) is not None and (place.cell, place.line) == line}
     return bool(here) or edits.reads_what_it_writes(write.by), not nodes <= here
+
+
+def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
+    """The nodes in reach of a call that had saved what a write has modified."""
+    inside = reachable(graph, (root.node for root in call.roots))
+    stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
+    keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
+    return {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
+
+
+def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) -> bool:
+    """Whether what a write modifies was saved behind a line of its cell, in the same pass: a copy made in that line
+    would be what is saved, too."""
+    there = write.place
+    made = [place for i in _savers(call, graph, write) if (place := graph.place_of(i)) is not None]
+    return any(
+        (place.cell, place.run, place.iteration) == (there.cell, there.run, there.iteration)
+        and line < (place.line or 0)
+        for place in made
+    )
 
 
 def _rewritten(record: Record, cell: str, line: int, write: Write) -> tuple[edits.Edit, fitting.Spot | None, str]:
