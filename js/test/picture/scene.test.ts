@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { columnText } from "../../dev/columns.ts";
-import { type Measure, measureByTable } from "../../src/picture/measure.ts";
+import { measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices, type Picture, redrawSlices, sceneOf } from "../../src/picture/picture.ts";
 import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
@@ -300,16 +300,6 @@ describe("folded groups", () => {
     expect(flagsOf(true)).toHaveLength(50);
   });
 
-  it("a path of modules that is too long loses its beginning", () => {
-    const b = new Builder();
-    let x = b.leaf("w");
-    for (let i = 0; i < 12; i++)
-      for (const op of ["Exp", "Mul", "Tanh", "Add"])
-        x = b.fn(op, [x], { mod: `network.backbone.stages.blocks.${i}`, line: `c:${op.length}`, call: i });
-    const groups = sceneOf(toGraph(b.graph)).items.filter(({ role }) => role === "group");
-    expect(groups.map((group) => texts(group)[0]!.replace(/^….*(?=\.)/, ""))).toEqual(groups.map((_, i) => `.${i} ▸`));
-  });
-
   it("a repeat says how often, a group what it holds", () => {
     const scene = sceneOfFixture("leak", folded);
     const groups = scene.items.filter(({ role }) => role === "group");
@@ -358,32 +348,6 @@ it("cards stand at the same place at every level of detail", () => {
       const scene = sceneOfFixture(name, { level: levelOf(scale) });
       for (const { key, x, y, w, h } of near) expect(byKey(scene, key)).toMatchObject({ x, y, w, h });
     }
-  }
-});
-
-it("a card says its name before anything of its saved tensors, however little room there is", () => {
-  const wide: Measure = (text, look) => 2 * measureByTable(text, look);
-  for (const name of FIXTURES)
-    for (const level of [2, 3] as const)
-      for (const compact of [false, true])
-        for (const { key, role, marks, data } of sceneOfFixture(name, { level, compact, measure: wide }).items) {
-          if (role !== "node") continue;
-          const written = marks.find((mark) => mark.t === "text" && mark.c.startsWith("op"));
-          expect(written?.t === "text" && written.s.slice(0, 2), key).toBe(data!.node!.slice(0, 2));
-        }
-});
-
-it("long names of roots lose their middle, so that no flag meets another", () => {
-  const message = wireText("two_losses").replace(
-    /"loss([12])"/g,
-    '"sys.last_traceback: the_loss_of_a_long_function[$1]"',
-  );
-  for (const level of [2, 3] as const) {
-    const flags = sceneOf(decode(message), { level }).items.filter(({ role }) => role === "root");
-    expect(flags.map((flag) => /^sys.*….*\[[12]\]$/.test(texts(flag)[0]!))).toEqual([true, true]);
-    const [a, b] = flags.sort((one, other) => one.x - other.x);
-    expect(a!.x + a!.w).toBeLessThanOrEqual(b!.x);
-    for (const { label } of flags) expect(label).toContain("the_loss_of_a_long_function");
   }
 });
 
