@@ -104,8 +104,16 @@ def reason_of(call: BackwardCall) -> str | None:
 
 
 def number(n: int) -> str:
-    """Calls as people count them: ① for n = 0. The view draws both forms alike."""
-    return chr(0x2460 + n) if n < 20 else f"call {n + 1}"
+    """Calls as people count them: ① for n = 0. The view draws both forms alike.
+
+    Beyond ⑩ in words: a terminal's or a notebook's usual fonts on Linux (DejaVu) have no ⑪.
+    """
+    return chr(0x2460 + n) if n < 10 else f"call {n + 1}"
+
+
+def opening(n: int) -> str:
+    """A call's number where a sentence begins with it."""
+    return number(n).capitalize()
 
 
 # ------------------------------------------------------------------ second backward
@@ -121,7 +129,7 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
             "error",
             f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: it ran before "
             "tracking began, or is no longer remembered.",
-            f"{number(call.n)} needs saved tensors that an earlier call freed.",
+            f"{opening(call.n)} needs saved tensors that an earlier call freed.",
             call.n,
             node,
             call.failed_uid,
@@ -133,7 +141,7 @@ def second_backward(record: Record, call: BackwardCall) -> Finding:
         "second_backward",
         "error",
         " ".join(_story(meeting)),
-        f"{number(call.n)} needs saved tensors that {number(meeting.earlier.n)} freed.",
+        f"{opening(call.n)} needs saved tensors that {number(meeting.earlier.n)} freed.",
         call.n,
         node,
         call.failed_uid,
@@ -153,17 +161,17 @@ def _story(meeting: Meeting) -> Iterator[str]:
     node = later.failed_node or "the node"
     made = carrier.built_at
     if meeting.same_root:
-        yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) ran backward on `{root_name(earlier)}`."
+        yield f"{opening(earlier.n)} ({_when(meeting.record, earlier.place)}) ran backward on `{root_name(earlier)}`."
         yield f"It freed what {node} had saved."
-        yield f"{number(later.n)} {'runs the same graph again' if meeting.runs_again else 'starts inside that graph'}."
+        yield f"{opening(later.n)} {'runs the same graph again' if meeting.runs_again else 'starts inside that graph'}."
         return
     if where(made):
         iteration = _in_iteration(meeting.record, made)
         once = "once, " if meeting.in_loop and not meeting.made_on_the_way and not iteration else ""
         yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}."
-    yield f"{number(earlier.n)} ({_when(meeting.record, earlier.place)}) freed what {node} had saved."
+    yield f"{opening(earlier.n)} ({_when(meeting.record, earlier.place)}) freed what {node} had saved."
     onward = meeting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
-    again = passing(meeting.record, later.place).capitalize() if onward else number(later.n)
+    again = passing(meeting.record, later.place).capitalize() if onward else opening(later.n)
     yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."
 
 
@@ -235,7 +243,7 @@ def inplace(record: Record, call: BackwardCall) -> Finding:
         "inplace",
         "error",
         text,
-        f"{number(call.n)} needs {shown} as it was; it has been modified in place.",
+        f"{opening(call.n)} needs {shown} as it was; it has been modified in place.",
         call.n,
         node,
         call.failed_uid,

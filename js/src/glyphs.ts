@@ -57,13 +57,13 @@ export function checkGlyph(): SVGSVGElement {
   return glyph([{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }], 15, 14);
 }
 
-/** Text in which `code` between backticks is code, and a call's number (① or "call 21") looks as in the picture. */
+/** Text in which `code` between backticks is code, and a call's number (① or "call 11", "Call 11") looks as in the picture. */
 export function prose(value: string, orderOf: (n: number) => number = () => -1): Child[] {
-  return value.split(/(`[^`]+`|[①-⑳]|\bcall \d+\b)/).map((part, i) => {
+  return value.split(/(`[^`]+`|[①-⑩]|\bcall \d+\b)/i).map((part, i) => {
     if (i % 2 === 0) return part;
     if (part[0] === "`") return h("code", part.slice(1, -1));
     const number = part.slice(5);
     const n = number ? Number(number) - 1 : part.charCodeAt(0) - 0x2460;
-    return number ? ["call ", callGlyph(n, orderOf(n), number)] : callGlyph(n, orderOf(n));
+    return number ? [part.slice(0, 5), callGlyph(n, orderOf(n), number)] : callGlyph(n, orderOf(n));
   });
 }

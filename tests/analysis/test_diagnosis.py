@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from records import FREED as FREED_TEXT
 from records import INPLACE, NO_GRAD, place, placed, records
 
-from graphwidget.analysis.diagnosis import diagnose, number, reason_of
+from graphwidget.analysis.diagnosis import diagnose, number, opening, reason_of
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, Snapshot, Storage, TensorRef, Write
 from graphwidget.render import report
 
@@ -105,7 +105,8 @@ def test_reasons_come_from_torchs_own_words():
 
 
 def test_calls_are_counted_from_one():
-    assert [number(n) for n in (0, 19, 20)] == ["①", "⑳", "call 21"]
+    assert [number(n) for n in (0, 9, 10)] == ["①", "⑩", "call 11"]
+    assert [opening(n) for n in (0, 10)] == ["①", "Call 11"]
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -102,11 +102,11 @@ test("a first look stays readable, and shows everything once that was asked for,
 });
 
 test("calls in running text are numbers as in the picture, code is code", () => {
-  const out = prose("② needs what `y` of call 1 freed").flat() as (Node | string)[];
+  const out = prose("② needs what `y` of call 1 freed. Call 11 too").flat() as (Node | string)[];
   const names = out.map((part) =>
     typeof part === "string" ? part : ((part as Element).getAttribute("aria-label") ?? part.textContent),
   );
-  expect(names).toEqual(["", "call 2", " needs what ", "y", " of ", "call ", "1", " freed"]);
+  expect(names).toEqual(["", "call 2", " needs what ", "y", " of ", "call ", "1", " freed. ", "Call ", "11", " too"]);
 });
 
 test("the host's theme is found on the nearest element that says one", () => {
