@@ -12,7 +12,7 @@ from dataclasses import replace
 from graphwidget.analysis import idle, leak, nograd, refused, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
-from graphwidget.analysis.fitting import checked
+from graphwidget.analysis.fitting import checked, made_once_run_often
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.inplace_modules import named, with_modules
@@ -76,6 +76,8 @@ def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     """The fixes worth offering: of those that were simulated, the ones that work, if any does; at most three."""
     fixes = [checked(record, fix) for fix in finding.fixes]
+    if finding.kind in ("no_grad", "silent"):
+        fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
     if finding.kind in _SIMULATED and any(fix.verified for fix in fixes):
         fixes = [fix for fix in fixes if fix.verified]
     return tuple(fixes[:MOST_FIXES])

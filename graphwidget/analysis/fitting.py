@@ -29,6 +29,36 @@ def checked(record: Record, fix: Fix) -> Fix:
     return replace(fix, verified=False, edit=())
 
 
+def made_once_run_often(record: Record, fix: Fix) -> bool:
+    """Whether an edit gives a graph to what is made before a loop that runs backward: the second pass needs it again."""
+    after = apply(cells_of(record), fix.at, fix.edit) if fix.at is not None else None
+    for cell, line in after.written if after is not None else ():
+        made = {name for s in source.statements_at(after.texts[cell], line)[-1:] for name in _made(s)}
+        for other, text in after.texts.items():
+            for loop in ast.walk(source.parse(text) or ast.Module([], [])):
+                if not isinstance(loop, source.LOOPS) or (other == cell and _holds(loop, line)):
+                    continue
+                used = source.names_in(loop) - (source.changed(loop) - source.carried(loop))
+                if made & used and any(map(_runs_backward, ast.walk(loop))):
+                    return True
+    return False
+
+
+def _made(statement: ast.stmt) -> set[str]:
+    """What a statement assigns, or calls a method of: ``h`` in ``h.retain_grad()``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    return source.changed(statement) | (source.names_in(function) if function is not None else set())
+
+
+def _holds(loop: ast.stmt, line: int) -> bool:
+    return loop.lineno <= line <= (loop.end_lineno or 0)
+
+
+def _runs_backward(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt) and source.backward_root(ast.unparse(node)) is not None
+
+
 def cells_of(record: Record) -> dict[int, str]:
     """In the order of running: the number of each cell and its text, as it was last run."""
     latest: dict[int, str] = {}

@@ -247,15 +247,27 @@ class Candidates:
     def remove_duplicate(self) -> Fix | None:
         if not self.meeting.same_call:
             return None
-        line, call = self._statement(self.later.place), self._call(self.later)
+        place, call = self.later.place, self._call(self.later)
+        line = self._statement(place)
+        edit: edits.Edit = ()
+        here = source.beginning_at(self.meeting.text_of_cell(place.cell), place.line) if place.line else []
+        if len(here) > 1:
+            own = [s for s in here if source.backward_root(ast.unparse(s)) == root_name(self.later)]
+            if own:
+                rest = "; ".join(ast.unparse(s) for s in here if s is not own[-1])
+                line, edit = ast.unparse(own[-1]), edits.replaced(line, rest)
+        elif line and at(place) == at(self.earlier.place):
+            return None  # without the line, the first call would not run either
+        elif line and "\n" not in line:
+            edit = (f"- {line}",)
         what = f"{short(line)} ({call})" if line else call  # a button's call has no line
         return Fix(
             "remove_duplicate_call",
             f"Remove {what}: {self._call(self.earlier)} has run this backward.",
             True,
-            at(self.later.place),
+            at(place),
             "Nothing is lost: `.grad` has been filled by the first call.",
-            (f"- {line}",) if line and "\n" not in line else (),
+            edit,
         )
 
     @property

@@ -93,26 +93,30 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
 
 
-def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix:
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix | None:
     place = write.place
     line = source_line(place)
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
     moved = _beside(cell, step) if step is not None else []
+    if _read_on_the_way(record, call, write, moved):
+        return None  # what it assigns is needed before the call
+    resets = _own_resets(record, call, write, moved)
     if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
     edit: edits.Edit = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edit = (place.cell, step.lineno), _moved(record, cell, moved, call, write)
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, moved, resets, call)
     by = (
         short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
     )
+    along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
     return Fix(
         "zero_grad_or_step_order",
         f"Run every backward before {by} ({where(place)}) changes the weights: "
-        f"move it behind {where(call.place) or 'this call'}.{_words(other)}",
+        f"move it{along} behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
         "The step then takes the gradients of both." if mixes else "It costs nothing.",
@@ -144,8 +148,36 @@ def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
     return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
 
 
-def _moved(record: Record, cell: str, steps: list[source.Statement], call: BackwardCall, write: Write) -> edits.Edit:
-    """The steps behind the call; a `zero_grad` of the same optimizer in between would undo what they are moved for."""
+def _own_resets(
+    record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]
+) -> list[source.Statement]:
+    """Each `zero_grad` between some steps and the call that clears what they are to go by, once they are moved."""
+    owners = set(map(_owner, steps))
+    return [s for s, name in _resets(record, call, write, steps[0]) if name in owners] if steps else []
+
+
+def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
+    """Whether a line between some steps and the call, or the call's own, reads what the steps assign."""
+    assigned = {name for step in steps for name in source.targets(step)}
+    cell, there = write.place.cell, call.place.cell
+    runs = [run for _, run in sorted(record.runs.items()) if (write.place.run or 0) <= run.run <= (call.place.run or 0)]
+    for run in runs if assigned else ():
+        first = steps[-1].lineno if run.cell == cell else 0
+        last = (call.place.line or 0) if run.cell == there else len(run.source.splitlines())
+        between = source.between(run.source, first, last)
+        if any(assigned & source.names_read(s) for s in between):
+            return True
+    return False
+
+
+def _moved(
+    record: Record,
+    cell: str,
+    steps: list[source.Statement],
+    resets: list[source.Statement],
+    call: BackwardCall,
+) -> edits.Edit:
+    """The steps behind the call, and what clears gradients in between behind them: it would undo what they are for."""
     line, step = call.place.source.strip(), steps[0]
     side_by_side = source.beginning_at(cell, step.lineno)
     text = edits.statement_text(cell, step)
@@ -156,11 +188,10 @@ def _moved(record: Record, cell: str, steps: list[source.Statement], call: Backw
         rest = "; ".join(ast.unparse(s) for s in side_by_side if (s.lineno, s.col_offset) not in spans)
         out = [f"- {source.line_text(cell, step.lineno)}", *([f"+ {rest}"] if rest else [])]
     there = _text(record, call.place.cell)
-    owners = set(map(_owner, steps))
-    resets = [s for s, name in _resets(record, call, write, step) if name in owners]
     if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
         return ()
     out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
+    text = [*text, *(source.line_text(there, s.lineno) for s in resets)]
     return (*out, f"  {line}", *(f"+ {one}" for one in text))
 
 
