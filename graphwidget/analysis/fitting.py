@@ -30,9 +30,11 @@ def checked(record: Record, fix: Fix) -> Fix:
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
-    """Whether an edit gives a graph to what is made before a loop that runs backward: the second pass needs it again."""
+    """Whether an edit gives a graph to what is made before a loop that runs backward: each pass would need it."""
     after = apply(cells_of(record), fix.at, fix.edit) if fix.at is not None else None
-    for cell, line in after.written if after is not None else ():
+    if after is None:
+        return False
+    for cell, line in after.written:
         made = {name for s in source.statements_at(after.texts[cell], line)[-1:] for name in _made(s)}
         for other, text in after.texts.items():
             for loop in ast.walk(source.parse(text) or ast.Module([], [])):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,6 +113,9 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     by = (
         short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
     )
+    price = "The step then takes the gradients of both." if mixes else "It costs nothing."
+    if mixes and re.search(r"\.step\([^)]", write.by):
+        price = "The step then takes the gradients of both, unless its closure clears them first."
     along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
     return Fix(
         "zero_grad_or_step_order",
@@ -119,7 +123,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
         f"move it{along} behind {where(call.place) or 'this call'}.{_words(other)}",
         works,
         spot,
-        "The step then takes the gradients of both." if mixes else "It costs nothing.",
+        price,
         edit,
     )
 

@@ -15,6 +15,7 @@ Nothing is kept alive and nothing here runs code of the user's.
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -135,8 +136,7 @@ class Writes:
         """Watch the tensors that `search` found instead of those watched so far."""
         armed = self._armed.get(threading.get_ident())
         if armed:  # in the middle of a line, before a backward call in it
-            inner = armed[-1]
-            self.log.add(self.where(), inner.statement.text, self._changes(), inner.statement.optimizer, inner.number)
+            self._so_far(armed[-1])
         self._notice_left_out()
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
@@ -160,11 +160,12 @@ class Writes:
         """
         try:
             armed = self._armed.setdefault(threading.get_ident(), [])
-            if armed:
-                self._end_lines(armed, frame)
+            ended = self._end_lines(armed, frame)
             if line > 0:
                 statement = self._statements_of(scope).get(line)
                 if statement is not None:
+                    if armed and not ended and not self._left_out:
+                        self._so_far(armed[-1])  # it has called this: `opt.step(closure)` writes between its calls
                     with internals.quiet():
                         self._begin_line(armed, frame, line, scope, statement)
             return armed[-1].frame if armed else 0
@@ -219,18 +220,20 @@ class Writes:
                 found.append((text, weakref.ref(known[text]), storage[0]))
         return found
 
-    def _end_lines(self, armed: list[_Armed], frame: FrameType) -> None:
-        """Compare the lines that have ended: that of this frame, and those of frames that are gone."""
+    def _end_lines(self, armed: list[_Armed], frame: FrameType) -> bool:
+        """Compare the lines that have ended: that of this frame, and those of frames that are gone. False: none has."""
+        before = len(armed)
         while armed:
             if armed[-1].frame == id(frame):
                 self._compare(armed.pop(), frame)
-                return
+                return True
             outer: FrameType | None = frame.f_back
             while outer is not None and id(outer) != armed[-1].frame:
                 outer = outer.f_back
             if outer is not None:  # still running: it called this frame
-                return
+                break
             self._compare(armed.pop(), frame)
+        return len(armed) < before
 
     def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
         changed = []
@@ -247,6 +250,18 @@ class Writes:
             self._explained(changed)
         if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
+
+    def _so_far(self, running: _Armed) -> None:
+        """Note what a line has written that is still running."""
+        changed = self._changes()
+        if changed:
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and id(frame) != running.frame:
+                frame = frame.f_back
+            place, statement = self._place(running, frame), running.statement
+            statement.wrote = True
+            self.log.add(place, statement.text, changed, statement.optimizer, running.number)
+            self._explained(changed)
 
     def _explained(self, changed: list[tuple[str, Any]]) -> None:
         """What a line has written is not written once more by the lines that called it."""

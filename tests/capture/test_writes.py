@@ -221,6 +221,25 @@ def test_a_step_inside_library_code_names_the_line_that_called_it(notebook):
     assert (write.by, set(write.paths), write.optimizer) == ("SGD.step()", {"net.weight", "net.bias"}, True)
 
 
+def test_what_a_line_writes_between_calls_of_a_function_is_its_own(notebook):
+    notebook.run(
+        """
+        import torch
+        w = torch.randn(3, requires_grad=True)
+        opt = torch.optim.LBFGS([w], max_iter=3)
+        def closure():
+            opt.zero_grad()
+            loss = (w - 1).pow(2).sum()
+            loss.backward()
+            return loss
+        """
+    )
+    notebook.run("a = 1\nopt.step(closure)")
+    assert {(seen[:2], write.by) for seen, write in zip(notebook.seen(), notebook.writes.all(), strict=True)} == {
+        ((2, 2), "opt.step(closure)")
+    }
+
+
 def test_a_line_left_out_by_sampling_is_compared_again_once_something_changed(notebook):
     notebook.run(
         """
