@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from graphwidget.analysis import detaching, edits, engine, fitting, source
+from graphwidget.analysis import detaching, edits, engine, fitting, making, source
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.crossings import Crossings
 from graphwidget.analysis.cuts import Cut, Cuts, after_call
 from graphwidget.analysis.refilling import refilled
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name
-from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.analysis.surgery import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, bytes_text
 
@@ -40,13 +40,13 @@ def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
 
 def kept_bytes(meeting: Meeting) -> int:
     """Bytes that the old part would keep if the earlier call had retained."""
-    graph = meeting.graph
-    return sum(
-        graph.slot_bytes[slot]
-        for index in meeting.old
-        for slot in graph.slots_of(index)
-        if graph.slot_freed_by[slot] == meeting.earlier.n
-    )
+    graph, before = meeting.graph, meeting.earlier.graph
+    freed = [(i, s) for i in meeting.old for s in graph.slots_of(i) if graph.slot_freed_by[s] == meeting.earlier.n]
+    if before is None:
+        return sum(graph.slot_bytes[slot] for _, slot in freed)
+    # Several nodes may have saved one tensor: `y` in `y = x.exp(); y * y`.
+    uids = {graph.uid[index] for index, _ in freed}
+    return bytes_held(before, (index for uid in uids if (index := before.index_of.get(uid)) is not None))
 
 
 _SUM_COSTS_NOTHING = "Same gradients, one pass, nothing retained."
@@ -136,7 +136,7 @@ class Candidates:
         return Fix(
             "retain_graph_earlier_call",
             f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
-            self.works_if_kept() and not self._met_again_in_the_next_pass,
+            self.works_if_kept() and not self._met_again_in_the_next_pass and not self._never_ends,
             at(self.earlier.place),
             price,
             self._with_keyword("retain_graph=True"),
@@ -161,6 +161,16 @@ class Candidates:
         return any(name.isidentifier() or "[" in name for one in met for name in one.names) and not any(
             detaching.root_of(name) in anew for one in met for name in one.names
         )
+
+    @cached_property
+    def _never_ends(self) -> bool:
+        """Whether a `while` around both calls asks for what no pass makes anew: without the error it would go on."""
+        place = self.later.place
+        loop = source.loop_at(self.meeting.text_of_cell(place.outer_cell), place.outer_line or 0)
+        if not self.meeting.in_loop or not isinstance(loop, ast.While):
+            return False
+        asked, moved = source.names_in(loop.test), source.changed(loop) | making.taken_from(loop)
+        return bool(asked & {detaching.root_of(name) for name in self.meeting.names}) and not asked & moved
 
     def create_graph(self) -> Fix:
         return Fix(
@@ -200,7 +210,8 @@ class Candidates:
             price = (
                 f"`{Carrier(self.meeting).name}` is only added to the loss: detached, it has no effect on any gradient."
             )
-        return Fix("detach", made.sentence, working is not None, made.at, price, made.edit)
+        works = working is not None and not self._never_ends
+        return Fix("detach", made.sentence, works, made.at, price, made.edit)
 
     def detach_in_earlier(self) -> Fix | None:
         made = self.cuts.for_earlier()

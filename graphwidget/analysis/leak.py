@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator
 
 from graphwidget.analysis import leak_fixes
 from graphwidget.analysis.story import source_line
-from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.surgery import bytes_held, reachable
 from graphwidget.analysis.words import names
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, SlotState, Snapshot, bytes_text
+from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, bytes_text
 
 ENOUGH = 3  # iterations before we speak up
 MOST_HOLDERS = 40  # names looked at one by one, those with most tensors first: each costs a walk
-_KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 
 
 def find(record: Record) -> Iterator[Finding]:
@@ -88,7 +87,8 @@ def _kept_by_variables(record: Record) -> Iterator[Finding]:
     told: set[int] = set()
     # Containers first; of two names on one chain, the one that the other builds on.
     for name in sorted(likely, key=lambda name: (-len(groups[name]), len(reached[name]), name)):
-        inside = reached[name] - told
+        # What is detached where it is put into a container still is in a running total, and the other way round.
+        inside = reached[name] if leak_fixes.is_total(record, name) else reached[name] - told
         count, calls = periods.most(inside)
         if count >= ENOUGH:
             told |= inside
@@ -128,20 +128,6 @@ def _pile(
 
 def _at(place: Place | None) -> tuple[int, int] | None:
     return (place.cell, place.line) if place is not None and place.cell is not None and place.line is not None else None
-
-
-def bytes_held(graph: Snapshot, nodes: Iterable[int]) -> int:
-    """Bytes of saved tensors that these nodes hold, once per storage."""
-    seen: set[int] = set()
-    total = 0
-    for index in nodes:
-        for slot in graph.slots_of(index):
-            storage = graph.slot_storage[slot]
-            if graph.slot_state[slot] in _KEPT and storage not in seen:
-                total += graph.slot_bytes[slot] if storage < 0 else graph.storages.bytes[storage]
-                if storage >= 0:
-                    seen.add(storage)
-    return total
 
 
 def _cycles(record: Record) -> Iterator[Finding]:

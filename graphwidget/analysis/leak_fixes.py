@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from graphwidget.analysis import detaching, edits, source
 from graphwidget.analysis.story import root_name
 from graphwidget.analysis.words import at, names, outer_at, short, where
@@ -73,6 +75,12 @@ def _keep_numbers(record: Record, name: str, owners: list[Owner]) -> Fix | None:
         edit = tuple(step for _, one in found for step in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edit)
     return None
+
+
+def is_total(record: Record, name: str) -> bool:
+    """Whether a name is what a line adds to: ``total += loss``."""
+    assigned = (found for run in _cells(record) if (found := source.assigned_as(run.source, name.rsplit(".", 1)[-1])))
+    return any(isinstance(statement, ast.AugAssign) for statement, _ in next(assigned, ()))
 
 
 def _cut_each_time(record: Record, name: str, call: BackwardCall) -> Fix | None:

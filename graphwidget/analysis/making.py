@@ -85,9 +85,15 @@ def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
     """
     changed = {name for statement in made for name in source.changed(statement)}
     kept = source.carried(loop)
+    return bool(changed & (kept | taken_from(loop)))
+
+
+def taken_from(loop: ast.For | ast.While) -> set[str]:
+    """Names of containers that a loop takes something out of."""
     calls = (n.func for n in ast.walk(loop) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
-    taken = {f.value.id for f in calls if f.attr in _TAKING and isinstance(f.value, ast.Name)}
-    return bool(changed & (kept | taken))
+    holders = [func.value for func in calls if func.attr in _TAKING]
+    holders += [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Del)]
+    return {holder.id for holder in holders if isinstance(holder, ast.Name)}
 
 
 Made = list[tuple[CellRun, ast.stmt]]

@@ -223,7 +223,10 @@ def _only_iterated(loop: ast.For | ast.While, made: list[ast.stmt]) -> bool:
     over = source.names_in(loop.iter if isinstance(loop, ast.For) else loop.test)
     changed = {name for one in made for name in source.changed(one)}
     if not isinstance(loop, ast.For):
-        return bool(changed & over)  # it would never end
+        read = {name for one in made for name in source.names_in(one)} - changed
+        moved = source.changed(loop) | edits.written(loop)
+        steps = any(called.endswith(".step") for called in source.calls_in(loop))
+        return bool(changed & over) and not (read & moved or steps)  # it would never end
     inside = {name for statement in loop.body for name in source.names_in(statement)}
     grown = any(over & source.grown(one) for one in made)
     return grown or (bool(changed & over) and not changed & inside)

@@ -92,6 +92,9 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
             continue
         if kept.intersection(record.snapshot.index_of):
             continue  # still alive: it may yet be used
+        run = record.runs.get(call.place.run) if call.place.run is not None else None
+        if run is not None and "retain_graph" not in run.source:
+            continue  # a function of a library set it: there is nothing to drop
         told.add(line)
         graph = call.graph
         held = graph.held_bytes() if graph is not None else 0

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from graphwidget.model import SlotState, Snapshot
 
+_KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+
 
 def with_nodes_held(snapshot: Snapshot, indices: Iterable[int]) -> Snapshot:
     """As if no call had freed what these nodes saved."""
@@ -61,3 +63,17 @@ def reachable(snapshot: Snapshot, starts: Iterable[int]) -> set[int]:
                 seen.add(following)
                 stack.append(following)
     return seen
+
+
+def bytes_held(graph: Snapshot, nodes: Iterable[int]) -> int:
+    """Bytes of saved tensors that these nodes hold, once per storage."""
+    seen: set[int] = set()
+    total = 0
+    for index in nodes:
+        for slot in graph.slots_of(index):
+            storage = graph.slot_storage[slot]
+            if graph.slot_state[slot] in _KEPT and storage not in seen:
+                total += graph.slot_bytes[slot] if storage < 0 else graph.storages.bytes[storage]
+                if storage >= 0:
+                    seen.add(storage)
+    return total

@@ -78,7 +78,9 @@ class Place:
     @property
     def outside(self) -> str:
         """What to say of a place that is in no cell."""
-        return "the backward button" if self.button else "place unknown"
+        if self.button:
+            return "the backward button"
+        return f"line {self.line}" if self.line is not None else "place unknown"  # a cell without a number: marimo
 
 
 @dataclass(frozen=True, slots=True)

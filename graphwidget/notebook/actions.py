@@ -322,7 +322,8 @@ def _said_after(what: str, raised: dict[str, Any] | None, call: BackwardCall | N
         text = f"{what} raised {raised['type']}: {first[0] if first else raised['message']}"
         return _said(text, f"It had freed {slots} before." if slots else "", alert=True)
     freed = f"{slots}, {bytes_text(call.freed_bytes)}" if call and slots else "nothing"
-    return _said(f"{what} ran and freed {freed}.", ".grad is as it was." if kept_grad else "")
+    ran = f"{what} ran and freed {freed}." if call else f"{what} ran."
+    return _said(ran, ".grad is as it was." if kept_grad else "")
 
 
 def _is_a(value: object, kind: type) -> bool:

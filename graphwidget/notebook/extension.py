@@ -372,8 +372,8 @@ def view_of(
     if not tensors:
         if tracker is None:
             raise RuntimeError(
-                "graphwidget.view() shows what is tracked, and nothing is: run %load_ext graphwidget, "
-                "or pass tensors: graphwidget.view(loss)."
+                "graphwidget.view() shows what is tracked, and nothing is: run %load_ext graphwidget (or your "
+                "code inside `with graphwidget.track():`), or pass tensors: graphwidget.view(loss)."
             )
         if extension is not None and extension.tracker is tracker:
             view = extension.shared_view()

@@ -7,6 +7,7 @@ from handmade import HELD, N, graph, leaf
 from records import place, placed
 
 from graphwidget.analysis import leak
+from graphwidget.analysis.surgery import bytes_held
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, TensorRef
 
 CELL = "for x in xs:\n    y = f(x)\n    y.backward()\n    seen.append(y)\n"
@@ -68,4 +69,4 @@ def test_bytes_count_once_per_storage():
     shot = graph(
         N("a", "b", (HELD, HELD), storage=(0, 0)), N("b", "", (HELD,)), storages=loop(1, str).snapshot.storages
     )
-    assert leak.bytes_held(shot, [0, 1]) == 16
+    assert bytes_held(shot, [0, 1]) == 16
