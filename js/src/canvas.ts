@@ -132,7 +132,7 @@ export class Canvas {
   /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
-    if (viewport.taken || !scene.items.length) return viewport;
+    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
     return viewport.aim(content, first("octagon") ?? first("root"));
   }
@@ -329,7 +329,7 @@ export class Canvas {
   /** Applies the camera. */
   #place(): void {
     const { scale, x, y } = this.viewport;
-    const transform = `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale.toFixed(4)})`;
+    const transform = `translate(${x} ${y}) scale(${scale})`;
     for (const layer of [this.#world, this.#rings]) attr(layer, "transform", transform);
     attr(this.el, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();

@@ -172,7 +172,7 @@ export class RootBars {
     }
     pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
       attr(visible[i]!, "data-edge", Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y) > AWAY);
-      visible[i]!.style.transform = `translate(${x.toFixed(1)}px,${y.toFixed(1)}px) scale(${size.toFixed(3)})`;
+      visible[i]!.style.transform = `translate(${x}px,${y}px) scale(${size})`;
     });
   }
 }

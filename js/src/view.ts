@@ -174,6 +174,7 @@ export class View {
     const structure = STRUCTURE.some(changes);
     const look = LOOK.some(changes);
     Object.assign(state, patch);
+    this.#canvas.viewport.rests = state.preview !== null;
     const other = shown(state) !== before;
     if (other && state.now === patch.now) state.kept = new Map();
     this.#schedule(structure || other ? "graph" : look ? "look" : "parts");

@@ -33,6 +33,8 @@ export class Viewport implements Camera {
   taken = false;
   /** Whether it then shows everything, however small. */
   fits = false;
+  /** Whether it stays for now: marks of a forecast must not move the button that the pointer asks with. */
+  rests = false;
   readonly #moved: () => void;
 
   constructor(moved: () => void) {

@@ -89,6 +89,30 @@ def test_clicking_backward_twice_empties_the_slots_and_then_shows_the_error(open
     clean(notebook)
 
 
+def test_a_button_stays_under_the_pointer_that_asks_for_its_forecast(open_notebook, shots):
+    notebook = open_notebook(LOAD, FORWARD, "loss.backward()", "%graphwidget")
+    for cell in range(4):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 3)
+    widget.evaluate("view => { view.style.width = '600px'; }")
+    wait_for(lambda: widget.get_attribute("data-width") == "narrow", 20, "a narrow view")
+    button = widget.get_by_role("button", name="loss.backward()", exact=True)
+    button.wait_for()
+    button.scroll_into_view_if_needed()
+    notebook.page.wait_for_timeout(1000)  # fitted to its new width, and scrolled to its end
+    before = button.bounding_box()
+    button.hover()
+    forecast = widget.get_by_role("region", name="Forecast").filter(has_text="raise")
+    forecast.wait_for()
+    button.evaluate("el => { window.left = 0; el.addEventListener('pointerleave', () => { window.left += 1; }); }")
+    notebook.page.wait_for_timeout(1000)
+    assert forecast.is_visible()
+    assert button.bounding_box() == before
+    assert notebook.page.evaluate("window.left") == 0
+    screenshot(notebook.page, shots / "forecast-narrow.png")
+    clean(notebook)
+
+
 def test_backward_with_retain_graph_leaves_everything_held(open_notebook):
     notebook = open_notebook(LOAD, FORWARD, "%graphwidget")
     for cell in range(3):
