@@ -18,7 +18,7 @@ from functools import cached_property
 from graphwidget.analysis import detaching, edits, fitting, source
 from graphwidget.analysis.crossings import Crossing, Crossings
 from graphwidget.analysis.story import Meeting, spoken
-from graphwidget.analysis.surgery import reachable
+from graphwidget.analysis.surgery import cut, reachable
 from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
 from graphwidget.model import BackwardCall, Place
 
@@ -29,6 +29,7 @@ __all__ = ["Cut", "Cuts", "after_call"]
 class Cut:
     """An edit that detaches tensors, what it says, and the edges (positions) that are not there after it.
 
+    `edges` are the later call's, `before` are those of the graph that the earlier one ran.
     Not `sure`: it rebuilds a container of which nobody knows what it is, or reads a name that may have no tensor.
     """
 
@@ -36,6 +37,7 @@ class Cut:
     at: fitting.Spot | None
     edit: edits.Edit
     edges: frozenset[int]
+    before: frozenset[int] = frozenset()
     sure: bool = True
 
 
@@ -51,21 +53,30 @@ class Cuts:
 
     def for_earlier(self) -> Cut | None:
         """The one after which the earlier call does not reach what both share."""
-        return self._first_use(self.meeting.earlier)
+        return self._first_use(self.meeting.earlier) if self._earlier_crossings is not None else None
 
     def price(self, made: Cut) -> str:
-        """What leaves lose by a cut that are reached in another way, too."""
+        """What leaves lose by a cut after which the later call does not reach the old part."""
+        meeting, before = self.meeting, self.meeting.earlier.graph
+        if not meeting.exclusive_leaves:
+            return self._lost_through(made)
+        either = set[int]()
+        if before is not None:
+            still = reachable(cut(before, made.before), (root.node for root in meeting.earlier.roots))
+            uids = {before.uid[index] for index in still}
+            either = {index for index in meeting.exclusive_leaves if meeting.graph.uid[index] not in uids}
+        lost = ((either, "from either call"), (meeting.exclusive_leaves - either, "from this call"))
+        return "Then " + " ".join(no_gradient(meeting.leaf_names(some), why) for some, why in lost if some)
+
+    def _lost_through(self, made: Cut) -> str:
+        """What leaves lose that the later call reaches in another way, too."""
         meeting, names = self.meeting, self._names
         below = reachable(meeting.graph, {meeting.graph.edge_to[edge] for edge in made.edges} or meeting.boundary)
-        leaves = {
-            meeting.leaf_name(i)
-            for i in meeting.reached & below
-            if i in meeting.graph.leaves and i not in meeting.exclusive_leaves
-        }
+        leaves = meeting.leaf_names(meeting.reached & below & set(meeting.graph.leaves))
         through = f"through `{spoken(names[0])}`" if names else "through the old part"
         earlier = "from earlier iterations" if meeting.in_loop else "from earlier runs"
         when = earlier if self._carried else through
-        return f"Then {no_gradient(tuple(sorted(leaves)), when)}" if leaves else ""
+        return f"Then {no_gradient(leaves, when)}" if leaves else ""
 
     @property
     def _carried(self) -> bool:
@@ -109,7 +120,7 @@ class Cuts:
                 edit = edits.after(self._cell(place), place[1], lines)
                 sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
                 sure = self._detaching.sure(some) and self._tensors_there(some, place)
-                yield Cut(sentence, place, edit, _through(carried, some), sure)
+                yield Cut(sentence, place, edit, _through(carried, some), sure=sure)
         yield from self._before_maker()
 
     def _handed_over(self, place: fitting.Spot, carried: Collection[Crossing]) -> Iterator[Cut]:
@@ -179,9 +190,7 @@ class Cuts:
             yield from self._where_made()
 
     def _first_use(self, call: BackwardCall) -> Cut | None:
-        crossings = self._crossings() if call is self.meeting.later else self._earlier_crossings()
-        if crossings is None:
-            return None
+        crossings = self._crossings()
         for place in self.meeting.uses_by(call):
             found = self._read_detached(place, self.meeting.border_names, crossings)
             if found is not None:
@@ -201,23 +210,25 @@ class Cuts:
         if joined is None:
             return None
         sentence = " ".join(one.sentence for one in parts)
-        return Cut(sentence, *joined, frozenset(edge for one in parts for edge in one.edges))
+        edges, before = (frozenset[int]().union(*some) for some in zip(*((one.edges, one.before) for one in parts)))
+        return Cut(sentence, *joined, edges, before)
 
     def _read_detached(self, place: Place, paths: Collection[str], crossings: Crossings) -> Cut | None:
         """Have a line read these tensors detached."""
         old = new = self.meeting.text_of(place)
-        cut, done = list[str](), set[str]()
+        read, done = list[str](), set[str]()
         for written, path in self._as_written(paths, place):
             edit = edits.with_name(new, written, f"{written}.detach()")
             if edit:
                 new = edit[-1].removeprefix("+ ")
-                cut.append(f"`{written}.detach()`")
+                read.append(f"`{written}.detach()`")
                 done.add(path)
-        if not cut:
+        if not read:
             return None
-        sentence = f"Use {' and '.join(cut)} in {short(old)} ({where(place)})."
-        gone = _through(crossings.read_at(place), done)
-        return Cut(sentence, at(place), edits.replaced(old, new), gone)
+        sentence = f"Use {' and '.join(read)} in {short(old)} ({where(place)})."
+        earlier = self._earlier_crossings
+        before = _through(earlier.read_at(place), done) if earlier is not None else frozenset[int]()
+        return Cut(sentence, at(place), edits.replaced(old, new), _through(crossings.read_at(place), done), before)
 
     def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
         """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
@@ -236,8 +247,10 @@ class Cuts:
         if source.loop_at(self._cell(spot), spot[1]) is not None:
             return  # each pass made one, and the next began from it
         sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
-        gone = _through(self._crossings().behind(spot), paths)
-        yield Cut(sentence, spot, edits.after(self._cell(spot), spot[1], lines), gone, self._detaching.sure(paths))
+        gone, earlier = _through(self._crossings().behind(spot), paths), self._earlier_crossings
+        before = _through(earlier.behind(spot), paths) if earlier is not None else frozenset[int]()
+        edit = edits.after(self._cell(spot), spot[1], lines)
+        yield Cut(sentence, spot, edit, gone, before, self._detaching.sure(paths))
 
     # what both need
 
@@ -257,6 +270,7 @@ class Cuts:
         """What the later call's own part leads to."""
         return Crossings(self.meeting, self.meeting.graph, self.meeting.new, anew)
 
+    @cached_property
     def _earlier_crossings(self) -> Crossings | None:
         """What the earlier call ran into, on the graph as it was then."""
         earlier = self.meeting.earlier

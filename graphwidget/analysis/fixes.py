@@ -120,7 +120,7 @@ class Candidates:
         graph, before = self.meeting.graph, self.earlier.graph
         if before is None:
             return False
-        still = reachable(cut(before, made.edges), (root.node for root in self.earlier.roots))
+        still = reachable(cut(before, made.before), (root.node for root in self.earlier.roots))
         freed = {before.uid[index] for index in still}
         spared = [index for index in self.meeting.old if graph.uid[index] not in freed]
         return simulate(with_nodes_held(graph, spared), self.later).ok is True
@@ -198,14 +198,13 @@ class Candidates:
     def detach(self) -> Fix | None:
         if not self.meeting.brings_leaves:
             return None  # nothing would be left to reach
-        lost = self.meeting.leaves_lost
         cells = fitting.cells_of(self.meeting.record)
         cuts = [c for c in self.cuts.for_later() if c.at is None or not c.edit or fitting.fits(cells, c.at, c.edit)]
         if not cuts:
             return None
         working = next((one for one in cuts if self._works_if(one)), None)
         made = working or cuts[0]
-        price = f"Then {no_gradient(lost, 'from this call')}" if lost else self.cuts.price(made)
+        price = self.cuts.price(made)
         if self.meeting.only_added:
             price = (
                 f"`{Carrier(self.meeting).name}` is only added to the loss: detached, it has no effect on any gradient."
@@ -215,7 +214,7 @@ class Candidates:
 
     def detach_in_earlier(self) -> Fix | None:
         made = self.cuts.for_earlier()
-        lost = self.meeting.leaves_lost
+        lost = self.meeting.leaf_names(self.meeting.exclusive_leaves)
         price = f"Then {no_gradient(lost, 'from ' + self._call(self.earlier))}" if lost else ""
         return Fix("detach", made.sentence, self._works_if_earlier(made), made.at, price, made.edit) if made else None
 

@@ -148,9 +148,9 @@ class Meeting:
                     stack.append(user)
         return found
 
-    @property
-    def leaves_lost(self) -> tuple[str, ...]:
-        return tuple(self.leaf_name(index) for index in sorted(self.exclusive_leaves))
+    def leaf_names(self, indices: Iterable[int]) -> tuple[str, ...]:
+        """The leaves' names, each once."""
+        return tuple(dict.fromkeys(map(self.leaf_name, sorted(indices))))
 
     def leaf_name(self, index: int) -> str:
         leaf = self.graph.leaves.get(index)

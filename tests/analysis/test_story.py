@@ -21,7 +21,7 @@ def test_the_old_part_is_what_the_earlier_call_ran_and_the_border_where_the_new_
     told = meeting()
     assert told.old == {2} and told.boundary == (2,) and told.new == {0, 1}
     assert told.needed == {0, 1, 2}
-    assert told.leaves_lost == ("t", "a")
+    assert told.leaf_names(told.exclusive_leaves) == ("t", "a")
     assert told.in_loop and told.built_after and told.brings_leaves
     assert not told.same_root and not told.carried_state
 
