@@ -106,7 +106,7 @@ test("branches between a fork and a join stand around it", () => {
     [4, 2],
     [4, 3],
   ]);
-  const x = runSlices(placeItems(layered, order, width, GAP, null));
+  const x = runSlices(placeItems(layered, [order], width, GAP, null));
   const at = (v: number) => x[layered.itemOf[v]];
   const [left, middle, right] = [at(1), at(2), at(3)].sort((a, b) => a - b);
   expect(at(0)).toBe(middle);
@@ -119,7 +119,7 @@ test("a small picture is tightened, and a larger one whose wires are long", () =
   const next = random(5);
   for (const n of [30, 150, 600]) {
     const picture = drawn(n, someDag(next, n));
-    const x = runSlices(placeItems(picture.layered, picture.order, new Float32Array(n).fill(WIDTH), GAP, null));
+    const x = runSlices(placeItems(picture.layered, [picture.order], new Float32Array(n).fill(WIDTH), GAP, null));
     const before = cost(picture, x);
     // Dummies may stand nearer to one another and are narrower, so the gaps are those of the picture itself.
     const { box } = picture.layered;

@@ -33,10 +33,10 @@ interface Forces {
 /** Least distance of the centres of an item and its right neighbour. */
 export type Apart = (v: number, w: number) => number;
 
-/** x of every item. `previous`: x of old items, NaN for new ones. */
+/** x of every item, in the order that takes the shortest wires and the least width. `previous`: x of old items, NaN for new ones. */
 export function* placeItems(
   layered: Layered,
-  order: Order,
+  orders: readonly Order[],
   width: Float32Array,
   nodesep: number,
   previous: Float64Array | null,
@@ -45,28 +45,36 @@ export function* placeItems(
   const itemWidth = doubles(items);
   let all = 0;
   for (let v = 0; v < items; v++) all += itemWidth[v] = box[v] >= 0 ? width[box[v]] : DUMMY_WIDTH;
-  if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
   const apart: Apart = (v, w) => {
     const dummies = box[v] < 0 && box[w] < 0;
     const old = previous && !Number.isNaN(previous[v] + previous[w]);
     return (itemWidth[v] + itemWidth[w]) / 2 + nodesep * (dummies ? 1 / 2 : old ? ENOUGH : 1);
   };
-  const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, apart, previous);
-  let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
-  if (field.bounds) {
-    // Free blocks that have no room between pinned ones: a bend is better than a push.
-    const { pin, low, high } = field.bounds;
-    field = yield* fieldOf(cutBlocks(field.blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
-  }
-  const x = yield* relax(layered, field);
   const { length } = width;
-  if (!previous && length <= MOST_TIGHT && wire(layered, x) > loose(length) * all)
-    yield* tighten(tiesOf(layered, order), apart, x);
-  return x;
+  let least = Number.POSITIVE_INFINITY;
+  let best!: Float64Array;
+  for (const order of orders) {
+    if (previous) yield* seatNewcomers(layered, order, previous, itemWidth, nodesep);
+    const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, apart, previous);
+    let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
+    if (field.bounds) {
+      // Free blocks that have no room between pinned ones: a bend is better than a push.
+      const { pin, low, high } = field.bounds;
+      field = yield* fieldOf(cutBlocks(field.blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
+    }
+    const x = yield* relax(layered, field);
+    if (!previous && length <= MOST_TIGHT && wire(layered, x) > loose(length) * all)
+      yield* tighten(tiesOf(layered, order), apart, x);
+    const size = orders[1] ? wire(layered, x) + Math.max(...x) - Math.min(...x) : 0;
+    if (size >= least) continue;
+    least = size;
+    best = x;
+  }
+  return best;
 }
 
 /** Px sideways, of all links together. */
-export function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
+function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
   let length = 0;
   for (let v = 0; v < items; v++) for (let k = start[v]; k < start[v + 1]; k++) length += Math.abs(x[item[k]] - x[v]);
   return length;

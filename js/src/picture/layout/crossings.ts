@@ -16,9 +16,13 @@ export interface Order {
 let ends = ints(256);
 let tree = ints(256);
 
-/** Number of crossings between row r and row r + 1. */
+/** Number of crossings between row r and row r + 1, counted only where they are not known. */
 export function crossingsBelow(layered: Layered, order: Order, r: number): number {
-  const { start, down } = layered;
+  if (order.known[r] < 0) order.known[r] = countBelow(layered, order, r);
+  return order.known[r];
+}
+
+function countBelow({ start, down }: Layered, order: Order, r: number): number {
   const first = start[r];
   const last = start[r + 1];
   const width = start[r + 2] - last;
@@ -41,28 +45,18 @@ export function crossingsBelow(layered: Layered, order: Order, r: number): numbe
       ends[j + 1] = p;
     }
   }
-  return links <= 24 ? inversionsByPairs(links) : inversionsByTree(links, width);
-}
-
-function inversionsByPairs(count: number): number {
-  let total = 0;
-  for (let i = 1; i < count; i++) {
-    const p = ends[i];
-    for (let j = 0; j < i; j++) if (ends[j] > p) total++;
-  }
-  return total;
+  return inversions(links, width);
 }
 
 /** With a Fenwick tree over the positions of the lower row: how many earlier links end further right. */
-function inversionsByTree(count: number, width: number): number {
+function inversions(count: number, width: number): number {
   if (tree.length < width + 2) tree = ints(2 * width + 2);
   tree.fill(0, 0, width + 2);
   let total = 0;
   for (let i = 0; i < count; i++) {
     const p = ends[i] + 1;
-    let notRight = 0;
-    for (let j = p; j > 0; j -= j & -j) notRight += tree[j];
-    total += i - notRight;
+    total += i;
+    for (let j = p; j > 0; j -= j & -j) total -= tree[j];
     for (let j = p; j <= width; j += j & -j) tree[j]++;
   }
   return total;

@@ -1,12 +1,12 @@
 /**
- * Fourth phase: the order within rows. Walks through the graph, the first one depth-first from the losses, give orders
- * to begin with; sweeps by barycentre, swaps of neighbours and sifting then remove crossings. What has some left is
- * stirred and begun with again (iterated local search), until that has not helped for a while. Rows with a single item
- * cut the graph into parts whose crossings are independent: each is worked on alone, and only where there are any.
+ * Fourth phase: the order within rows. A walk through the graph, depth-first from the losses, gives the order to begin
+ * with; sweeps by barycentre and sifting then remove crossings. What has some left is stirred and begun with again
+ * (iterated local search), until that has not helped for a while. Rows with a single item cut the graph into parts whose
+ * crossings are independent: each is worked on alone, and only where there are any.
  */
-import { doubles, ints } from "../arrays.ts";
+import { bytes, doubles, ints } from "../arrays.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
+import { crossingsBelow, type Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { sift } from "./sift.ts";
 
@@ -14,12 +14,16 @@ import { sift } from "./sift.ts";
 export type Bonds = readonly Float64Array[];
 
 const SLICE = 4096;
-/** Beginnings that are walks; in later ones each part is as in its best order so far, stirred. */
-const WALKS = 2;
-/** So far that a random number of 32 bits moves an item by up to 1.8 places. */
-const STIR = 1.2e9;
+/** Up to this beginning all is stirred, from then on only what is near crossings. */
+const WHOLE = 4;
+/** So far that a random number of 32 bits moves an item by up to 1.1 places, times the turn: what has not helped goes farther. */
+const STIR = 2e9;
+/** Rows above and below a crossing whose items are moved. */
+const REACH = 1;
 /** So many beginnings later than the best one there is no other. */
 const PATIENCE = 14;
+/** So many items are stirred, after that, before there is no other beginning: what is large must not take for ever. */
+const WORK = 1000;
 
 /**
  * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
@@ -51,12 +55,16 @@ export function* orderRows(
     }
   }
 
+  let work = 0;
   for (let turn = 0, again = parts; turn < most && (again.length || !turn); turn++) {
-    const order = yield* walkOrder(layered, turn);
+    if (work > WORK) break;
+    const order = yield* walkOrder(layered);
     let keys = bonds;
-    if (turn >= WALKS) {
+    if (turn) {
       takeBest(order, turn);
-      keys = [stirred(order, turn), ...bonds];
+      const [stir, count] = stirred(layered, order, turn);
+      if (turn >= WHOLE) work += count;
+      keys = [stir, ...bonds];
     }
     if (keys.length) yield* eachSlice(rows, (r) => sortRow(layered, order, r, keys));
     orders.push(order);
@@ -68,7 +76,7 @@ export function* orderRows(
     }
     again = again.filter(({ counts }) => {
       const fewest = Math.min(...counts);
-      return turn - counts.indexOf(fewest) < (fewest || all ? PATIENCE : 0);
+      return turn - counts.indexOf(fewest) < (fewest ? PATIENCE : all ? WHOLE : 0);
     });
   }
   orders.forEach(takeBest);
@@ -77,19 +85,17 @@ export function* orderRows(
   return [orders, crossings];
 }
 
-/** Each row in the order of first visit, depth first: up from the items without users, or down from those without inputs. */
-function* walkOrder({ rows, items, start, row, up, down }: Layered, turn: number): Slices<Order> {
-  const [back, links] = turn & 1 ? [up, down] : [down, up];
+/** Each row in the order of first visit, depth first up from the items without users. */
+function* walkOrder({ rows, items, start, row, up, down }: Layered): Slices<Order> {
   const item = ints(items);
   const position = ints(items).fill(-1);
   const filled = start.slice(0, rows);
-  const waiting = ints(links.item.length + 1);
+  const waiting = ints(up.item.length + 1);
   let work = 0;
-  for (let i = 0; i < items; i++) {
-    const source = turn & 1 ? i : items - 1 - i;
-    if (back.start[source + 1] !== back.start[source]) continue;
+  for (let i = items - 1; i >= 0; i--) {
+    if (down.start[i] !== down.start[i + 1]) continue;
     let end = 0;
-    waiting[end++] = source;
+    waiting[end++] = i;
     while (end) {
       const v = waiting[--end];
       if (position[v] >= 0) continue;
@@ -97,22 +103,37 @@ function* walkOrder({ rows, items, start, row, up, down }: Layered, turn: number
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
       // The last one in is visited first.
-      for (let k = links.start[v + 1] - 1; k >= links.start[v]; k--) waiting[end++] = links.item[k];
+      for (let k = up.start[v + 1] - 1; k >= up.start[v]; k--) waiting[end++] = up.item[k];
       if (++work % SLICE === 0) yield;
     }
   }
   return { item, position, known: ints(rows).fill(-1) };
 }
 
-/** Keys by which items change places with near ones, in each turn others: what seems best may be so for its surroundings only. */
-const stirred = ({ position }: Order, turn: number) =>
-  Float64Array.from(position, (at, v) => at + Math.imul(v, 0x41c64e6d * turn) / STIR);
+/**
+ * Keys by which items, at last those near crossings only, change places with near ones, in each turn others: what seems
+ * best may be so for its surroundings only. And how many items have one.
+ */
+function stirred(layered: Layered, order: Order, turn: number): [keys: Float64Array, count: number] {
+  const { rows, items, row } = layered;
+  const near = bytes(rows);
+  for (let r = 0; r < rows - 1; r++)
+    if (turn < WHOLE || crossingsBelow(layered, order, r)) near.fill(1, Math.max(0, r - REACH), r + 2 + REACH);
+  const keys = doubles(items).fill(Number.NaN);
+  let count = 0;
+  for (let v = 0; v < items; v++) {
+    if (!near[row[v]]) continue;
+    keys[v] = order.position[v] + (Math.imul(v, 0x41c64e6d * turn) / STIR) * turn;
+    count++;
+  }
+  return [keys, count];
+}
 
 /**
  * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down, and swaps neighbours. Steps lead on from what is worse, too; the best order is kept, and sifted if it has up
- * to `limit` crossings. What wants the same place changes its order now and then: else the search would go round in
- * circles. What sifting has made better is begun with again. Returns how many are left.
+ * and down. Steps lead on from what is worse, too; the best order is kept, and sifted if it has up to `limit`
+ * crossings. What wants the same place changes its order now and then: else the search would go round in circles.
+ * Returns how many are left.
  */
 function* untangle(
   layered: Layered,
@@ -125,16 +146,13 @@ function* untangle(
 ): Slices<number> {
   const { start, up, down } = layered;
   const { item, position, known } = order;
-  /** Crossings that a swap has to remove. */
-  const least = turn & 1 ? 0 : 1;
   const from = start[first];
   const to = start[last + 1];
   // NaN is no difference.
-  const bound = (v: number, w: number) => bonds.some((key) => key[v] - key[w]);
-  const below = (r: number) => (known[r] < 0 ? (known[r] = crossingsBelow(layered, order, r)) : known[r]);
+  const bound = bonds.length ? (v: number, w: number) => bonds.some((key) => key[v] - key[w]) : () => false;
   const countAll = () => {
     let crossings = 0;
-    for (let r = first; r < last; r++) crossings += below(r);
+    for (let r = first; r < last; r++) crossings += crossingsBelow(layered, order, r);
     return crossings;
   };
   let fewest = countAll();
@@ -145,7 +163,7 @@ function* untangle(
     for (const links of step % 2 ? [down, up] : [up, down]) {
       for (let k = 1; k <= last - first; k++) {
         const r = links === up ? first + k : last - k;
-        if (!below(links === up ? r - 1 : r)) continue;
+        if (!crossingsBelow(layered, order, links === up ? r - 1 : r)) continue;
         for (let v = start[r]; v < start[r + 1]; v++) {
           let sum = 0;
           for (let i = links.start[v]; i < links.start[v + 1]; i++) sum += position[links.item[i]];
@@ -153,20 +171,6 @@ function* untangle(
         }
         sortRow(layered, order, r, [keys, ...bonds], (step + turn) % 4 > 1);
         yield;
-      }
-    }
-    for (let r = first; r <= last; r++) {
-      if (least && !below(r - 1) && !below(r)) continue;
-      for (let i = start[r] + 1; i < start[r + 1]; i++) {
-        if (i % SLICE === 0) yield;
-        const v = item[i - 1];
-        const w = item[i];
-        if (pairGain(up, position, v, w) + pairGain(down, position, v, w) < least || bound(v, w)) continue;
-        item[i - 1] = w;
-        item[i] = v;
-        position[w]--;
-        position[v]++;
-        known[r - 1] = known[r] = -1;
       }
     }
     const now = countAll();
@@ -177,13 +181,12 @@ function* untangle(
     best = item.slice(from, to);
   }
   arrange(layered, order, first, best);
-  if (fewest && fewest <= limit) {
+  if (fewest <= limit) {
     yield* sift(layered, order, first, last, bound);
     known.fill(-1, first, last);
-    if (countAll() < fewest) return yield* untangle(layered, order, bonds, first, last, turn, limit);
-    arrange(layered, order, first, best);
+    if (countAll() > fewest) arrange(layered, order, first, best);
   }
-  return fewest;
+  return countAll();
 }
 
 /** Puts items into the rows from one on. */
@@ -199,17 +202,8 @@ function sortRow({ start }: Layered, { item, position, known }: Order, r: number
     const items: number[] = [];
     for (let i = start[r]; i < start[r + 1]; i++) if (!Number.isNaN(key[item[i]])) items.push(item[i]);
     if (flip && key === keys[0]) items.reverse();
-    // Most rows are short and nearly in order.
-    if (items.length > 64) items.sort((a, b) => key[a] - key[b]);
-    else {
-      for (let i = 1; i < items.length; i++) {
-        const v = items[i];
-        let k = i;
-        for (; k && key[items[k - 1]] > key[v]; k--) items[k] = items[k - 1];
-        items[k] = v;
-      }
-    }
-    for (let i = start[r], next = 0; i < start[r + 1]; i++) {
+    items.sort((a, b) => key[a] - key[b]);
+    for (let i = start[r], next = 0; next < items.length; i++) {
       if (Number.isNaN(key[item[i]])) continue;
       const v = items[next++];
       if (item[i] === v) continue;

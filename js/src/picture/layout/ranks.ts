@@ -14,7 +14,7 @@ import { ENOUGH, type LayoutInput, rowOf, rowsOf } from "./types.ts";
 /** The first row that a box may stand in, from the given one on. */
 type RowFor = (v: number, row: number) => number;
 
-/** With up to so many boxes all edges together are the shortest that there are. */
+/** With up to so many boxes all edges together are the shortest that there are, from the first time on. */
 const FEW = 600;
 /** Rows of old boxes that are tried before a new one goes below all of them. */
 const TRIES = 64;

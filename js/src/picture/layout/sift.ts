@@ -1,49 +1,60 @@
 /**
  * Fourth phase, last part: sifting (Bachmaier, Brandenburg, Brunner and Hübner 2010, "A global k-level crossing reduction
  * algorithm"). A long edge moves as a whole, with all its dummies: row by row it would have to pass through orders that
- * are worse. All boxes and long edges stand in one list; each is tried at every place and goes to the best one.
+ * are worse. Each box and each long edge near a crossing is tried at every place in its rows and goes to the best one.
  */
 import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
-import { type Order, pairGain } from "./crossings.ts";
+import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
-/** Longer lists take too long. */
+/** More boxes and long edges take too long. */
 const MOST = 4000;
+/** Between the places of two neighbours: so often can it be halved. */
+const GAP = 1 << 18;
 
-/** Changes the order of rows first to last. `bound`: they must not pass each other. */
+/** Changes the order of rows first to last; their crossings are to be counted then. `bound`: they must not pass each other. */
 export function* sift(
-  { items, start, row, box, up, down }: Layered,
-  { item, position }: Order,
+  layered: Layered,
+  order: Order,
   first: number,
   last: number,
   bound: (v: number, w: number) => boolean,
 ): Slices<void> {
+  const { items, start, row, box, up, down } = layered;
+  const { item, position, known } = order;
   /** What an item belongs to, by its topmost item, and the lowest item of that. */
   const head = ints(items);
   const tail = ints(items);
-  /** From left to right: what appears in a row stands right of its neighbour there. */
-  const list: number[] = [];
+  /** Linked, from left to right: what appears in a row stands right of its neighbour there. -1 is the beginning. */
+  const next = ints(items + 1);
+  let count = 0;
   for (let r = first; r <= last; r++) {
     let left = -1;
     for (let i = start[r]; i < start[r + 1]; i++) {
       const v = item[i];
       const above = up.item[up.start[v]];
       if (r > first && box[v] < 0 && box[above] < 0) head[v] = head[above];
-      else list.splice(list.indexOf(left) + 1, 0, (head[v] = v));
+      else {
+        head[v] = v;
+        next[v + 1] = next[left + 1];
+        next[left + 1] = v;
+        count++;
+      }
       left = head[v];
       tail[left] = v;
     }
-    if (list.length > MOST) return;
+    if (count > MOST) return;
     yield;
   }
+  /** From left to right. */
   const place = ints(items);
-  const put = (k: number, v: number) => {
-    list[k] = v;
-    place[v] = place[tail[v]] = k;
+  const list: number[] = [];
+  for (let v = next[0]; list.length < count; v = next[v + 1]) list.push(v);
+  const fromLeft = (v: number, w: number) => place[v] - place[w];
+  const spread = () => {
+    for (const [k, v] of list.sort(fromLeft).entries()) place[v] = place[tail[v]] = k * GAP;
   };
-  for (const [k, v] of list.entries()) put(k, v);
-
   /** How many crossings fewer there are with w left of v. They share rows. */
   function gain(v: number, w: number): number {
     if (bound(v, w)) return Number.NEGATIVE_INFINITY;
@@ -57,37 +68,44 @@ export function* sift(
 
   for (let round = 0, changed = true; changed; round++) {
     changed = false;
-    for (const v of list.slice()) {
+    spread();
+    for (let r = first; r <= last; r++) {
+      const items = item.subarray(start[r], start[r + 1]).sort((v, w) => place[head[v]] - place[head[w]]);
+      for (let i = 0; i < items.length; i++) position[items[i]] = i;
+    }
+    known.fill(-1, first, last);
+    for (let r = first; r < last; r++) crossingsBelow(layered, order, r);
+    for (const v of [...list]) {
       const top = row[v];
       const bottom = row[tail[v]];
+      const above = Math.max(top - 1, first);
+      if (!known.subarray(above, bottom + 1).some((crossings) => crossings > 0)) continue;
+      const others = [...new Set(head.subarray(start[top], start[bottom + 1]))].sort(fromLeft);
+      const at = others.indexOf(v);
+      others.splice(at, 1);
       let most = 0;
-      let best = place[v];
-      for (const side of [-1, 1]) {
+      /** Between which two it goes. */
+      let best = at;
+      for (const side of [0, 1]) {
         // What gains nothing makes room for others; to the left and to the right in turn.
-        const even = Number(round % 2 ? side > 0 : side < 0);
-        let sum = 0;
-        for (let k = place[v] + side; k >= 0 && k < list.length; k += side) {
-          const w = list[k];
-          if (row[w] <= bottom && row[tail[w]] >= top) sum += side < 0 ? gain(w, v) : gain(v, w);
-          if (sum + even > most) {
-            most = sum;
-            best = k;
-          }
+        const even = Number(round % 2 === side);
+        for (let k = at + side, sum = 0; side ? k <= others.length : k--; k += side) {
+          const w = others[k - side];
+          sum += side ? gain(v, w) : gain(w, v);
+          if (sum + even <= most) continue;
+          most = sum;
+          best = k;
         }
       }
-      if (most) changed = true;
-      const step = Math.sign(best - place[v]);
-      for (let k = place[v]; k !== best; k += step) put(k, list[k + step]);
-      put(best, v);
+      if (best === at) continue;
+      changed ||= most > 0;
+      const left = best ? place[others[best - 1]] : place[others[0]] - GAP;
+      const right = place[others[best]] ?? left + GAP;
+      place[v] = place[tail[v]] = left + ((right - left) >> 1);
+      // In its rows there may be some, or a way to remove some.
+      known.fill(1, above, Math.min(bottom + 1, last));
+      if (right - left < 4) spread();
       yield;
-    }
-  }
-  const filled = start.slice(0, last + 1);
-  for (const v of list) {
-    for (let u = v; ; u = down.item[down.start[u]]) {
-      position[u] = filled[row[u]] - start[row[u]];
-      item[filled[row[u]]++] = u;
-      if (u === tail[v]) break;
     }
   }
 }
