@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from itertools import islice
 from operator import or_
 from typing import Any
 
@@ -26,11 +27,13 @@ from graphwidget.model import Snapshot
 
 from . import torch_internals as ti
 from .memo import Memos
+from .pieces import at_once
 
 __all__ = ["Identity"]
 
 _tokens = itertools.count()
 _UNMARKED = -1
+PIECE = 16_384  # nodes that get their uids without a pause
 _NAME = 1 << 48  # a key is a number with the name's above it: with names below, all keys would collide in dicts
 
 
@@ -83,15 +86,15 @@ class Identity:
         entry = self._leaves.get(id(variable))
         return entry[0] if entry is not None and ti.is_memory_of(entry[1], variable) else None
 
-    def assign(
+    def assigning(
         self,
         nodes: Sequence[Any],
         numbers: Sequence[int],
         names: Sequence[str],
         edges: tuple[Sequence[int], Sequence[int]] | None = None,
         previous: Snapshot | None = None,
-    ) -> list[int]:
-        """Uids of the nodes of one walk.
+    ) -> Generator[None, None, list[int]]:
+        """Uids of the nodes of one walk, given out in pieces.
 
         Parameters
         ----------
@@ -112,15 +115,19 @@ class Identity:
         for i in apart:
             found[i] = ti.memory_of_node(nodes[i]).get(self._token, _UNMARKED)
         special, new = [], self._next
-        for i, uid in enumerate(found):
-            if uid is None:
-                if numbers[i] == ti.NO_SEQUENCE:
-                    special.append(i)
-                else:
-                    found[i] = uid = known.setdefault(keys[i], new)  # two of one key may be new in one walk
-                    if uid == new:
-                        new += 1
-        self._next = new
+        # As many as there can be: should there be no end to this, those that were given out are not given out again.
+        self._next += found.count(None) - numbers.count(ti.NO_SEQUENCE)
+        following = enumerate(found)
+        for _ in range(0, len(found), PIECE):
+            yield
+            for i, uid in islice(following, PIECE):
+                if uid is None:
+                    if numbers[i] == ti.NO_SEQUENCE:
+                        special.append(i)
+                    else:
+                        found[i] = uid = known.setdefault(keys[i], new)  # two of one key may be new in one walk
+                        if uid == new:
+                            new += 1
         for i in special:
             found[i] = self.unnumbered(nodes[i])
         if len(special) > 1:
@@ -131,6 +138,8 @@ class Identity:
         if self._shared_keys or len(set(uids)) < len(uids):
             self._tell_apart(nodes, keys, uids, set(special), edges, previous)
         return uids
+
+    assign = at_once(assigning)
 
     def unnumbered(self, node: Any) -> int:
         """Uid of a node without number: a leaf's, or one that always raises."""

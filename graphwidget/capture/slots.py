@@ -40,7 +40,7 @@ from .walk import Walk, joined, positions
 __all__ = ["SlotColumns"]
 
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
-PIECE = 16  # chunks that are read without a pause
+PIECE = 8  # chunks that are read without a pause
 MOST_UNSEEN = 32  # chunks that are passed over after a failure
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 _SURE = bytes(state in (HELD, FREED, UNSAVED) for state in range(256))
@@ -142,11 +142,12 @@ class SlotColumns:
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
             self.unreadable[name] = self.unreadable.get(name, 0) + 1
+        yield 0
         if known is None:
             self._number_storages()
-            self._describe()
-        else:
-            self._describe()
+        yield from self._describe()
+        if known is not None:
+            yield 0
             self._append(known)
 
     def _read(self, chunk: Chunk) -> None:
@@ -288,8 +289,9 @@ class SlotColumns:
         self.dtype, self.shape = joined(self.dtype, old.slot_dtype), joined(self.shape, old.slot_shape)
         self.storage = joined(self.storage, old.slot_storage)
 
-    def _describe(self) -> None:
+    def _describe(self) -> Iterator[int]:
         """The columns that describe the tensors. Types and shapes are numbered in the order in which they are met."""
+        yield 0
         rows = self._known_rows()
         dtypes, shapes = [-1] * len(rows), [-1] * len(rows)
         for number in dict.fromkeys(self.look):
@@ -301,6 +303,7 @@ class SlotColumns:
         look = self.look.tolist()  # lists, because making arrays from anything else takes twice as long
         self.version = array("q", list(map([row.version for row in rows].__getitem__, look)))
         self.bytes = array("q", list(map([row.bytes for row in rows].__getitem__, look)))
+        yield 0
         self.dtype = array("i", list(map(dtypes.__getitem__, look)))
         self.shape = array("i", list(map(shapes.__getitem__, look)))
         self.storage = array("i", list(map(self.tables.storages.get, self.key, repeat(-1))))
