@@ -265,11 +265,14 @@ class Walk:
         names, kinds = self._names_and_kinds(new.nodes, types)
         numbers = ti.sequence_numbers(new.nodes, types)
         yield
-        targets = [at if at >= 0 else self.new + self._place[-1 - at] for at in new.edge_to]
+        targets = new.edge_to
+        if self._picked:
+            targets = [at if at >= 0 else self.new + self._place[-1 - at] for at in targets]
         inputs = array("i", [0]) * edges  # nearly all gradients go to the first input
         for edge, nr in new.further.items():
             inputs[edge] = nr
-        uids = yield from self._identity.assigning(new.nodes, numbers, names, (new.starts, targets), self._previous)
+        yield
+        uids = self._identity.assign(new.nodes, numbers, names, (new.starts, targets), self._previous)
         yield
         self.nodes = new.nodes + rest.nodes
         self.uid = joined(array("q", uids), rest.uid)

@@ -89,7 +89,7 @@ for module, name in (
     (walk, "islice"),
     (walk.Walk, "_pick_up"),
     (walk.ti, "sequence_numbers"),
-    (identity, "islice"),
+    (identity, "or_"),
     (walk, "joined"),
     (walk.Walk, "_name_old_leaves"),
     (deep, "_rise"),

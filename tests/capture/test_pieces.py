@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from graphwidget.analysis.diagnosis import diagnose
-from graphwidget.capture import deep, identity, pieces, slots, walk
+from graphwidget.capture import deep, pieces, slots, walk
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture import tracker as tracker_module
 from graphwidget.capture.identity import Identity
@@ -62,7 +62,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracker_module, "AT_ONCE", 0)
     monkeypatch.setattr(walk, "PIECE", 2)
     monkeypatch.setattr(deep, "PIECE", 2)
-    monkeypatch.setattr(identity, "PIECE", 2)
     monkeypatch.setattr(slots, "CHUNK", 2)
     monkeypatch.setattr(slots, "PIECE", 1)
     monkeypatch.setattr(pieces, "SLICE_SECONDS", 0)
