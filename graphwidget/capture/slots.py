@@ -104,7 +104,6 @@ class SlotColumns:
             self._sure = previous.slot_state.translate(_SURE)
             for position in positions(previous.slot_state, FREED) if freed_by else ():
                 self._sure[position] = previous.slot_freed_by[position] >= 0  # who freed it may be known now
-        self._memo = memo
         self._lost: list[int] = []  # nodes with a slot that could not be read
         self._rows: list[Look] = []  # looks by number
         self._doubtful: set[int] = set()  # numbers of looks that tell too little
@@ -284,7 +283,7 @@ class SlotColumns:
         self.start = joined(self.start[:-1], starts)
         self.name, self.state = joined(self.name, old.slot_name), joined(self.state, old.slot_state)
         self.freed = joined(self.freed, old.slot_freed_by)
-        self.look, self.key = joined(self.look, self._memo.look), joined(self.key, self._memo.key)
+        self.look, self.key = joined(self.look, self._looked[:-1]), joined(self.key, self._keyed[:-1])
         self.version, self.bytes = joined(self.version, old.slot_version), joined(self.bytes, old.slot_bytes)
         self.dtype, self.shape = joined(self.dtype, old.slot_dtype), joined(self.shape, old.slot_shape)
         self.storage = joined(self.storage, old.slot_storage)

@@ -17,7 +17,7 @@ from graphwidget.capture import deep, pieces, slots, walk
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture import tracker as tracker_module
 from graphwidget.capture.identity import Identity
-from graphwidget.capture.pieces import AtLeast, WorkLock, at_once
+from graphwidget.capture.pieces import AtLeast, WorkLock, at_once, completed
 from graphwidget.capture.snapshot import take, taking
 from graphwidget.model import Event, Snapshot
 from tests.capture.graphs import Held
@@ -258,6 +258,26 @@ def test_the_graph_that_is_read_is_that_of_the_cells_end(
     assert tensor() is None or "h" in notebook.namespace
     notebook.run("1")
     notebook.idle.run()
+
+
+@pytest.mark.usefixtures("small")
+def test_other_snapshots_may_be_taken_meanwhile() -> None:
+    """A finaliser of the user's may look, in the thread that has the lock."""
+    w = torch.rand(3, requires_grad=True)
+    h = (w * w).sin().exp()
+    for count in range(14):
+        identity = Identity()
+        previous = take([h], identity=identity)
+        more = h.cos()
+        reading = taking([more], identity=identity, previous=previous)
+        for _ in range(count):
+            next(reading)
+        others = [take([more.tan()], identity=identity) for _ in range(3)]
+        snapshot = completed(reading)
+        assert len(snapshot) == len(set(snapshot.uid)) == 5 and set(snapshot.uid) < set(others[-1].uid)
+        assert len(snapshot.memo.look) == len(snapshot.memo.key) == len(snapshot.slot_state) == 5
+        after = take([more], identity=identity, previous=snapshot)
+        assert after.uid == snapshot.uid and after.slot_state == snapshot.slot_state
 
 
 @pytest.mark.usefixtures("small")
