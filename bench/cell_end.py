@@ -2,14 +2,14 @@
 
 python bench/cell_end.py [--nodes N ...] [--repeat R] [--profile] [--json]
 
-One line a cell. `answer` is what the cell's own end waits for: the search, the walk, the places, and the slots where
-there are few. In a kernel that somebody types into the rest waits until it is idle: `later` is what that comes to,
-`longest` its longest slice. Elsewhere (a program runs the notebook, or the next cell is run at once) it is done at the
-end of the cell, too. Then the findings, the merged drawing, its wire text (only what changed, where the nodes are the
-same), and all of it. First for the cell that has made the graph, then for one that has changed nothing, one that has
-built on it, one after a backward that has freed it, and one more. Medians of CPU milliseconds of this thread, so that
-other programs on the machine count little. Goals: all of it within 10 ms for 1,000 nodes, 120 ms for 10,000; for
-100,000 the kernel is blocked no longer than 1.5 bare walks and 2 us a node, at the answer nor in a slice.
+One line a cell. `answer` is what the cell's own end waits for: the search and, of a graph of more than 10,000 nodes,
+the walk over the first of them. In a kernel that somebody types into the rest waits until it is idle: `later` is what
+that comes to, `longest` its longest slice. Elsewhere (a program runs the notebook, or the next cell is run at once) it
+is done at the end of the cell, too. Then the findings, the merged drawing, its wire text (only what changed, where the
+nodes are the same), and all of it. First for the cell that has made the graph, then for one that has changed nothing,
+one that has built on it, one after a backward that has freed it, and one more. Medians of CPU milliseconds of this
+thread, so that other programs on the machine count little. Goals: all of it within 10 ms for 1,000 nodes, 120 ms for
+10,000; for 100,000 the kernel is blocked no longer than 1.5 bare walks and 2 us a node, at the answer nor in a slice.
 """
 
 from __future__ import annotations

@@ -19,15 +19,17 @@ import queue
 import sys
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from . import torch_internals as ti
+from .pieces import at_once
 
-__all__ = ["UNMET", "make_safe_to_drop"]
+__all__ = ["UNMET", "make_safe_to_drop", "making_safe_to_drop"]
 
 SEGMENT = 1000  # nodes; a level of the cascade takes some 200 bytes of stack, threads may have only 512 KiB
 _KEY = "breaks"
+PIECE = 16_384  # nodes whose heights are found without a pause
 UNMET = -1  # height of a node of which it is not known
 
 _dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -47,13 +49,13 @@ class _Break:
             put(self.nodes)
 
 
-def make_safe_to_drop(
+def making_safe_to_drop(
     nodes: Sequence[Any],
     numbers: Sequence[int],
     edge_start: Sequence[int],
     edge_to: Sequence[int],
     heights: array[int] | None = None,
-) -> int:
+) -> Generator[None, None, int]:
     """Put breaks into the graph of one walk where a path is longer than two segments.
 
     Parameters
@@ -66,6 +68,11 @@ def make_safe_to_drop(
         How high each node stands above the leaves: the longest path below it, in edges. Those that are `UNMET` are
         filled in, unless the graph is small; nodes of which it is known are safe already.
 
+    Yields
+    ------
+    None
+        Between two pieces. Whoever ends it sooner has made nothing safe.
+
     Returns
     -------
     int
@@ -74,7 +81,7 @@ def make_safe_to_drop(
     if len(nodes) < 2 * SEGMENT or not _wrappers_last():
         return 0
     height = [UNMET] * len(nodes) if heights is None else list(heights)
-    after = _edges_to_break(numbers, list(edge_start), list(edge_to), height)
+    after = yield from _edges_to_break(numbers, list(edge_start), list(edge_to), height)
     if heights is not None:
         heights[:] = array("i", height)
     count = 0
@@ -88,20 +95,41 @@ def make_safe_to_drop(
     return count
 
 
+make_safe_to_drop = at_once(making_safe_to_drop)
+
+
 def _edges_to_break(
     numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int], height: list[int]
-) -> dict[int, list[int]]:
+) -> Generator[None, None, dict[int, list[int]]]:
     """Edges that every long path must take once in a segment: those between two floors of the graph.
 
-    The floor of a node is its height above the leaves in segments. Nodes are taken by number: a node is younger
-    than those that it leads to. An edge that breaks this rule (two threads) gets a break itself.
+    Nodes are taken by number: a node is younger than those that it leads to. An edge that breaks this rule (two
+    threads) gets a break itself.
     """
     unmet = [i for i, known in enumerate(height) if known == UNMET]
     for i in unmet:
         if edge_start[i] == edge_start[i + 1]:
             height[i] = 0
     broken: dict[int, list[int]] = {}
-    for i in sorted(unmet, key=numbers.__getitem__):
+    order = sorted(unmet, key=list(numbers).__getitem__)
+    for at in range(0, len(order), PIECE):
+        yield
+        _rise(order[at : at + PIECE], edge_start, edge_to, height, broken)
+    return broken
+
+
+def _rise(
+    order: Sequence[int],
+    edge_start: Sequence[int],
+    edge_to: Sequence[int],
+    height: list[int],
+    broken: dict[int, list[int]],
+) -> None:
+    """Find the heights of some nodes, those below them first, and their edges from floor to floor.
+
+    The floor of a node is its height above the leaves in segments.
+    """
+    for i in order:
         first, end = edge_start[i], edge_start[i + 1]
         if first == end:
             continue
@@ -121,12 +149,13 @@ def _edges_to_break(
             over = [j for j in edge_to[first:end] if SEGMENT <= height[j] < floor]
             if over:
                 broken[i] = over
-    return broken
 
 
 @functools.lru_cache(maxsize=1)
 def _wrappers_last() -> bool:
     """Whether this torch keeps a node's wrapper for as long as the node: then the node holds a reference to it."""
+    if sys.is_finalizing():
+        return True  # it is too late to find out, and breaks do no harm
     found: list[bool] = []
 
     def look() -> None:
@@ -155,6 +184,8 @@ _thread: threading.Thread | None = None
 def _start_thread() -> None:
     """The thread must be there before anything dies: while something dies none can be started."""
     global _thread
+    if sys.is_finalizing():
+        return  # nor can it then: what is handed over lasts as long as the process
     if _thread is None or not _thread.is_alive():
         if _thread is None:
             atexit.register(_stop_thread)

@@ -16,13 +16,14 @@ from . import torch_internals as ti
 from .python_code import WRITES_ARGUMENT, Reading, materializes_grads, read_backward, read_function
 from .slots import SlotColumns
 from .tables import Tables
+from .walk import positions
 
 __all__ = ["Facts"]
 
 MOST_ASKED = 1000  # writes into views in one snapshot; further ones stay an assumption
 
-# By kind: whether the nodes have something to tell. A table, because comparing enums is slow in long columns.
-_SPECIAL = bytes(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in Kind)
+# By kind: whether the nodes have something to tell.
+_SPECIAL = bytes(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in range(256))
 
 
 class Facts:
@@ -106,7 +107,7 @@ class Facts:
         for index in self.columns.empty_after_release:
             self._of(index)["released"] = True
         writes = []
-        for index in [index for index, kind in enumerate(kinds) if _SPECIAL[kind]]:
+        for index in positions(kinds.translate(_SPECIAL), 1):
             if kinds[index] == Kind.COPY_SLICES:
                 writes.append(index)
                 continue

@@ -51,7 +51,7 @@ class Identity:
 
     @property
     def given(self) -> int:
-        """How many uids were given out so far: the same before and after a walk that met nothing new."""
+        """More than all uids so far: the same before and after a walk that met nothing new."""
         return self._next
 
     def tell_apart(self, below: int) -> None:
@@ -107,25 +107,23 @@ class Identity:
         for name in dict.fromkeys(names):
             above.setdefault(name, len(above) * _NAME)
         keys = list(map(or_, numbers, map(above.__getitem__, names)))
-        found: list[int | None] = list(map(known.get, keys))
+        first, there = self._next, len(known)
+        # Before any is given out: should this come to no end, none of them is given out again.
+        self._next += len(keys)
+        uids = list(map(known.setdefault, keys, itertools.count(first)))  # two of one key may be new in one walk
+        special = [i for i, number in enumerate(numbers) if number == ti.NO_SEQUENCE]
         apart = [i for i, number in enumerate(numbers) if number < self.apart_below] if self.apart_below else []
-        for i in apart:
-            found[i] = ti.memory_of_node(nodes[i]).get(self._token, _UNMARKED)
-        special, new = [], self._next
-        for i, uid in enumerate(found):
-            if uid is None:
-                if numbers[i] == ti.NO_SEQUENCE:
-                    special.append(i)
-                else:
-                    found[i] = uid = known.setdefault(keys[i], new)  # two of one key may be new in one walk
-                    if uid == new:
-                        new += 1
-        self._next = new
+        for i in (*special, *apart):  # their keys tell nothing
+            if known.get(keys[i], -1) >= first:
+                del known[keys[i]]
+        if len(known) == there:
+            self._next = first
         for i in special:
-            found[i] = self.unnumbered(nodes[i])
+            uids[i] = self.unnumbered(nodes[i])
         if len(special) > 1:
-            self._tell_twins(special, nodes, found)
-        uids: list[int] = found  # type: ignore[assignment]
+            self._tell_twins(special, nodes, uids)
+        for i in apart:
+            uids[i] = ti.memory_of_node(nodes[i]).get(self._token, _UNMARKED)
         if apart:
             self._mark([i for i in apart if uids[i] == _UNMARKED], nodes, numbers, keys, uids, edges, previous)
         if self._shared_keys or len(set(uids)) < len(uids):
@@ -139,9 +137,9 @@ class Identity:
             return self._marked(node)
         return self.leaf(variable)
 
-    def _tell_twins(self, special: Sequence[int], nodes: Sequence[Any], found: list[int | None]) -> None:
+    def _tell_twins(self, special: Sequence[int], nodes: Sequence[Any], found: list[int]) -> None:
         """A leaf has two nodes while a graph lives that was made before its type changed (`model.double()`)."""
-        first: dict[int | None, int] = {}
+        first: dict[int, int] = {}
         for i in special:
             if first.setdefault(found[i], i) != i:
                 self._twins = True

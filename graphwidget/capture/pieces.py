@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from functools import wraps
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
-__all__ = ["WorkLock", "at_once", "completed"]
+__all__ = ["AtLeast", "WorkLock", "at_once", "completed", "within"]
 
 SLICE_SECONDS = 0.03  # how long an idle kernel may be kept from what is asked of it
 
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
+_Left = TypeVar("_Left")
 _Pieces = Generator[object, None, _Result]
+
+
+class AtLeast(int):
+    """A number of things of which more may turn up."""
 
 
 def completed(pieces: _Pieces[_Result]) -> _Result:
@@ -34,6 +40,23 @@ def at_once(in_pieces: Callable[_Given, _Pieces[_Result]]) -> Callable[_Given, _
         return completed(in_pieces(*args, **kwargs))
 
     return whole
+
+
+def within(
+    context: Callable[[], AbstractContextManager[object]], pieces: Generator[_Left, None, _Result]
+) -> Generator[_Left, None, _Result]:
+    """The same pieces, each of them in a context of its own: none is open while the work is left."""
+    try:
+        while True:
+            with context():
+                try:
+                    left = next(pieces)
+                except StopIteration as end:
+                    return end.value  # type: ignore[no-any-return]
+            yield left
+    finally:
+        with context():
+            pieces.close()
 
 
 class WorkLock(RLock):  # `threading.RLock` is a function that makes one
@@ -97,3 +120,7 @@ class WorkLock(RLock):  # `threading.RLock` is a function that makes one
                     return
         except Exception as error:
             self._problem(error)
+        except BaseException:  # an interrupt: its traceback must not keep what the work holds
+            if work is not None:
+                work.close()
+            raise

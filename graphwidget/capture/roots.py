@@ -17,7 +17,7 @@ _ENGINE_LOCALS = ("self", "tensors", "outputs", "t_outputs", "args")  # of torch
 
 def find_roots(snapshot: Snapshot, search: Search, called: Mapping[int, str | None]) -> tuple[TensorRef, ...]:
     """Tensors on which no other named one builds, and those that a call was made on, by the names that they had."""
-    built_on = set(snapshot.edge_to)
+    built_on = {owner.node for owner in snapshot.owners}.intersection(snapshot.edge_to)
     tensors = {holding.path: holding.tensor for holding in search.holdings}
     found: dict[tuple[int, int], list[str]] = {}
     for owner in snapshot.owners:

@@ -40,7 +40,7 @@ from .walk import Walk, joined, positions
 __all__ = ["SlotColumns"]
 
 CHUNK = 256  # nodes; so few that a chunk's tensors stay in the processor's cache from one property to the next
-PIECE = 16  # chunks that are read without a pause
+PIECE = 8  # chunks that are read without a pause
 MOST_UNSEEN = 32  # chunks that are passed over after a failure
 _HAD = bytes(state in (HELD, STALE, FREED, PACKED) for state in range(256))  # a slot without data was freed since
 _SURE = bytes(state in (HELD, FREED, UNSAVED) for state in range(256))
@@ -104,7 +104,6 @@ class SlotColumns:
             self._sure = previous.slot_state.translate(_SURE)
             for position in positions(previous.slot_state, FREED) if freed_by else ():
                 self._sure[position] = previous.slot_freed_by[position] >= 0  # who freed it may be known now
-        self._memo = memo
         self._lost: list[int] = []  # nodes with a slot that could not be read
         self._rows: list[Look] = []  # looks by number
         self._doubtful: set[int] = set()  # numbers of looks that tell too little
@@ -142,11 +141,12 @@ class SlotColumns:
         for index in (*gatherer.unreadable, *self._lost):
             name = names[walk.name[index]]
             self.unreadable[name] = self.unreadable.get(name, 0) + 1
+        yield 0
         if known is None:
             self._number_storages()
-            self._describe()
-        else:
-            self._describe()
+        yield from self._describe()
+        if known is not None:
+            yield 0
             self._append(known)
 
     def _read(self, chunk: Chunk) -> None:
@@ -283,13 +283,14 @@ class SlotColumns:
         self.start = joined(self.start[:-1], starts)
         self.name, self.state = joined(self.name, old.slot_name), joined(self.state, old.slot_state)
         self.freed = joined(self.freed, old.slot_freed_by)
-        self.look, self.key = joined(self.look, self._memo.look), joined(self.key, self._memo.key)
+        self.look, self.key = joined(self.look, self._looked[:-1]), joined(self.key, self._keyed[:-1])
         self.version, self.bytes = joined(self.version, old.slot_version), joined(self.bytes, old.slot_bytes)
         self.dtype, self.shape = joined(self.dtype, old.slot_dtype), joined(self.shape, old.slot_shape)
         self.storage = joined(self.storage, old.slot_storage)
 
-    def _describe(self) -> None:
+    def _describe(self) -> Iterator[int]:
         """The columns that describe the tensors. Types and shapes are numbered in the order in which they are met."""
+        yield 0
         rows = self._known_rows()
         dtypes, shapes = [-1] * len(rows), [-1] * len(rows)
         for number in dict.fromkeys(self.look):
@@ -301,6 +302,7 @@ class SlotColumns:
         look = self.look.tolist()  # lists, because making arrays from anything else takes twice as long
         self.version = array("q", list(map([row.version for row in rows].__getitem__, look)))
         self.bytes = array("q", list(map([row.bytes for row in rows].__getitem__, look)))
+        yield 0
         self.dtype = array("i", list(map(dtypes.__getitem__, look)))
         self.shape = array("i", list(map(shapes.__getitem__, look)))
         self.storage = array("i", list(map(self.tables.storages.get, self.key, repeat(-1))))

@@ -17,12 +17,14 @@ from . import facts as fact_reading
 from . import torch_internals as ti
 from .identity import Identity
 from .memo import Memo
-from .pieces import at_once
+from .pieces import at_once, within
 from .slots import SlotColumns
 from .tables import Tables
 from .walk import Walk, positions
 
 __all__ = ["take", "taking"]
+
+_PlaceColumns = tuple[array, tuple[Place, ...], array, tuple[ModuleCall, ...]]  # two columns, each with its table
 
 
 def taking(
@@ -78,8 +80,9 @@ def taking(
     Yields
     ------
     int
-        How many nodes are still to be read. All of them have been found before the first time. Whoever resumes later
-        does so while the graph is what it was, or gets slots as they are by then.
+        How many nodes are still to be read: `AtLeast` so many, until all have been found. What the tensors lead to is
+        settled before the first time; of slots, leaves and hooks whoever resumes later gets what they are by then.
+        Whoever ends it sooner (`close`, an interrupt) waits until what was met is safe to drop.
 
     Returns
     -------
@@ -90,14 +93,7 @@ def taking(
     reader = _Reader(
         Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs, thorough
     )
-    with _undisturbed():
-        reader.seeds(roots, inputs, owners)
-        reader.find_nodes()
-    yield from reader.reading(slots)
-    with _undisturbed():
-        reader.read_leaves()
-        reader.read_facts(around)
-        return reader.snapshot(places)
+    return (yield from within(_undisturbed, reader.reading(roots, inputs, owners, slots, around, places)))
 
 
 take = at_once(taking)
@@ -154,6 +150,32 @@ class _Reader:
         self.lone: dict[int, int] = {}  # id(leaf) -> index of a leaf root that torch has made no node for
         self.notes: list[str] = []
 
+    def reading(
+        self,
+        roots: Sequence[Any],
+        inputs: Sequence[Any],
+        owners: Sequence[Any],
+        slots: bool,
+        around: Sequence[Any],
+        places: Any,
+    ) -> Generator[int, None, Snapshot]:
+        """All of it, in pieces. See `taking`."""
+        self.seeds(roots, inputs, owners)
+        yield from self.find_nodes()
+        yield len(self.walk.nodes)
+        if slots:
+            yield from self.columns.reading(self.walk)
+        else:
+            self.columns.skip(len(self.walk.nodes))
+        yield 0
+        self.read_leaves()
+        self.read_facts(around)
+        yield 0
+        names = tuple(self.walk.names)
+        found = _places(places, self.walk.seq, list(map(names.__getitem__, self.walk.name)))
+        yield 0
+        return self.snapshot(*found)
+
     # ------------------------------------------------------------ where to start
 
     def seeds(self, roots: Sequence[Any], inputs: Sequence[Any], owners: Iterable[Any]) -> None:
@@ -192,22 +214,11 @@ class _Reader:
 
     # ------------------------------------------------------------ the walk
 
-    def find_nodes(self) -> None:
-        """Everything that can be reached."""
+    def find_nodes(self) -> Iterator[int]:
+        """Everything that can be reached. Yields how many nodes are known."""
         seeds = [seed.node for seed in (*self.roots, *(seed for seed, _ in self.owned)) if seed.node is not None]
         self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous, self.memo.heights)
-
-    def reading(self, slots: bool) -> Iterator[int]:
-        """What the nodes have saved, piece by piece. See `taking`."""
-        if not slots:
-            self.columns.skip(len(self.walk.nodes))
-            return
-        pieces = self.columns.reading(self.walk)
-        left: int | None = len(self.walk.nodes)
-        while left is not None:
-            yield left
-            with _undisturbed():
-                left = next(pieces, None)
+        return self.walk.finding()
 
     # ------------------------------------------------------------ leaves
 
@@ -315,10 +326,14 @@ class _Reader:
 
     # ------------------------------------------------------------ the result
 
-    def snapshot(self, places: Any) -> Snapshot:
+    def snapshot(
+        self,
+        place: array[int],
+        place_table: tuple[Place, ...],
+        module: array[int],
+        module_table: tuple[ModuleCall, ...],
+    ) -> Snapshot:
         walk, columns, tables = self.walk, self.columns, self.tables
-        names = tuple(walk.names)
-        place, place_table, module, module_table = _places(places, walk.seq, list(map(names.__getitem__, walk.name)))
         for name, count in columns.unreadable.items():
             self.notes.append(f"the saved tensors of {count} {name} could not be read")
         return Snapshot(
@@ -341,7 +356,7 @@ class _Reader:
             slot_storage=columns.storage,
             slot_freed_by=columns.freed,
             slot_version=columns.version,
-            names=names,
+            names=tuple(walk.names),
             slot_names=tuple(tables.slot_names),
             dtypes=tuple(columns.dtypes),
             shapes=tuple(columns.shapes),
@@ -401,9 +416,7 @@ class _Reader:
         )
 
 
-def _places(
-    places: Any, numbers: array[int], names: Sequence[str]
-) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
+def _places(places: Any, numbers: array[int], names: Sequence[str]) -> _PlaceColumns:
     if places is None:
         nowhere = array("i", [-1]) * len(numbers)
         return nowhere, (), nowhere[:], ()

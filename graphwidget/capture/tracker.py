@@ -27,7 +27,7 @@ from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
-from graphwidget.capture.pieces import WorkLock, at_once
+from graphwidget.capture.pieces import AtLeast, WorkLock, at_once
 from graphwidget.capture.provenance import Provenance
 from graphwidget.capture.roots import find_roots
 from graphwidget.capture.snapshot import taking
@@ -256,7 +256,8 @@ class Tracker:
             when_idle = self._idle() if not self._open else None
             for left in work:
                 if when_idle is not None and left > AT_ONCE:
-                    self.busy = f"reading {left:,} nodes"
+                    number = f"more than {AT_ONCE:,}" if isinstance(left, AtLeast) else f"{left:,}"
+                    self.busy = f"reading {number} nodes"
                     self.lock.leave(work, when_idle)
                     return
 
@@ -286,13 +287,17 @@ class Tracker:
         """Look at what a cell has left, and tell of it; yields how many nodes are still to be read."""
         try:
             snapshot = yield from self._looking()
+            yield 0
+            self._remember_names(snapshot)
+            self._forget_the_dead()
+            yield 0
+            self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
+            held_bytes = snapshot.held_bytes()
+            yield 0
         finally:
             if not self._open:
                 self.busy = None
-        self._remember_names(snapshot)
-        self._forget_the_dead()
         cell = self.runs[run].cell if run in self.runs else None
-        self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
         event = self.history.add_event(
             Event(
                 self.history.next_event,
@@ -300,7 +305,7 @@ class Tracker:
                 cell,
                 label=f"In[{cell}]" if cell is not None else "cell",
                 ok=ok,
-                held_bytes=snapshot.held_bytes(),
+                held_bytes=held_bytes,
                 nodes=len(snapshot),
                 snapshot=snapshot,
             )
@@ -432,6 +437,7 @@ class Tracker:
             previous=self._earlier(),
             watched_from=self.log.watched_from,
         )
+        yield 0
         with ti.quiet():
             roots = find_roots(snapshot, search, dict(self._called))
         snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))

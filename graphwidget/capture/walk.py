@@ -7,7 +7,7 @@ are only picked up, to stand beside the columns that are known, and nothing is a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, count, islice, repeat
 from operator import attrgetter, is_not, sub
 from typing import Any, NamedTuple, TypeVar
@@ -15,12 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 from graphwidget.model import Kind, Snapshot
 
 from . import torch_internals as ti
-from .deep import UNMET, make_safe_to_drop
+from .deep import UNMET, make_safe_to_drop, making_safe_to_drop
 from .identity import Identity
+from .pieces import AtLeast, completed
 from .tables import Numbered, Translation
 
 __all__ = ["Walk", "joined", "positions"]
 
+PIECE = 4096  # nodes that are found without a pause
 _NOTHING = Snapshot()
 _Column = TypeVar("_Column", "array[int]", bytearray)
 _edges_of: Callable[[Any], Sequence[tuple[Any, int]]] = attrgetter("next_functions")
@@ -69,6 +71,8 @@ class _Rest(NamedTuple):
 class Walk:
     """All nodes that can be reached from some: first the new ones, breadth first, then those of the previous snapshot.
 
+    They are found by `finding`; before that there is nothing.
+
     Parameters
     ----------
     seeds
@@ -96,14 +100,38 @@ class Walk:
     def __init__(
         self, seeds: Sequence[Any], identity: Identity, previous: Snapshot | None, heights: array[int]
     ) -> None:
-        self._identity, self._previous = identity, previous
-        given = identity.given
+        self._seeds, self._identity, self._previous, self._old_heights = seeds, identity, previous, heights
+
+    def finding(self) -> Iterator[int]:
+        """Find the nodes and describe them, in pieces; yields how many there are, as far as is known.
+
+        Edges never change, so what happens between two pieces makes no difference. Nodes that were met die
+        differently, and so do those behind their edges (see `deep`): if there is no end to it, because somebody closes
+        it or interrupts, they are made safe all the same before they are let go.
+        """
+        given = self._identity.given
+        previous = _NOTHING if self._previous is None or self._identity.doubtful else self._previous
         try:
-            self._run(seeds, _NOTHING if previous is None or identity.doubtful else previous, heights)
-        except _Differs:
-            self._run(seeds, _NOTHING, array("i"))
-        if identity.given > given:  # what was walked before was made safe then
-            make_safe_to_drop(self.nodes, self.seq, self.edge_start, self.edge_to, self.heights)
+            for old in (previous, _NOTHING):
+                try:
+                    yield from self._run(old)
+                    break
+                except _Differs:
+                    continue
+            if self._identity.given > given:  # what was walked before was made safe then
+                for _ in making_safe_to_drop(self.nodes, self.seq, self.edge_start, self.edge_to, self.heights):
+                    yield len(self.nodes)
+        except BaseException:
+            self._make_safe()
+            raise
+
+    def _make_safe(self) -> None:
+        """Make all that can be reached safe to drop, whatever of it was met: nothing else is known any more."""
+        self._begin(_NOTHING)
+        new = _New()
+        completed(self._find_new(new))
+        numbers = ti.sequence_numbers(new.nodes, list(map(type, new.nodes)))
+        make_safe_to_drop(new.nodes, numbers, new.starts, new.edge_to)
 
     @property
     def followed(self) -> bool:
@@ -132,46 +160,54 @@ class Walk:
             found = -1 - before
         return found if found >= 0 else self.new + self._place[-1 - found]
 
-    def _run(self, seeds: Sequence[Any], old: Snapshot, heights: array[int]) -> None:
+    def _run(self, old: Snapshot) -> Iterator[int]:
+        self._begin(old)
+        new = _New()
+        yield from self._find_new(new)
+        yield from self._pick_up(len(new.nodes))
+        for _ in self._describe(new):
+            yield len(new.nodes) + len(self._picked)
+
+    def _begin(self, old: Snapshot) -> None:
         self._old = old
         self._there: list[Any] = [None] * len(old)  # its nodes, as far as they were met
         self._picked: list[int] = []  # their indices, in the order in which they were met
         self._met: dict[Any, int] = {}  # node -> index; -1 - index in `old`
         self._place: Sequence[int] = ()
         self._kept: Sequence[int] = ()
-        new = self._find_new(seeds)
-        self._pick_up()
-        self._describe(new, heights)
 
     # ------------------------------------------------------------ finding nodes
 
-    def _find_new(self, seeds: Sequence[Any]) -> _New:
-        new, follows = _New(), bool(self._there)
+    def _find_new(self, new: _New) -> Generator[int, None, None]:
+        seeds, follows = self._seeds, bool(self._there)
         newest, none, number_of = max(self._old.seq, default=-1), ti.NO_SEQUENCE, _Numbers()
         nodes, starts, edge_to, further = new.nodes, new.starts, new.edge_to, new.further
         find, known = self._met.setdefault, 0
         # The seeds are found first, as edges of a node that does not exist. `nodes` grows while it is read.
-        for edges in chain([[(seed, 0) for seed in seeds]], map(_edges_of, nodes)):
-            for after, nr in edges:
-                if after is not None:
-                    at = find(after, known)
-                    if at == known:
-                        if (
-                            not follows
-                            or newest < number_of[type(after)](after) < none
-                            or (before := self._before(after)) < 0
-                        ):
-                            nodes.append(after)
-                            known += 1
-                        else:
-                            at = self._met[after] = -1 - before
-                            self._pick(before, after)
-                    if nr:
-                        further[len(edge_to) - len(seeds)] = nr
-                    edge_to.append(at)
-            starts.append(len(edge_to) - len(seeds))
+        rows = chain([[(seed, 0) for seed in seeds]], map(_edges_of, nodes))
+        while len(starts) <= len(nodes):
+            if starts:
+                yield AtLeast(known + len(self._picked))
+            for edges in islice(rows, PIECE):
+                for after, nr in edges:
+                    if after is not None:
+                        at = find(after, known)
+                        if at == known:
+                            if (
+                                not follows
+                                or newest < number_of[type(after)](after) < none
+                                or (before := self._before(after)) < 0
+                            ):
+                                nodes.append(after)
+                                known += 1
+                            else:
+                                at = self._met[after] = -1 - before
+                                self._pick(before, after)
+                        if nr:
+                            further[len(edge_to) - len(seeds)] = nr
+                        edge_to.append(at)
+                starts.append(len(edge_to) - len(seeds))
         del edge_to[: len(seeds)]
-        return new
 
     def _before(self, node: Any) -> int:
         """Index of a node in `old`, -1: it is new."""
@@ -184,27 +220,32 @@ class Walk:
         self._there[before] = node
         self._picked.append(before)
 
-    def _pick_up(self) -> None:
-        """The nodes of `old` below those that were met."""
+    def _pick_up(self, new: int) -> Iterator[int]:
+        """The nodes of `old` below those that were met. `new`: how many others there are."""
         starts, targets = self._old.edge_start.tolist(), self._old.edge_to.tolist()  # quicker to index than arrays
         there, picked = self._there, self._picked
-        pick = picked.append
-        for before in picked:  # they grow meanwhile
-            edge, end = starts[before], starts[before + 1]
-            for after, _ in there[before].next_functions:
-                if after is not None:
-                    if edge == end:
-                        raise _Differs
-                    to = targets[edge]
-                    edge += 1
-                    known = there[to]
-                    if known is None:
-                        there[to] = after
-                        pick(to)
-                    elif known is not after:
-                        raise _Differs
-            if edge != end:
-                raise _Differs
+        pick, following = picked.append, iter(picked)  # they grow meanwhile
+        done = 0
+        while done < len(picked):
+            if done:
+                yield AtLeast(new + len(picked))
+            done += PIECE
+            for before in islice(following, PIECE):
+                edge, end = starts[before], starts[before + 1]
+                for after, _ in there[before].next_functions:
+                    if after is not None:
+                        if edge == end:
+                            raise _Differs
+                        to = targets[edge]
+                        edge += 1
+                        known = there[to]
+                        if known is None:
+                            there[to] = after
+                            pick(to)
+                        elif known is not after:
+                            raise _Differs
+                if edge != end:
+                    raise _Differs
         # A dead node's number and name may be those of a living one, of a thread that nobody has noticed yet.
         for cls, at in set(zip(map(type, there), self._old.name, strict=False)):
             name = None if cls is type(None) else ti.node_readers(cls)[2]
@@ -213,19 +254,26 @@ class Walk:
 
     # ------------------------------------------------------------ describing them
 
-    def _describe(self, new: _New, heights: array[int]) -> None:
+    def _describe(self, new: _New) -> Iterator[None]:
         """The columns: those of the new nodes, then what is left of those of `old`."""
-        rest = self._rest(heights if len(heights) == len(self._old) else array("i", [UNMET]) * len(self._old))
+        yield
+        rest = yield from self._rest()
+        yield
         self.new, edges = len(new.nodes), len(new.edge_to)
         self.names = Numbered(zip(rest.names, count()))
         types = list(map(type, new.nodes))
         names, kinds = self._names_and_kinds(new.nodes, types)
         numbers = ti.sequence_numbers(new.nodes, types)
-        targets = [at if at >= 0 else self.new + self._place[-1 - at] for at in new.edge_to]
+        yield
+        targets = new.edge_to
+        if self._picked:
+            targets = [at if at >= 0 else self.new + self._place[-1 - at] for at in targets]
         inputs = array("i", [0]) * edges  # nearly all gradients go to the first input
         for edge, nr in new.further.items():
             inputs[edge] = nr
+        yield
         uids = self._identity.assign(new.nodes, numbers, names, (new.starts, targets), self._previous)
+        yield
         self.nodes = new.nodes + rest.nodes
         self.uid = joined(array("q", uids), rest.uid)
         # NO_SEQUENCE, all bits set, becomes -1.
@@ -238,6 +286,7 @@ class Walk:
         following = rest.edge_to if not self.new else array("i", [self.new + at for at in rest.edge_to])
         self.edge_to = joined(array("i", targets), following)
         self.edge_nr = joined(inputs, rest.edge_nr)
+        yield
         self._name_old_leaves()
 
     def _names_and_kinds(self, nodes: Sequence[Any], types: list[type]) -> tuple[list[str], Iterable[int]]:
@@ -249,20 +298,25 @@ class Walk:
             names = [ti.name_of(n) if name is None else name for n, name in zip(nodes, names, strict=True)]
         return names, map(kinds.__getitem__, types)  # type: ignore[return-value]
 
-    def _rest(self, heights: array[int]) -> _Rest:
+    def _rest(self) -> Generator[None, None, _Rest]:
         """The part of `old` that is alive. `_place`: the index in it of each node of `old`; `_kept`: the reverse."""
-        old, there = self._old, self._there
+        old, there, heights = self._old, self._there, self._old_heights
+        if len(heights) != len(old):
+            heights = array("i", [UNMET]) * len(old)
         if len(self._picked) == len(there):
             self._place = self._kept = range(len(there))
             edges = old.edge_start, old.edge_to, old.edge_nr
             return _Rest(there, old.uid, old.seq, old.name, old.names, old.kind, heights, *edges)
+        yield
         alive = bytes(map(is_not, there, repeat(None)))
         self._place = place = list(accumulate(alive, initial=0))
         self._kept = list(compress(range(len(there)), alive))
         names = Numbered()
         name = list(map(Translation(names, old.names).__getitem__, compress(old.name, alive)))
         counts = array("i", map(sub, islice(old.edge_start, 1, None), old.edge_start))  # edges of each node
+        yield
         edge_alive = bytes(chain.from_iterable(map(repeat, alive, counts)))
+        yield
         return _Rest(
             list(compress(there, alive)),
             array("q", compress(old.uid, alive)),

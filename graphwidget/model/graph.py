@@ -178,6 +178,10 @@ class Snapshot:
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""
+        return self._held_bytes
+
+    @cached_property
+    def _held_bytes(self) -> int:
         keeps = self.slot_state.translate(_KEEPS)
         known = set(compress(self.slot_storage, keeps))
         unknown = 0

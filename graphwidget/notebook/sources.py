@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -65,7 +66,7 @@ class TrackerSource:
         search = self.search()
         for path in ref.paths:
             tensor = search.tensor_at(path)
-            if tensor is not None and _node_uid(tensor, self._tracker.identity) == uid:
+            if tensor is not None and _node_uid(tensor, self._tracker.identity, self._tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path}` is gone, or has been computed anew.")
 
@@ -116,7 +117,7 @@ class TensorSource:
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         for tensor in self._alive():
-            if _node_uid(tensor, self._identity) == uid:
+            if _node_uid(tensor, self._identity, self.tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path or 'this tensor'}` is gone.")
 
@@ -151,11 +152,12 @@ class TensorSource:
         )
 
 
-def _node_uid(tensor: torch.Tensor, identity: Identity) -> int:
+def _node_uid(tensor: torch.Tensor, identity: Identity, tracker: Tracker | None) -> int:
     """Uid of a tensor's node."""
     from graphwidget.capture.snapshot import take
 
-    snapshot = take([tensor], identity=identity, slots=False)
+    with nullcontext() if tracker is None else tracker.lock:
+        snapshot = take([tensor], identity=identity, slots=False)
     return snapshot.uid[snapshot.roots[0].node] if snapshot.roots and snapshot.roots[0].node >= 0 else -1
 
 

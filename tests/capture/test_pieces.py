@@ -5,19 +5,22 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import fields
+from itertools import groupby, islice
 
 import pytest
 import torch
 
 from graphwidget.analysis.diagnosis import diagnose
-from graphwidget.capture import pieces, slots
+from graphwidget.capture import deep, pieces, slots, walk
+from graphwidget.capture import torch_internals as ti
 from graphwidget.capture import tracker as tracker_module
 from graphwidget.capture.identity import Identity
-from graphwidget.capture.pieces import WorkLock, at_once
+from graphwidget.capture.pieces import AtLeast, WorkLock, at_once, completed
 from graphwidget.capture.snapshot import take, taking
 from graphwidget.model import Event, Snapshot
+from tests.capture.graphs import Held
 from tests.capture.notebook import Notebook as Cells
 
 
@@ -57,6 +60,8 @@ class Notebook(Cells):
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every node is many, every chunk a piece, every piece takes a slice."""
     monkeypatch.setattr(tracker_module, "AT_ONCE", 0)
+    monkeypatch.setattr(walk, "PIECE", 2)
+    monkeypatch.setattr(deep, "PIECE", 2)
     monkeypatch.setattr(slots, "CHUNK", 2)
     monkeypatch.setattr(slots, "PIECE", 1)
     monkeypatch.setattr(pieces, "SLICE_SECONDS", 0)
@@ -113,24 +118,36 @@ def test_a_snapshot_in_pieces_says_how_much_is_left() -> None:
     w = torch.rand(3, requires_grad=True)
     h = (w * w).sin().exp().sum()
     identity = Identity()
-    reading = taking([h], identity=identity)
-    assert list(reading) == [5, 3, 1, 0]
-    assert list(taking([h], identity=identity)) == [5, 3, 1, 0]
+    found, read = ["at least 2", "at least 4"], ["5", "3", "1", "0"]
+    assert said(taking([h], identity=identity)) == said(taking([h], identity=identity)) == [*found, *read]
     previous = take([h], identity=identity)
-    assert list(taking([h], identity=identity, previous=previous)) == [5, 5, 5]  # nothing to be read but to be compared
-    assert list(taking([h], slots=False)) == []
+    assert said(taking([h], identity=identity, previous=previous)) == ["at least 3", "at least 5", "5", "0"]
+    assert said(taking([h], slots=False)) == [*found, "5", "0"]
+
+
+def said(reading: Iterable[int]) -> list[str]:
+    """What work in pieces says of how much is left, whenever that changes."""
+    words = (f"at least {left}" if isinstance(left, AtLeast) else str(left) for left in reading)
+    return [word for word, _ in groupby(words)]
 
 
 def test_it_says_that_it_reads_until_it_has_read(notebook: Notebook) -> None:
     heard: list[tuple[Event, str | None]] = []
     notebook.tracker.subscribe(lambda event: heard.append((event, notebook.tracker.busy)))
     notebook.run(CELLS[0])
-    assert notebook.recorded() == 0 and notebook.tracker.busy == "reading 19 nodes"
+    assert notebook.recorded() == 0 and notebook.tracker.busy == "reading more than 0 nodes"
     notebook.idle.step()
     assert notebook.recorded() == 0 and not heard and len(notebook.idle.waiting) == 1
     notebook.idle.run()
     assert [(event.cell, event.nodes, busy) for event, busy in heard] == [(1, 19, None)]
     assert notebook.tracker.busy is None
+
+
+def test_it_says_how_much_it_reads_where_that_is_known(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "PIECE", 20)
+    notebook.run(CELLS[0])
+    assert notebook.recorded() == 0 and notebook.tracker.busy == "reading 19 nodes"
+    notebook.idle.run()
 
 
 LOOKS: dict[str, Callable[[Notebook], object]] = {
@@ -156,7 +173,7 @@ def in_a_thread(work: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("slices", [0, 1, 3])
+@pytest.mark.parametrize("slices", [0, 1, 3, 9, 18])
 def test_whoever_looks_sooner_finds_all_of_it(notebook: Notebook, look: str, slices: int) -> None:
     notebook.run(CELLS[0])
     for _ in range(slices):
@@ -204,6 +221,89 @@ def test_what_changes_meanwhile_is_seen_as_it_is_by_then(notebook: Notebook) -> 
     notebook.idle.run()
     states = {slot.state.word for node in notebook.tracker.events[0].snapshot.nodes for slot in node.saved}
     assert states == {"held", "stale"}
+
+
+WAYS = {
+    "the data of a leaf": "w.data = torch.rand(3)",
+    "the type of a leaf": "w.data = w.data.double()",
+    "a longer graph": "h = (h * w).exp()",
+    "another graph": "h = w.cos()",
+    "a view's base": "with torch.no_grad():\n    w.mul_(2)",
+    "nothing left": "del h, w",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("slices", [0, 1, 4, 9, 14, 19, 24])
+@pytest.mark.parametrize("known", [False, True])
+def test_the_graph_that_is_read_is_that_of_the_cells_end(
+    notebook: Notebook, way: str, slices: int, known: bool
+) -> None:
+    """Whatever code that is no cell does meanwhile, and whether the graph was met before or not."""
+    notebook.run(CELLS[0])
+    expected = ["AccumulateGrad", *["MulBackward0"] * 9, *["SinBackward0"] * 9]
+    if known:
+        notebook.idle.run()
+        notebook.run("k = h.tanh()")
+        expected.append("TanhBackward0")
+    for _ in range(slices):
+        notebook.idle.step()
+    tensor = weakref.ref(notebook.namespace["h"])
+    exec(WAYS[way], notebook.namespace)
+    assert notebook.recorded() == known
+    notebook.idle.run()
+    snapshot = notebook.tracker.events[known].snapshot
+    assert sorted(node.name for node in snapshot.nodes) == expected
+    assert len(set(snapshot.uid)) == len(expected) and len(snapshot.edge_to) == len(expected) + 8
+    assert tensor() is None or "h" in notebook.namespace
+    notebook.run("1")
+    notebook.idle.run()
+
+
+@pytest.mark.usefixtures("small")
+def test_other_snapshots_may_be_taken_meanwhile() -> None:
+    """A finaliser of the user's may look, in the thread that has the lock."""
+    w = torch.rand(3, requires_grad=True)
+    h = (w * w).sin().exp()
+    for count in range(14):
+        identity = Identity()
+        previous = take([h], identity=identity)
+        more = h.cos()
+        reading = taking([more], identity=identity, previous=previous)
+        for _ in range(count):
+            next(reading)
+        others = [take([more.tan()], identity=identity) for _ in range(3)]
+        snapshot = completed(reading)
+        assert len(snapshot) == len(set(snapshot.uid)) == 5 and set(snapshot.uid) < set(others[-1].uid)
+        assert len(snapshot.memo.look) == len(snapshot.memo.key) == len(snapshot.slot_state) == 5
+        after = take([more], identity=identity, previous=snapshot)
+        assert after.uid == snapshot.uid and after.slot_state == snapshot.slot_state
+
+
+@pytest.mark.usefixtures("small")
+def test_whatever_is_left_open_is_left_as_it_was() -> None:
+    """The garbage collector runs between the pieces, and so do the torch functions of the user's subclasses."""
+    w = torch.rand(3, requires_grad=True)
+    h = (w * w).sin().exp().sum()
+    pieces = 0
+    for _ in taking([h]):
+        assert gc.isenabled() and torch._C._is_torch_function_enabled()
+        pieces += 1
+    assert pieces > 10
+
+
+@pytest.mark.usefixtures("small")
+def test_nothing_is_held_by_what_was_closed() -> None:
+    for count in range(1, 20):
+        w = torch.rand(3, requires_grad=True)
+        h = (w * w).sin().exp()
+        tensor, memory = weakref.ref(h), ti.weak_memory(h)
+        reading = taking([h], owners=[Held("h", h)])
+        for _ in islice(reading, count):
+            pass
+        del h
+        reading.close()
+        assert tensor() is None and memory.expired()
 
 
 # ------------------------------------------------------------ the lock
