@@ -28,7 +28,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
   // A repeat is named after its unit, also inside a group of that name.
   const repeatRange = group.kind === "repeat" && within ? moduleRange(line, group, commonOf(line, within).prefix) : "";
   const outer = within && (group.kind !== "repeat" || repeatRange) ? commonOf(line, within) : null;
-  const where = sameLine && place ? placeText(place) : lineRange(line, group, common);
+  const where = sameLine && place ? placeText(place) : lineRange(common);
   const nth = group.unit && group.parent ? `${group.unit} of ${group.parent.times}` : "";
   const about = (what = "") => join(" · ", nth, where, what);
   if (prefix >= 0 && prefix !== outer?.prefix)
@@ -92,6 +92,7 @@ function commonOf(line: Line, group: Group): Common {
   let depth = prefixes.length;
   const place = placeOf(graph, first) ?? null;
   const known = place !== null;
+  const lineAt = (p: CodeLine | null) => p?.outerLine ?? p?.line ?? Number.NaN;
   const common: Common = {
     prefix: -1,
     place,
@@ -99,6 +100,8 @@ function commonOf(line: Line, group: Group): Common {
     sameOuterLine: known && place.outerLine !== null,
     sameIteration: known,
     sameCell: known,
+    least: lineAt(place),
+    most: lineAt(place),
   };
   let lastPlace = graph.place[first];
   let lastModule = graph.module[first];
@@ -116,6 +119,9 @@ function commonOf(line: Line, group: Group): Common {
     if (graph.place[v] === lastPlace) continue;
     lastPlace = graph.place[v];
     const p = graph.places[lastPlace] ?? null;
+    // Without a line: not a number from then on.
+    common.least = Math.min(common.least, lineAt(p));
+    common.most = Math.max(common.most, lineAt(p));
     common.sameLine &&= p !== null && p.cell === place?.cell && p.line === place?.line;
     common.sameOuterLine &&= p !== null && p.outerCell === place?.outerCell && p.outerLine === place?.outerLine;
     common.sameCell &&= p !== null && (p.outerCell ?? p.cell) === (place?.outerCell ?? place?.cell);
@@ -129,9 +135,10 @@ function commonOf(line: Line, group: Group): Common {
 export function className(line: Line, group: Group, prefix = commonOf(line, group).prefix): string {
   const { graph, order } = line;
   const path = line.levels.prefixText(prefix);
-  for (let i = group.a; i < group.b; i++) {
+  for (let i = group.a, last = -1; i < group.b; i++) {
     const m = graph.module[order[i]];
-    if (m >= 0 && graph.modules[m].path === path) return graph.modules[m].className;
+    if (m !== last && m >= 0 && graph.modules[m].path === path) return graph.modules[m].className;
+    last = m;
   }
   return "";
 }
@@ -178,19 +185,9 @@ function iterationRange({ graph, order }: Line, { kind, a, b, times }: Group): s
 }
 
 /** `In[2]:3-7`, where the nodes come from one cell. */
-function lineRange(line: Line, group: Group, common: Common): string {
-  if (!common.sameCell || !common.place) return "";
-  const { graph, order } = line;
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
-  for (let i = group.a; i < group.b; i++) {
-    const p = graph.places[graph.place[order[i]]];
-    const at = p.outerLine ?? p.line;
-    if (at === null) return "";
-    if (at < least) least = at;
-    if (at > most) most = at;
-  }
-  const cell = common.place.outerCell ?? common.place.cell;
+function lineRange({ place, sameCell, least, most }: Common): string {
+  if (!sameCell || !place || Number.isNaN(most)) return "";
+  const cell = place.outerCell ?? place.cell;
   const range = least === most ? `${least}` : `${least}-${most}`;
   return cell === null ? `lines ${range}` : `In[${cell}]:${range}`;
 }

@@ -15,7 +15,7 @@ import { usersOf } from "./focus.ts";
 export function* forwardOrder(graph: Graph, drawn: Uint8Array): Slices<Int32Array> {
   // Discovery runs from the losses up: among equals the later found is the earlier made.
   const backwards = ints(graph.n).map((_, i) => graph.n - 1 - i);
-  const order = sorted(backwards, graph.seq, drawn);
+  const order = yield* sorted(backwards, graph.seq, drawn);
   yield;
   if (followsEdges(graph, drawn, order)) return order;
   yield;
@@ -29,11 +29,11 @@ export function* forwardOrder(graph: Graph, drawn: Uint8Array): Slices<Int32Arra
     for (let k = users.start[v]; k < users.start[v + 1]; k++) seq[users.item[k]] = Math.max(seq[users.item[k]], seq[v]);
   }
   yield;
-  return sorted(byEdges, seq, drawn);
+  return yield* sorted(byEdges, seq, drawn);
 }
 
 /** The drawn ones of `nodes` by their sequence numbers, equals in the order that they have. */
-function sorted(nodes: Int32Array, seq: Float64Array, drawn: Uint8Array): Int32Array {
+function* sorted(nodes: Int32Array, seq: Float64Array, drawn: Uint8Array): Slices<Int32Array> {
   const n = nodes.length;
   const keys = doubles(n);
   let count = 0;
@@ -41,6 +41,7 @@ function sorted(nodes: Int32Array, seq: Float64Array, drawn: Uint8Array): Int32A
   for (let v = 1; v < n; v++) if (seq[v] < least) least = seq[v];
   // One number for both: numbers are sorted many times as fast as anything else.
   for (let i = 0; i < n; i++) if (drawn[nodes[i]]) keys[count++] = (seq[nodes[i]] - least) * n + i;
+  yield;
   keys.subarray(0, count).sort();
   const order = ints(count);
   for (let i = 0; i < count; i++) order[i] = nodes[keys[i] % n];

@@ -61,6 +61,9 @@ export interface Common {
   sameOuterLine: boolean;
   sameIteration: boolean;
   sameCell: boolean;
+  /** First and last line, the outer ones where there are; NaN: not known of all. */
+  least: number;
+  most: number;
 }
 
 export interface Line {
@@ -75,9 +78,8 @@ export interface Line {
   reduce: boolean;
 }
 
-/** Groups of so many nodes are worth an own slice; pieces of a list that are made in one. */
+/** So many nodes are worth an own slice, and so are groups of so many. */
 const LARGE = 4096;
-const SLICE = 1024;
 /** A chain is worth collapsing from three nodes on, and in lists longer than this. */
 const LONG_LIST = 12;
 const CHAIN = 3;
@@ -137,6 +139,7 @@ function* split(line: Line, group: Group): Slices<Group[]> {
   const ordinals = new Map<string, number>();
   const children: Group[] = [];
   for (let from = a, i = a + 1; i <= b; i++) {
+    if (i % LARGE === 0) yield;
     const v = order[from];
     if (!single && i < b && levels.key(level, order[i]) === levels.key(level, v)) continue;
     const tag = single ? (graph.names[graph.name[v]] ?? "?") : levels.tag(level, v) || "-";
@@ -147,7 +150,6 @@ function* split(line: Line, group: Group): Slices<Group[]> {
     const alike = hash(from, i) + (single ? 0 : 7919 * (levels.shape(level, v) + 2));
     children.push(new Group(kind, from, i, single ? level : level + 1, key, group, alike));
     from = i;
-    if (children.length % SLICE === 0) yield;
   }
   return children;
 }
@@ -171,7 +173,7 @@ function* foldRepeats(group: Group, children: Group[]): Slices<Group[]> {
       unit.parent = repeat;
       repeat.children.push(unit);
       if (period > 1) unit.unit = repeat.children.length;
-      if (unit.b % SLICE === 0) yield;
+      if (unit.b % LARGE === 0) yield;
     }
     folded.push(repeat);
   }
@@ -194,7 +196,7 @@ function* foldChains(line: Line, group: Group, children: Group[]): Slices<Group[
   const folded: Group[] = [];
   let from = 0;
   for (let i = 1; i <= children.length; i++) {
-    if (i % SLICE === 0) yield;
+    if (i % LARGE === 0) yield;
     if (i < children.length && linked(line, children[i - 1], children[i])) continue;
     if (i - from >= CHAIN && i - from < children.length)
       folded.push(together(group, children.slice(from, i), "chain", "~"));
