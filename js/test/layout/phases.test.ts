@@ -320,6 +320,21 @@ describe("where crossings are left", () => {
     const whole = input(20, pairs);
     expect(lineCrossings(whole, layout(whole))).toBe(0);
   });
+
+  test("edges of larger pictures are as short as can be, too", () => {
+    const next = random(6);
+    const n = 700;
+    const near = Array.from({ length: 1000 }, (_, e): [number, number] => {
+      const low = 1 + (e % (n - 1));
+      return [low, Math.max(0, low - 1 - Math.floor(next() * 12))];
+    });
+    const whole = input(n, near);
+    const rows = (rank: Int32Array) => near.reduce((sum, [low, up]) => sum + rank[low] - rank[up], 0);
+    const { graph, rank } = layers(n, near);
+    const shortest = rows(finish(rankBoxes(graph, whole, true)));
+    expect(rows(rank)).toBeGreaterThan(shortest);
+    expect(rows(layout(whole).rank)).toBe(shortest);
+  });
 });
 
 describe("crossings", () => {
@@ -444,6 +459,19 @@ describe("order", () => {
       stirred += many;
     }
     expect(stirred).toBeLessThan(0.97 * walked);
+  });
+
+  test("the larger a picture, the fewer beginnings it has", () => {
+    const beginnings = (n: number) => {
+      const next = random(12);
+      const pairs: [number, number][] = [];
+      for (let v = 6; v < n; v++) for (let k = 0; k < 2; k++) pairs.push([v, v - 1 - Math.floor(next() * 6)]);
+      return finish(orderRows(layers(n, pairs).layered, FREE, 60))[0].length;
+    };
+    const [small, middle, large] = [30, 90, 900].map(beginnings);
+    expect(small).toBeGreaterThan(middle);
+    expect(middle).toBeGreaterThan(large);
+    expect(large).toBeGreaterThan(2);
   });
 
   test("stirring keeps what binds an order, also where nothing could cross", () => {

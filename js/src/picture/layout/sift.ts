@@ -80,6 +80,7 @@ export function* sift(
       const bottom = row[tail[v]];
       const above = Math.max(top - 1, first);
       if (!known.subarray(above, bottom + 1).some((crossings) => crossings > 0)) continue;
+      yield;
       const others = [...new Set(head.subarray(start[top], start[bottom + 1]))].sort(fromLeft);
       const at = others.indexOf(v);
       others.splice(at, 1);
@@ -105,7 +106,6 @@ export function* sift(
       // In its rows there may be some, or a way to remove some.
       known.fill(1, above, Math.min(bottom + 1, last));
       if (right - left < 4) spread();
-      yield;
     }
   }
 }
