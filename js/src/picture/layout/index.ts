@@ -27,8 +27,9 @@ export type { LayoutInput, LayoutOutput } from "./types.ts";
 /** A picture of up to so many boxes is begun up to so many times where it has crossings. */
 const SMALL = 2000;
 const BEGINNINGS = 60;
-/** With up to so many items all orders are placed, for the one with the shortest wires and the least width. */
+/** With up to so many items some orders are placed, for the one with the shortest wires and the least width. */
 const FEW = 600;
+const TRIED = 5;
 
 /** Runs to the end. */
 export function layout(input: LayoutInput): LayoutOutput {
@@ -49,7 +50,7 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
     }
   }
   const [, rank, layered, orders, previous] = best;
-  const tried = layered.items > FEW ? orders.slice(0, 1) : orders;
+  const tried = orders.slice(0, layered.items > FEW ? 1 : TRIED);
   const itemX = yield* placeItems(layered, tried, input.width, input.nodesep, previous);
   yield;
   const rows = placeRows(layered.rows, rank, input.height, input.ranksep, input.previous?.y ?? null);
