@@ -232,9 +232,7 @@ def _kept_by_notebook(record: Record) -> Iterator[Finding]:
 def _kept_by_traceback(record: Record) -> Iterator[Finding]:
     """Graphs with held saved tensors that only the frames of the last traceback keep."""
     graph = record.snapshot
-    kinds: dict[int, set[str]] = defaultdict(set)
-    for owner in graph.owners:
-        kinds[owner.node].add(owner.kind)
+    kinds = graph.owner_kinds()
     suspects = {node for node, found in kinds.items() if found == {"traceback"}}
     if not suspects:
         return

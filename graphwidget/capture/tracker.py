@@ -457,7 +457,7 @@ class Tracker:
             snapshot = self.snapshot() if live is None else live
             outlived = {
                 snapshot.uid[index]: name
-                for index, kinds in _owner_kinds(snapshot).items()
+                for index, kinds in snapshot.owner_kinds().items()
                 if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
@@ -559,13 +559,6 @@ class Tracker:
                 callback(event)
             except Exception as error:
                 self.problem(error)
-
-
-def _owner_kinds(snapshot: Snapshot) -> dict[int, set[str]]:
-    kinds: dict[int, set[str]] = {}
-    for owner in snapshot.owners:
-        kinds.setdefault(owner.node, set()).add(owner.kind)
-    return kinds
 
 
 @contextmanager

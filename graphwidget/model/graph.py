@@ -176,6 +176,13 @@ class Snapshot:
         """Index of the node that a slot belongs to."""
         return bisect_right(self.slot_start, slot) - 1
 
+    def owner_kinds(self) -> dict[int, set[str]]:
+        """Which kinds of owners the nodes have that have any: index -> `Owner.kind`."""
+        kinds: dict[int, set[str]] = {}
+        for owner in self.owners:
+            kinds.setdefault(owner.node, set()).add(owner.kind)
+        return kinds
+
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""
         return self._held_bytes

@@ -122,6 +122,15 @@ describe.each(GRAPHS)("%s", (_, make) => {
   const graph = toGraph(make());
   const folded = fold(graph);
 
+  test("names groups by the first and the last of their lines", () => {
+    for (const { nodes, subtitle } of folded.boxes) {
+      const said = /In\[\d+\]:(\d+)-(\d+)/.exec(subtitle);
+      if (!said) continue;
+      const lines = Array.from(nodes, (v) => graph.places[graph.place[v]]).map((p) => p.outerLine ?? p.line ?? -1);
+      expect(said.slice(1).map(Number)).toEqual([Math.min(...lines), Math.max(...lines)]);
+    }
+  });
+
   test("is shown on one screen, each node in one box, all boxes named", () => {
     const small = folded.boxes.every((box) => box.kind === "node");
     expect(folded.boxes.length).toBeLessThanOrEqual(small ? 40 : 24);

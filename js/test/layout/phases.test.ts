@@ -511,6 +511,16 @@ describe("sifting", () => {
     expect(crossingsIn(layered, order)).toBe(0);
   });
 
+  test("pauses for each box that it tries, also where none moves", () => {
+    const pairs: [number, number][] = [];
+    for (let v = 20; v < 40; v++) for (let u = 0; u < 20; u++) if ((u + v) % 3) pairs.push([v, u]);
+    const { layered } = layers(40, pairs);
+    const order = plainOrder(layered);
+    let pauses = 0;
+    for (const slices = sift(layered, order, 0, 1, () => true); !slices.next().done; ) pauses++;
+    expect(pauses).toBeGreaterThanOrEqual(40);
+  });
+
   test("leaves an order of every row, with fewer crossings", () => {
     const next = random(3);
     for (let round = 0; round < 5; round++) {

@@ -181,7 +181,7 @@ function* untangle(
     best = item.slice(from, to);
   }
   arrange(layered, order, first, best);
-  if (fewest <= limit) {
+  if (fewest && fewest <= limit) {
     yield* sift(layered, order, first, last, bound);
     known.fill(-1, first, last);
     if (countAll() > fewest) arrange(layered, order, first, best);
