@@ -1,6 +1,7 @@
 """`graphwidget explain` for many programs: torch is imported once, each program runs in a fork of its own.
 
-Reads lines `path<TAB>order` and answers each with one line of JSON: [document or null, reason].
+Reads lines `path<TAB>order` and answers each with one line of JSON: [document or null, reason]. The document's
+`_status` is the exit status.
 """
 
 import json
@@ -46,7 +47,7 @@ def answer(path, order):
         err.seek(0)
         if status not in (0, 1):
             return None, f"exit {status}: {err.read().decode(errors='replace')[-1500:]}"
-        return json.loads(out.read()), None
+        return {**json.loads(out.read()), "_status": status}, None
 
 
 def show_a_traceback():

@@ -1,0 +1,46 @@
+"""Programs after public bug reports: nothing false is said of them, no harmful fix proposed, no alarm where all is well.
+
+`score_reports.py` says what the fields of a truth mean; it also compares what a finding names, and its first fix.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import score_reports
+from conftest import forked
+
+REPORTS = Path(__file__).parent / "reports"
+NAMES = sorted(path.stem for path in REPORTS.glob("*.json"))
+CHECKED = ("error", "exit", "not", "quiet")
+
+
+def not_tried(*_):
+    """Fixes are run by `score_reports.py`, not here: each takes a process that imports torch."""
+    return False, "not tried"
+
+
+def explained(path):
+    document, why_not = forked(str(path))
+    assert document is not None, why_not
+    return document
+
+
+def test_there_are_reports():
+    assert len(NAMES) >= 36
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_false_or_harmful_is_said(name):
+    program, fixed = REPORTS / f"{name}.py", REPORTS / f"{name}.fixed.py"
+    truth = json.loads((REPORTS / f"{name}.json").read_text())
+    corrected = explained(fixed) if fixed.exists() and truth.get("quiet_when_fixed", True) else None
+    compared = score_reports.compare(
+        truth, explained(program), corrected, None, str(program), sys.executable, not_tried
+    )
+    held = {check: compared[check] for check in CHECKED if check in compared}
+    assert {"error", "exit"} <= held.keys()
+    assert {check: note for check, (right, note) in held.items() if not right} == {}
