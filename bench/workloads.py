@@ -321,7 +321,7 @@ FORMS = ("cell", "functions")
 def cells_of(name: str, form: str, steps: int) -> tuple[str, ...]:
     """The cells of a workload. The last one leaves the CPU seconds of all steps after the warm-up in `seconds`."""
     setup, step = CASES[name]
-    clock = "if step == {}: began = time.thread_time()\n".format(WARM_UP)
+    clock = f"if step == {WARM_UP}: began = time.thread_time()\n"
     if form == "cell":
         loop = f"for step in range({WARM_UP + steps}):\n" + textwrap.indent(clock + step.strip() + "\n", "    ")
         return START, setup, loop + "seconds = time.thread_time() - began\n"
