@@ -112,7 +112,7 @@ class CallLog:
         self.forecaster, self.search = forecaster, search
         self.finished, self.failed, self.problem, self.counted = finished, failed, problem, counted
         self.lock = lock or threading.RLock()
-        self.freed = Freed()
+        self.freed = Freed(apart_below=lambda: identity.apart_below)
         self.count = 0
         self.running: dict[int, object] = {}
         self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
@@ -380,8 +380,6 @@ class CallLog:
             pending.like = model
         self._lines.pop(key, None)
         pending.distances = array("q", sorted(distances))
-        if not fresh:
-            self._settle(nodes, numbers)
         del nodes
         search = self._search(frames)
         pending.held = holdings_by_number(search) if search is not None else None
@@ -422,13 +420,6 @@ class CallLog:
         threads = self.provenance.lines.threads
         if len(threads) > 1:
             self.identity.tell_apart(max((state.last for state in threads if state.thread != self._home), default=0))
-
-    def _settle(self, nodes: list[Any], numbers: list[int]) -> None:
-        """Nodes of calls that were only counted may be met again: find out which call freed each."""
-        told = [i for i, number in enumerate(numbers) if number >= self.identity.apart_below]
-        nodes, numbers = [nodes[i] for i in told], [numbers[i] for i in told]
-        names = [ti.name_of(node) for node in nodes]
-        self.freed.settle(numbers, self.identity.assign(nodes, numbers, names))
 
     def _take(self, outputs: Any, args: tuple[Any, ...], search: Search | None, *, thorough: bool = False) -> Snapshot:
         inputs = args[3] if len(args) > 3 and args[3] else ()
@@ -533,7 +524,7 @@ class CallLog:
 
     def _release(self, pending: Pending, before: Snapshot, executed: Sequence[int]) -> None:
         inner = [i for i in executed if before.kind[i] != Kind.ACCUMULATE]
-        self.freed.add(pending.n, (before.uid[i] for i in inner), max((before.seq[i] for i in inner), default=-1))
+        self.freed.add(pending.n, (before.uid[i] for i in inner), (before.seq[i] for i in inner))
         if pending.held:
             self._held[pending.n] = pending.held
             while sum(map(len, self._held.values())) > MAX_HOLDINGS and len(self._held) > 1:
@@ -543,7 +534,7 @@ class CallLog:
 
     def _with_carriers(self, call: BackwardCall, graph: Snapshot) -> BackwardCall:
         """Paths that held the tensors at the border of what an earlier call freed, then and now."""
-        old = {uid for uid, n in self.freed.items() if n == call.freed_by}
+        old = self.freed.nodes_of(call.freed_by, zip(graph.uid, graph.seq, strict=True))
         earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
         if earlier is not None:
             old.update(earlier.executed)

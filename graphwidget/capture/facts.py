@@ -13,6 +13,7 @@ from graphwidget.model import Kind, NodeFacts
 
 from . import hidden, noted
 from . import torch_internals as ti
+from .freed import Freed
 from .python_code import WRITES_ARGUMENT, Reading, materializes_grads, read_backward, read_function
 from .slots import SlotColumns
 from .tables import Tables
@@ -36,7 +37,7 @@ class Facts:
     variables
         Node index -> leaf tensor.
     freed_by
-        uid -> n of the call that freed it; None: nobody has watched.
+        Which call freed a node; None: nobody has watched.
     watched_from
         Sequence number at which the watching began.
     refuses_inputs
@@ -50,7 +51,7 @@ class Facts:
         tables: Tables,
         columns: SlotColumns,
         variables: Mapping[int, Any],
-        freed_by: Mapping[int, int] | None,
+        freed_by: Freed | None,
         watched_from: int,
         refuses_inputs: bool,
         thorough: bool,
@@ -74,7 +75,7 @@ class Facts:
 
     def _released(self, number: int, uid: int) -> bool | None:
         """Whether a call let go of what a node saved, where the node does not show it."""
-        if self.freed_by is not None and uid in self.freed_by:
+        if self.freed_by is not None and self.freed_by.of(uid, number) is not None:
             return True
         return False if self._watched(number) else None
 

@@ -170,7 +170,7 @@ def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
 
 def only_one(before: Snapshot, freed: Freed) -> int | None:
     """The call that freed all that is freed in this graph, if it was one."""
-    found = {n for uid in before.uid if (n := freed.get(uid)) is not None}
+    found = {n for node in zip(before.uid, before.seq, strict=True) if (n := freed.of(*node)) is not None}
     return found.pop() if len(found) == 1 else None
 
 

@@ -67,12 +67,12 @@ def record_of_pending(
     executed
         Indices of the nodes that ran.
     freed
-        Who freed what, by uid.
+        Which call freed a node.
     """
     failed = failed_node(before, forecast if agreed else None, text)
     freed_by = None
     if text is not None and any(words in text for words in FREED_WORDS):
-        freed_by = freed.get(before.uid[failed]) if failed is not None else only_one(before, freed)
+        freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
     slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
     leaves = [i for i in executed if before.kind[i] == Kind.ACCUMULATE]
     slot = forecast.fails_slot if agreed and forecast is not None and error is not None else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import compress, count, islice, repeat
 from operator import is_, is_not
 from typing import Any
@@ -21,6 +21,7 @@ from graphwidget.model import Snapshot
 
 from . import noted
 from . import torch_internals as ti
+from .freed import Freed
 from .gathering import ENDED, Chunk, Gatherer
 from .memo import Memo
 from .slot_states import (
@@ -59,7 +60,7 @@ class SlotColumns:
     previous, memo
         An earlier snapshot and what its slots looked like: what it proved need not be asked again.
     freed_by
-        uid -> n of the call that freed the node.
+        Which call freed a node.
     settle
         Unpack views in doubt too. Only right where the engine is about to do the same.
 
@@ -74,7 +75,7 @@ class SlotColumns:
         tables: Tables,
         previous: Snapshot | None,
         memo: Memo,
-        freed_by: Mapping[int, int],
+        freed_by: Freed,
         settle: bool,
     ) -> None:
         self.tables = tables
@@ -257,7 +258,7 @@ class SlotColumns:
         """Who freed a slot may be known only now."""
         for position in ended:
             if self.freed[position] < 0 and self.state[position] == FREED:
-                self.freed[position] = self.freed_by.get(self._uids[self._node_at(position)], -1)
+                self.freed[position] = self._who_freed(self._node_at(position))
 
     def _number_storages(self) -> None:
         """Number those of slots that are as they were: nobody has asked for them again."""
@@ -402,10 +403,14 @@ class SlotColumns:
     def _unsaved(self, position: int) -> None:
         self.state[position], self.look[position], self.key[position] = UNSAVED, NOTHING, -1
 
+    def _who_freed(self, index: int) -> int:
+        """The call that freed a node, -1: unknown."""
+        n = self.freed_by.of(self._uids[index], self._walk.seq[index])  # type: ignore[union-attr]
+        return -1 if n is None else n
+
     def _freed(self, positions: list[int]) -> None:
         """Write freed slots. What an earlier snapshot knew of them stays: type, shape and bytes."""
-        owners = map(self._uids.__getitem__, map(self._node_at, positions))
-        self._put(self.freed, positions, [self.freed_by.get(uid, -1) for uid in owners])
+        self._put(self.freed, positions, list(map(self._who_freed, map(self._node_at, positions))))
         self._put(self.state, positions, bytes([FREED]) * len(positions))
         self._put(self.key, positions, [-1] * len(positions))
         looks = list(map(self.look.__getitem__, positions))

@@ -15,6 +15,7 @@ from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, S
 
 from . import facts as fact_reading
 from . import torch_internals as ti
+from .freed import Freed
 from .identity import Identity
 from .memo import Memo
 from .pieces import at_once, within
@@ -35,7 +36,7 @@ def taking(
     identity: Identity | None = None,
     places: Any = None,
     slots: bool = True,
-    freed_by: Mapping[int, int] | None = None,
+    freed_by: Freed | Mapping[int, int] | None = None,
     previous: Snapshot | None = None,
     settle: bool = False,
     watched_from: int = 0,
@@ -63,7 +64,7 @@ def taking(
     slots
         False leaves the saved tensors out.
     freed_by
-        uid -> n of the call that freed it, from somebody who has watched all calls. None: nobody has.
+        Which call freed a node (uid -> n, or what tells it), from somebody who has watched all calls. None: nobody has.
     previous
         An earlier snapshot with the same `identity`: what it proved is not asked again, and what it has not read anew.
     settle
@@ -90,8 +91,9 @@ def taking(
         Columns in order of discovery: what `previous` lacks comes first (roots, owners, breadth first), then the nodes
         that it has, as they stand in it.
     """
+    who = freed_by if freed_by is None or isinstance(freed_by, Freed) else Freed(freed_by)
     reader = _Reader(
-        Identity() if identity is None else identity, previous, freed_by, settle, watched_from, refuses_inputs, thorough
+        Identity() if identity is None else identity, previous, who, settle, watched_from, refuses_inputs, thorough
     )
     return (yield from within(_undisturbed, reader.reading(roots, inputs, owners, slots, around, places)))
 
@@ -125,7 +127,7 @@ class _Reader:
         self,
         identity: Identity,
         previous: Snapshot | None,
-        freed_by: Mapping[int, int] | None,
+        freed_by: Freed | None,
         settle: bool,
         watched_from: int,
         refuses_inputs: bool,
@@ -139,7 +141,7 @@ class _Reader:
         self.thorough = thorough
         self.memo = identity.memos.of(previous)
         self.tables = Tables(self.memo.looks)
-        self.columns = SlotColumns(self.tables, previous, self.memo, freed_by or {}, settle)
+        self.columns = SlotColumns(self.tables, previous, self.memo, freed_by or Freed(), settle)
         self.roots: list[_Seed] = []
         self.inputs: list[_Seed] = []
         self.owned: list[tuple[_Seed, Any]] = []

@@ -37,7 +37,7 @@ class Cells:
         log, history = self.tracker.log, self.tracker.history
         return {
             "uids": len(self.tracker.identity),
-            "freed": len(log.freed),
+            "freed": len(log.freed.by_uid),
             "models": len(log._models),
             "held": sum(map(len, log._held.values())),
             "calls": len(history.calls),

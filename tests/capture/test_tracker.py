@@ -175,7 +175,7 @@ def test_memory_is_bounded_over_a_thousand_iterations() -> None:
     assert list(tracker.problems) == []
     assert tracker.history.size <= 300_000
     assert tracker.calls[-1].n == 999
-    assert len(tracker.log.freed) < 100
+    assert len(tracker.log.freed.by_uid) < 100
     assert sum(len(state.ranges) for state in tracker.provenance.lines.threads) <= 100_000
 
 
