@@ -104,6 +104,7 @@ def find(
     last_error: bool = True,
     hidden: Iterable[str] = (),
     budget_s: float = 0.01,
+    since: int = 0,
 ) -> Search:
     """Find every path to a tensor that requires grad.
 
@@ -121,10 +122,12 @@ def find(
         Names of the namespace to leave out.
     budget_s
         Time of this thread after which the search stops and says what it has not looked at.
+    since
+        Leave tensors out whose nodes have lower sequence numbers than this: they are older than what is asked about.
     """
     with internals.quiet(), _no_collection():
         # Its clock starts here: a collection that came before it could take all of the time.
-        walk = _Walk(budget_s, namespace.get("__name__"))
+        walk = _Walk(budget_s, namespace.get("__name__"), since)
         for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
@@ -192,8 +195,8 @@ class _Box:
 class _Walk:
     """The search itself: a heap of boxes, each looked at for one chunk at a time."""
 
-    def __init__(self, budget_s: float, module_name: object) -> None:
-        self.deadline, self.module_name = perf_counter() + budget_s, module_name
+    def __init__(self, budget_s: float, module_name: object, since: int) -> None:
+        self.deadline, self.module_name, self.since = perf_counter() + budget_s, module_name, since
         self.own_deadline = thread_time() + budget_s  # a machine that is busy with others makes no search blind
         self.queue: list[_Box] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
@@ -234,6 +237,8 @@ class _Walk:
         if not internals.requires_grad(tensor):
             if id(tensor) not in self.seen and len(self.others) < MAX_OTHERS:
                 self.others.append((tensor, spot))
+            return
+        if self.since and _number(tensor) < self.since:
             return
         known = self.count.get(id(tensor), 0)
         if known < MAX_PATHS:
@@ -309,6 +314,12 @@ class _Walk:
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
+
+
+def _number(tensor: torch.Tensor) -> int:
+    """The sequence number of a tensor's node; that of a leaf, and where asking could change it, is above all others."""
+    node = None if internals.maybe_stale_view(tensor) else internals.grad_fn(tensor)
+    return internals.NO_SEQUENCE if node is None else internals.node_readers(type(node))[1](node)
 
 
 def _containers(spot: _Spot) -> tuple[tuple[str, int], ...]:
