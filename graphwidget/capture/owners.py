@@ -123,12 +123,14 @@ def find(
     budget_s
         Time of this thread after which the search stops and says what it has not looked at.
     since
-        Leave tensors out whose nodes have lower sequence numbers than this: they are older than what is asked about.
+        Tensors whose nodes have lower sequence numbers than this are older than what is asked about: they may be left
+        out, and those that lead to nothing else are.
     """
     with internals.quiet(), _no_collection():
         # Its clock starts here: a collection that came before it could take all of the time.
         walk = _Walk(budget_s, namespace.get("__name__"), since)
-        for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
+        items = [item for item in _items(namespace) if not walk.is_older(item[1])]
+        for value, root in _roots(items, frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
     return Search(_in_order(walk.holdings), walk.notes, walk.others)
@@ -201,6 +203,7 @@ class _Walk:
         self.queue: list[_Box] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
         self.plans: dict[type, Plan] = {}
+        self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> what reads its sequence number
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, _Spot]] = []
         self.count: dict[int, int] = {}  # id of a tensor -> paths found
@@ -233,12 +236,24 @@ class _Walk:
         for reader in plan.readers(child):
             heappush(self.queue, _Box(spot, child, reader, cost + reader.total.bit_length() // 3))
 
+    def is_older(self, thing: Any) -> bool:
+        """Whether it is a tensor that is older than what is asked about, and leads to nothing else."""
+        if not self.since or type(thing) is not torch.Tensor or internals.maybe_stale_view(thing):
+            return False
+        node = internals.grad_fn(thing)
+        if node is None or internals.retains_grad(thing):
+            return False
+        read = self.numbers.get(type(node))
+        if read is None:
+            read = self.numbers[type(node)] = internals.node_readers(type(node))[1]
+        if read(node) >= self.since:
+            return False
+        return all(one is torch.Tensor or one is node or (type(one) is dict and not one) for one in gc.get_referents(thing))
+
     def hold(self, tensor: torch.Tensor, spot: _Spot) -> None:
         if not internals.requires_grad(tensor):
             if id(tensor) not in self.seen and len(self.others) < MAX_OTHERS:
                 self.others.append((tensor, spot))
-            return
-        if self.since and _number(tensor) < self.since:
             return
         known = self.count.get(id(tensor), 0)
         if known < MAX_PATHS:
@@ -274,7 +289,7 @@ class _Walk:
         plans, reader, cost = self.plans, box.reader, box.cost + 1
         for key, child in pairs:
             plan = plans.get(type(child)) or self.plan(type(child))
-            if not plan.skip:
+            if not plan.skip and not (plan.tensor and self.is_older(child)):
                 self.meet(child, _Spot(box.spot, reader, key, box.owner), cost)
 
     def nothing_in(self, children: list[Any]) -> bool:
@@ -314,12 +329,6 @@ class _Walk:
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
-
-
-def _number(tensor: torch.Tensor) -> int:
-    """The sequence number of a tensor's node; that of a leaf, and where asking could change it, is above all others."""
-    node = None if internals.maybe_stale_view(tensor) else internals.grad_fn(tensor)
-    return internals.NO_SEQUENCE if node is None else internals.node_readers(type(node))[1](node)
 
 
 def _containers(spot: _Spot) -> tuple[tuple[str, int], ...]:

@@ -232,7 +232,10 @@ class Tracker:
             self._writes.install()  # torch's optimizers may have been imported meanwhile
             self.log.begin_cell()
             self._noted, self.unsaid = 0, ""
-            self._search()
+            if self._cached is None:
+                self._search()
+            else:  # nothing has happened since everything was looked at
+                self._writes.begin_cell()
             self._changed()
 
     def end_cell(self, error: BaseException | None = None) -> None:

@@ -146,6 +146,10 @@ class Writes:
         else:
             self.watched.add(chosen)
 
+    def begin_cell(self) -> None:
+        """A cell begins: what was written since the last one ended is not what its lines write."""
+        self._notice_left_out()
+
     def lines_of(self, scope: Scope) -> set[int]:
         """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""
         return set(self._statements_of(scope))
