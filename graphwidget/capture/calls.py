@@ -83,7 +83,8 @@ class CallLog:
     forecaster
         ``analysis.engine.forecast`` or the like; None: no forecast is made.
     search
-        Looks names up: gets the frames of cells that are live, returns what it found.
+        Looks names up: gets the frames of cells that are live, and the lowest sequence number that matters (that of a
+        leaf always does). Returns what it found.
     finished
         Called with each call when it is over, and the graph as it then was (None if it was only counted).
     failed
@@ -101,7 +102,7 @@ class CallLog:
         provenance: Provenance,
         *,
         forecaster: Forecaster | None = None,
-        search: Callable[[Sequence[FrameType]], Search] = lambda frames: Search(),
+        search: Callable[[Sequence[FrameType], int], Search] = lambda frames, since: Search(),
         finished: Callable[[BackwardCall, Snapshot | None], None] = lambda call, graph: None,
         failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
         problem: Callable[[BaseException], None] = lambda error: None,
@@ -116,7 +117,8 @@ class CallLog:
         self.count = 0
         self.running: dict[int, object] = {}
         self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
-        self.previous: Snapshot | None = None
+        self.everything: Snapshot | None = None  # the last snapshot of all that has a name
+        self.previous: Snapshot | None = None  # that of the last call
         self.watched_from = 0
         self._home = threading.get_ident()
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
@@ -368,10 +370,10 @@ class CallLog:
         pending.highest = max(own, default=-1)
         distances = [pending.highest - number for number in own]
         shape = (key, pending.api, pending.keep, pending.create, pending.has_inputs, tuple(distances))
-        pending.shape = hash((shape, types))
+        pending.shape, pending.size = hash((shape, types)), len(nodes)
         self._notice_threads(pending, at_home)
         fresh = bool(own) and min(own) > max(self.freed.newest, self.identity.apart_below - 1)
-        model = self._models.get((pending.shape, len(nodes)))
+        model = self._models.get((pending.shape, pending.size))
         if fresh and model is not None and familiar:
             pending.model = model
             self._lines[key] = (pending.glance, model)
@@ -381,9 +383,12 @@ class CallLog:
         self._lines.pop(key, None)
         pending.distances = array("q", sorted(distances))
         del nodes
-        search = self._search(frames)
+        # Numbers ascend: what was made before the first of these nodes neither is one of them nor builds on them.
+        if own and not self.identity.apart_below:
+            pending.since = min(own)
+        search = self._search(frames, pending.since)
         pending.held = holdings_by_number(search) if search is not None else None
-        pending.graph = self._take(outputs, args, search)
+        pending.graph = self._take(outputs, args, search, since=pending.since)
         del search
         pending.forecast = self._foretold(pending, pending.graph)
         self._full += perf_counter() - began
@@ -421,7 +426,16 @@ class CallLog:
         if len(threads) > 1:
             self.identity.tell_apart(max((state.last for state in threads if state.thread != self._home), default=0))
 
-    def _take(self, outputs: Any, args: tuple[Any, ...], search: Search | None, *, thorough: bool = False) -> Snapshot:
+    def _take(
+        self,
+        outputs: Any,
+        args: tuple[Any, ...],
+        search: Search | None,
+        *,
+        since: int = 0,
+        thorough: bool = False,
+    ) -> Snapshot:
+        """The graph of a call. `since`: the lowest of its nodes' numbers."""
         inputs = args[3] if len(args) > 3 and args[3] else ()
         snapshot = take(
             list(outputs),
@@ -430,20 +444,25 @@ class CallLog:
             identity=self.identity,
             places=self.provenance,
             freed_by=self.freed,
-            previous=self.previous,
+            previous=self.earlier(since),
             watched_from=self.watched_from,
             thorough=thorough,
         )
         self.previous = snapshot
         return snapshot
 
-    def _search(self, frames: list[FrameType], *, force: bool = False) -> Search | None:
-        """Names of what is alive, unless looking has taken too large a share of the time."""
+    def earlier(self, since: int = 0) -> Snapshot | None:
+        """The largest snapshot that may have nodes with this number, or a higher one."""
+        known = [snapshot for snapshot in (self.previous, self.everything) if snapshot is not None]
+        return max((snapshot for snapshot in known if snapshot.newest >= since), key=len, default=None)
+
+    def _search(self, frames: list[FrameType], since: int, *, force: bool = False) -> Search | None:
+        """Names of what was made from this number on and of leaves, unless looking has taken too large a share of the time."""
         now = perf_counter()
         self._searches += 1
         if not force and self._searches > FREE_SEARCHES and self._search_time > SEARCH_SHARE * (now - self._since):
             return None
-        found = self.search(frames)
+        found = self.search(frames, since)
         self._search_time += perf_counter() - now
         return found
 
@@ -484,15 +503,16 @@ class CallLog:
         before, forecast = pending.graph, pending.forecast
         if before is None:  # counted, but it raised after all; or looking failed
             before, forecast = self._take(outputs, args, None), None
+            pending.size = len(before)
         text = None if error is None else BaseException.__str__(error)
         agreed = forecast is not None and pending.alone and agrees(forecast, text)
         later = None
         if not agreed:
-            later = self._take(outputs, args, None, thorough=error is not None)
+            later = self._take(outputs, args, None, since=pending.since, thorough=error is not None)
         everything = error is None and not pending.has_inputs
         executed = executed_nodes(before, forecast if agreed else None, later, everything)
         if error is not None and agreed and text is not None and executed and not pending.keep:
-            later = self._take(outputs, args, None, thorough=True)
+            later = self._take(outputs, args, None, since=pending.since, thorough=True)
             if not same_freed(before, later, executed):
                 agreed, executed = False, newly_freed(before, later)
         if error is not None and not agreed and pending.alone and later is not None:
@@ -501,7 +521,7 @@ class CallLog:
             ran = executed_nodes(told, since, None, False)
             if since is not None and agrees(since, text) and (pending.keep or same_freed(told, later, ran)):
                 before, forecast, agreed, executed = told, since, True, ran
-        whole = error is None and agreed and not pending.has_inputs and len(executed) == len(before)
+        whole = error is None and agreed and not pending.has_inputs and len(executed) == pending.size
         if whole and pending.like is not None:  # in a long loop one more graph of the same would only fill memory
             return self._counted(pending, pending.like), None
         call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
@@ -509,7 +529,7 @@ class CallLog:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
         if whole:
-            self._remember_model((pending.shape, len(before)), call, pending.distances)
+            self._remember_model((pending.shape, pending.size), call, pending.distances)
         if call.error and call.freed_by is not None:
             call = self._with_carriers(call, before)
         return call, after
@@ -542,7 +562,8 @@ class CallLog:
                 self.recent()[earlier.n] = replace(earlier, executed=array("q", sorted(old)))
         border, new = boundary(graph, old)
         numbers = {graph.seq[i] for i in border}
-        search = self._search(self.cell_frames(sys._getframe(4)), force=True)
+        since = 0 if self.identity.apart_below else min((number for number in graph.seq if number >= 0), default=0)
+        search = self._search(self.cell_frames(sys._getframe(4)), since, force=True)
         now = holdings_by_number(search) if search is not None else {}
         del search
         then = self._held.get(call.freed_by) if call.freed_by is not None else None

@@ -63,10 +63,11 @@ class Memos:
         self._kept: deque[Memo] = deque()
 
     def keep(self, memo: Memo) -> Memo:
-        """Keep this one, and drop the contents of an older one."""
+        """Keep this one, and of the older ones the largest. The contents of the others are dropped."""
         self._kept.append(memo)
         if len(self._kept) > KEPT:
-            old = self._kept.popleft()
+            old = min(list(self._kept)[:-1], key=lambda kept: len(kept.look))
+            self._kept = deque(kept for kept in self._kept if kept is not old)
             old.looks, old.look, old.key, old.heights = Numbered(), array("i"), array("q"), array("i")
         return memo
 

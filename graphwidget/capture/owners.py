@@ -104,6 +104,7 @@ def find(
     last_error: bool = True,
     hidden: Iterable[str] = (),
     budget_s: float = 0.01,
+    since: int = 0,
 ) -> Search:
     """Find every path to a tensor that requires grad.
 
@@ -121,11 +122,15 @@ def find(
         Names of the namespace to leave out.
     budget_s
         Time of this thread after which the search stops and says what it has not looked at.
+    since
+        Tensors whose nodes have lower sequence numbers than this are older than what is asked about: they may be left
+        out, and those that lead to nothing else are.
     """
     with internals.quiet(), _no_collection():
         # Its clock starts here: a collection that came before it could take all of the time.
-        walk = _Walk(budget_s, namespace.get("__name__"))
-        for value, root in _roots(_items(namespace), frames, shell, out, last_error, frozenset(hidden)):
+        walk = _Walk(budget_s, namespace.get("__name__"), since)
+        items = [item for item in _items(namespace) if not walk.is_older(item[1])]
+        for value, root in _roots(items, frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
     return Search(_in_order(walk.holdings), walk.notes, walk.others)
@@ -192,12 +197,13 @@ class _Box:
 class _Walk:
     """The search itself: a heap of boxes, each looked at for one chunk at a time."""
 
-    def __init__(self, budget_s: float, module_name: object) -> None:
-        self.deadline, self.module_name = perf_counter() + budget_s, module_name
+    def __init__(self, budget_s: float, module_name: object, since: int) -> None:
+        self.deadline, self.module_name, self.since = perf_counter() + budget_s, module_name, since
         self.own_deadline = thread_time() + budget_s  # a machine that is busy with others makes no search blind
         self.queue: list[_Box] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
         self.plans: dict[type, Plan] = {}
+        self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> what reads its sequence number
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, _Spot]] = []
         self.count: dict[int, int] = {}  # id of a tensor -> paths found
@@ -229,6 +235,20 @@ class _Walk:
             return
         for reader in plan.readers(child):
             heappush(self.queue, _Box(spot, child, reader, cost + reader.total.bit_length() // 3))
+
+    def is_older(self, thing: Any) -> bool:
+        """Whether it is a tensor that is older than what is asked about, and leads to nothing else."""
+        if not self.since or type(thing) is not torch.Tensor or internals.maybe_stale_view(thing):
+            return False
+        node = internals.grad_fn(thing)
+        if node is None or internals.retains_grad(thing):
+            return False
+        read = self.numbers.get(type(node))
+        if read is None:
+            read = self.numbers[type(node)] = internals.node_readers(type(node))[1]
+        if read(node) >= self.since:
+            return False
+        return all(one is torch.Tensor or one is node or (type(one) is dict and not one) for one in gc.get_referents(thing))
 
     def hold(self, tensor: torch.Tensor, spot: _Spot) -> None:
         if not internals.requires_grad(tensor):
@@ -269,7 +289,7 @@ class _Walk:
         plans, reader, cost = self.plans, box.reader, box.cost + 1
         for key, child in pairs:
             plan = plans.get(type(child)) or self.plan(type(child))
-            if not plan.skip:
+            if not plan.skip and not (plan.tensor and self.is_older(child)):
                 self.meet(child, _Spot(box.spot, reader, key, box.owner), cost)
 
     def nothing_in(self, children: list[Any]) -> bool:

@@ -32,6 +32,8 @@ class Pending:
     newest: int
     alone: bool = True
     shape: int = 0
+    size: int = 0  # how many nodes the roots lead to
+    since: int = 0  # the lowest of their numbers; 0: numbers tell nothing
     model: Model | None = None  # the call of the same shape, for one that is only counted
     highest: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))

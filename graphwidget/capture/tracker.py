@@ -141,7 +141,6 @@ class Tracker:
         self._open: list[int] = []  # runs of the cells that are running, innermost last
         self._run = 0
         self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
-        self._last: Snapshot | None = None  # what it answered last
         self._findings: tuple[Finding, ...] | None = None
         self._orders: dict[str, int] = {}
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
@@ -233,7 +232,10 @@ class Tracker:
             self._writes.install()  # torch's optimizers may have been imported meanwhile
             self.log.begin_cell()
             self._noted, self.unsaid = 0, ""
-            self._search()
+            if self._cached is None:
+                self._search()
+            else:  # nothing has happened since everything was looked at
+                self._writes.begin_cell()
             self._changed()
 
     def end_cell(self, error: BaseException | None = None) -> None:
@@ -404,16 +406,18 @@ class Tracker:
     def _changed(self) -> None:
         self._cached = self._findings = None
 
-    def _search(self, frames: Sequence[FrameType] = (), budget_s: float = SEARCH_SECONDS) -> owners.Search:
+    def _search(self, frames: Sequence[FrameType] = (), since: int = 0) -> owners.Search:
+        """Names of what is alive; `since`: of what was made from this sequence number on, and of leaves."""
         self.provenance.name_modules([self._namespace()])
         found = owners.find(
             self._namespace(),
             frames=frames,
             shell=self._shell,
             hidden=frozenset(self._hidden()),
-            budget_s=budget_s,
+            budget_s=SEARCH_SECONDS,
+            since=since,
         )
-        self._writes.watch(found)
+        self._writes.watch(found, only=not since)
         return found
 
     def snapshot(self) -> Snapshot:
@@ -434,22 +438,18 @@ class Tracker:
             identity=self.identity,
             places=self.provenance,
             freed_by=self.log.freed,
-            previous=self._earlier(),
+            previous=self.log.earlier(),
             watched_from=self.log.watched_from,
         )
         yield 0
         with ti.quiet():
             roots = find_roots(snapshot, search, dict(self._called))
         snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))
-        self._cached = self._last = self.log.previous = snapshot
+        self._cached = self.log.everything = snapshot
+        self.log.previous = None
         return snapshot
 
     _look = at_once(_looking)
-
-    def _earlier(self) -> Snapshot | None:
-        """What is known of the graph before looking at it: the snapshot that covers most of it, this or a call's."""
-        known = [snapshot for snapshot in (self.log.previous, self._last) if snapshot is not None]
-        return max(known, key=len, default=None)
 
     def record(self, live: Snapshot | None = None) -> Record:
         """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell none is kept."""

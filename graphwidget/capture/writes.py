@@ -132,8 +132,8 @@ class Writes:
         self.steps.uninstall()
         self.end_cell()
 
-    def watch(self, search: Search) -> None:
-        """Watch the tensors that `search` found instead of those watched so far."""
+    def watch(self, search: Search, only: bool = True) -> None:
+        """Watch the tensors that `search` found, instead of those watched so far if they are the `only` ones."""
         armed = self._armed.get(threading.get_ident())
         if armed:  # in the middle of a line, before a backward call in it
             self._so_far(armed[-1])
@@ -141,7 +141,14 @@ class Writes:
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
         chosen += [(spot.path(), tensor) for tensor, spot in search.others[: max(0, MAX_WATCHED - len(chosen))]]
-        self.watched.replace(chosen)
+        if only:
+            self.watched.replace(chosen)
+        else:
+            self.watched.add(chosen)
+
+    def begin_cell(self) -> None:
+        """A cell begins: what was written since the last one ended is not what its lines write."""
+        self._notice_left_out()
 
     def lines_of(self, scope: Scope) -> set[int]:
         """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""

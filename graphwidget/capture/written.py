@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from graphwidget.capture import torch_internals as internals
@@ -50,6 +50,29 @@ class Watched:
                     paths.append(path)
         self.refs, self.versions, self.paths = refs, versions, paths
         self.index = {id(ref()): i for i, ref in enumerate(refs)}
+
+    def add(self, tensors: Sequence[tuple[str, Any]]) -> None:
+        """Watch these beside those watched so far, whose positions stay while there is room."""
+        new = []
+        for path, tensor in tensors:
+            at = self.index.get(id(tensor))
+            if at is not None and self.refs[at]() is tensor:
+                self.paths[at] = path
+            else:
+                new.append((path, tensor))
+        if len(self.refs) + len(new) > MAX_WATCHED:
+            before = [(path, one) for path, ref in zip(self.paths, self.refs, strict=True) if (one := ref()) is not None]
+            self.replace([*new, *before])
+            return
+        self.refs = list(self.refs)  # another list: who relies on the tensors of this one looks at them anew
+        with internals.quiet():
+            for path, tensor in new:
+                version = version_of(tensor)
+                if version is not None:
+                    self.index[id(tensor)] = len(self.refs)
+                    self.refs.append(weakref.ref(tensor))
+                    self.versions.append(version)
+                    self.paths.append(path)
 
     def let_go(self, tensor: Any) -> Callable[[], None]:
         """Drop the reference to a tensor for a while. Returns what takes hold of it again, with the version by then."""

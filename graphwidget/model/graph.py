@@ -145,6 +145,11 @@ class Snapshot:
         """uid -> index."""
         return {uid: i for i, uid in enumerate(self.uid)}
 
+    @cached_property
+    def newest(self) -> int:
+        """The highest sequence number; -1: no node has one."""
+        return max(self.seq, default=-1)
+
     def name_of(self, index: int) -> str:
         return self.names[self.name[index]]
 

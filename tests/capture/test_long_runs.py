@@ -101,7 +101,7 @@ def test_calls_looked_at_now_and_then_in_a_long_loop_keep_no_graphs(cells, monke
     monkeypatch.setattr(calls, "FULL_SHARE", 1.0)  # time is no reason not to look
     looks = []
     take = cells.tracker.log._take
-    monkeypatch.setattr(cells.tracker.log, "_take", lambda *args: looks.append(1) or take(*args))
+    monkeypatch.setattr(cells.tracker.log, "_take", lambda *args, **options: looks.append(1) or take(*args, **options))
     cells.tracker.history.limit = 2**26
     cells.run(START)
     cells.run(STEPS.format(n=5 * calls.SAMPLE))
