@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-/** Bytes that no build may exceed. */
-const LIMIT = 60_000;
+/** Bytes that no build may exceed: an alarm, no target. */
+const LIMIT = 200_000;
 
 export function checkSize() {
   const sizes = ["widget.js", "widget.css"].map((name) => {

@@ -44,12 +44,13 @@ from graphwidget.capture.outcome import (
     newly_freed,
     same_freed,
     told_since,
+    with_grads,
 )
 from graphwidget.capture.owners import Search
 from graphwidget.capture.pending import Pending, record_of_pending
 from graphwidget.capture.provenance import BUTTON, NOWHERE, Provenance
 from graphwidget.capture.snapshot import take
-from graphwidget.capture.survey import MAX_HOLDINGS, holdings_by_number, root_node, survey
+from graphwidget.capture.survey import MAX_HOLDINGS, grads_now, holdings_by_number, root_node, survey
 from graphwidget.model import BackwardCall, Forecast, Kind, Snapshot
 
 __all__ = ["CallLog", "Forecaster"]
@@ -528,6 +529,7 @@ class CallLog:
         if not pending.keep:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
+        after = with_grads(after, grads_now(outputs, self.identity))
         if whole:
             self._remember_model((pending.shape, pending.size), call, pending.distances)
         if call.error and call.freed_by is not None:

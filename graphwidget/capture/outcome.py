@@ -6,7 +6,7 @@ where the forecast disagrees with what happened, only what the snapshots show is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphwidget.capture.freed import Freed
@@ -205,3 +205,13 @@ def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snap
             if state[s] in HOLDING:
                 state[s], freed_by[s] = SlotState.FREED, n
     return replace(before, slot_state=state, slot_freed_by=freed_by, facts=facts)
+
+
+def with_grads(graph: Snapshot, grads: Mapping[int, bool]) -> Snapshot:
+    """A graph whose leaves have a `.grad`, or have none, as these uids say."""
+    changed = {
+        at: replace(leaf, has_grad=has_grad, grad_storage=leaf.grad_storage if has_grad else -1)
+        for at, leaf in graph.leaves.items()
+        if (has_grad := grads.get(graph.uid[at], leaf.has_grad)) != leaf.has_grad
+    }
+    return replace(graph, leaves={**graph.leaves, **changed}) if changed else graph

@@ -8,9 +8,10 @@ from typing import Any
 
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.deep import make_safe_to_drop
+from graphwidget.capture.identity import Identity
 from graphwidget.capture.owners import Search
 
-__all__ = ["MAX_HOLDINGS", "holdings_by_number", "root_node", "survey"]
+__all__ = ["MAX_HOLDINGS", "grads_now", "holdings_by_number", "root_node", "survey"]
 
 DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
 MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
@@ -58,6 +59,22 @@ def root_node(output: Any) -> Any:
         return ti.history(output, asked=True)[0]
     edge = ti.as_edge(output)
     return None if edge is None else edge[0]
+
+
+def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
+    """Of the leaves below the roots: uid of a leaf's node -> whether the leaf has a `.grad`.
+
+    It is read, not concluded from what ran: a hook may have taken it away, a Function may have sent none.
+    """
+    nodes, numbers = survey(outputs)
+    leaves = {}
+    for node, number in zip(nodes, numbers):
+        if number == ti.NO_SEQUENCE and (variable := ti.accumulated_variable(node)) is not None:
+            leaves[identity.unnumbered(node)] = variable
+    for output in outputs:
+        if ti.is_tensor(output) and root_node(output) is None:
+            leaves[identity.leaf(output)] = output
+    return {uid: ti.leaf_and_grad(variable)[1] is not None for uid, variable in leaves.items()}
 
 
 def holdings_by_number(search: Search) -> dict[str, int]:

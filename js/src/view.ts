@@ -13,6 +13,7 @@ import { copyText, saveSvg } from "./export.ts";
 import { findingsPart } from "./findings.ts";
 import { forecastPart } from "./forecast.ts";
 import { headerPart, tool } from "./header.ts";
+import { keepHome } from "./home.ts";
 import { inspectorPart, type Subject } from "./inspector.ts";
 import { follow, Kernel, type Model } from "./kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
@@ -51,6 +52,7 @@ const CUT = 0.53;
 /** but not to fewer boxes than these. */
 const LEAST = 12;
 const SLOT_MS = 60;
+const UNSAVED = ["Nothing was saved: keys stay in this view.", "Click in the notebook, then save."] as const;
 const MOST_MS = 900;
 
 /** What a change asks for, the least first: the parts, the same boxes drawn anew, another picture. */
@@ -60,7 +62,7 @@ const STRUCTURE = ["opened", "closed", "show", "spot"] as const;
 
 export class View {
   readonly #model: Model;
-  readonly #root = h("div.graphwidget", { "data-lm-suppress-shortcuts": "true", "data-theme": "light" });
+  readonly #root = h("div.graphwidget", { "data-theme": "light" });
   readonly #signal: AbortSignal;
   readonly #state = firstState();
   readonly #context: Context;
@@ -158,6 +160,7 @@ export class View {
       "change:height": height,
     });
     listenToKeys(this.#context, this.#canvas);
+    keepHome(root, signal, () => this.#set({ answer: told(...UNSAVED) }));
     followTheme(root, signal, () => this.#canvas.repaint());
     signal.addEventListener("abort", () => root.remove());
     height();

@@ -28,7 +28,7 @@ def server():
 
 @pytest.fixture
 def open_notebook(browser, server, request):
-    """Open a notebook made of the given cells (or a lecture by its file name) in JupyterLab."""
+    """Open a notebook made of the given cells (or a lecture by its file name) in JupyterLab (`app="lab"`) or Notebook 7 ("notebook")."""
     opened = []
 
     def open_(*cells, lecture=None, app="lab"):

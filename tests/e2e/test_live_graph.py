@@ -47,7 +47,7 @@ def states(widget):
 
 
 def clean(notebook):
-    assert notebook.log.problems() == []
+    assert notebook.problems() == []
     assert notebook.log.offsite() == []
 
 

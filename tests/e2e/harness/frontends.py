@@ -13,6 +13,8 @@ from .kernel import Kernel
 from .process import wait_for
 from .servers import JupyterServer
 
+# What Notebook 7 (7.6) complains about by itself, with an empty notebook: the second one after Lab has saved a layout.
+_OWN = {"lab": (), "notebook": ("(reading 'schema')", "'filebrowser:open-path' not registered")}
 _PANEL = "window.jupyterapp.shell.currentWidget"
 _READY = """async () => {
   const app = window.jupyterapp;
@@ -33,6 +35,7 @@ class JupyterPage:
     def __init__(self, browser: Browser, server: JupyterServer, notebook: str, app: str = "lab", timeout_s: float = 90):
         path = {"lab": "lab/tree/{}?reset", "notebook": "notebooks/{}"}[app].format(quote(notebook))
         self.server, self.notebook, self._timeout_s = server, notebook, timeout_s
+        self._own = _OWN[app]
         self.page, self.log = browser.open(server.page_url(path))
         self.kernel_id: str = self._poll(_READY, f"{notebook} and an idle kernel in {app}")
         self._kernel: Kernel | None = None
@@ -92,6 +95,10 @@ class JupyterPage:
     def outputs(self, k: int) -> list[dict[str, Any]]:
         """The outputs in the notebook's model (nbformat), whatever is in the DOM."""
         return self.page.evaluate(f"k => {_PANEL}.content.widgets[k].model.toJSON().outputs ?? []", k)
+
+    def problems(self) -> list[str]:
+        """What the page complained about, but for what the front end does without anybody's help."""
+        return self.log.problems(self._own)
 
     # --- saving ----------------------------------------------------------------------------
 
