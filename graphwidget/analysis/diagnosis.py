@@ -14,6 +14,7 @@ from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked, made_once_run_often
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
+from graphwidget.analysis.harm import destroys
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.inplace_modules import named, with_modules
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
@@ -75,7 +76,9 @@ def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     """The fixes worth offering: of those that were simulated, the ones that work, if any does; at most three."""
-    fixes = [checked(record, fix) for fix in finding.fixes]
+    call = call_at(record.calls, finding.call)
+    graph = call.graph if call is not None else None
+    fixes = [checked(record, fix) for fix in finding.fixes if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
     if finding.kind in _SIMULATED and any(fix.verified for fix in fixes):
