@@ -14,8 +14,10 @@ from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked, made_once_run_often
 from graphwidget.analysis.fixes import for_second_backward, kept_bytes, simulate
+from graphwidget.analysis.harm import destroys
 from graphwidget.analysis.inplace_fixes import for_inplace
 from graphwidget.analysis.inplace_modules import named, with_modules
+from graphwidget.analysis.numbering import with_numbers, without_numbers
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
@@ -48,9 +50,10 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     -------
     Findings, each at most once. Empty when nothing is wrong.
     """
+    record = with_numbers(record)
     found: list[Finding] = []
     for call in reversed(record.calls):
-        found.extend(of_call(record, call))
+        found.extend(_of_call(record, call))
     found.extend(refused.of_cells(record))
     found.extend(leak.find(record))
     found.extend(silent.find(record))
@@ -61,8 +64,19 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     for finding in found:
         key = (finding.kind, finding.severity, *_spot(record, finding), finding.carriers, finding.tensor)
         unique.setdefault(key, finding)
-    told = [replace(finding, fixes=_offered(record, finding)) for finding in unique.values()]
+    told = [_told(record, finding) for finding in unique.values()]
     return tuple(sorted(told, key=lambda f: _ORDER[f.severity]))
+
+
+def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
+    """The findings of one call, as `diagnose` tells them: what is put under its traceback."""
+    record = with_numbers(record)
+    same = call_at(record.calls, call.n) or call
+    return tuple(_told(record, finding) for finding in _of_call(record, same))
+
+
+def _told(record: Record, finding: Finding) -> Finding:
+    return without_numbers(replace(finding, fixes=_offered(record, finding)))
 
 
 def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
@@ -75,7 +89,9 @@ def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     """The fixes worth offering: of those that were simulated, the ones that work, if any does; at most three."""
-    fixes = [checked(record, fix) for fix in finding.fixes]
+    call = call_at(record.calls, finding.call)
+    graph = call.graph if call is not None else None
+    fixes = [checked(record, fix) for fix in finding.fixes if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
     if finding.kind in _SIMULATED and any(fix.verified for fix in fixes):
@@ -83,7 +99,7 @@ def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     return tuple(fixes[:MOST_FIXES])
 
 
-def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
+def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     """The finding behind a call that raised, if it is of a kind that we can explain."""
     if call.result != "raised":
         return

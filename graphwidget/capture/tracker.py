@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted, owners, swaps, trainable, without_grad
+from graphwidget.capture import holders, noted, owners, reading, swaps, trainable, without_grad
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -461,7 +461,26 @@ class Tracker:
                 if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
-            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, writes.hidden(), writes.idle())
+            return Record(
+                snapshot,
+                self.calls,
+                self.writes,
+                dict(self.runs),
+                outlived,
+                writes.hidden(),
+                writes.idle(),
+                self._holders(snapshot),
+            )
+
+    def _holders(self, snapshot: Snapshot) -> dict[str, str]:
+        """What the names hold that lead to the tensors of a snapshot."""
+        spaces: dict[str, Mapping[str, Any]] = {"": self._namespace()}
+        for frame in self.log.cell_frames(sys._getframe(2)) if self._open else ():
+            if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+                spaces.setdefault(frame.f_code.co_name, dict(reading.locals_of(frame)))
+        paths = (owner.path for owner in snapshot.owners if owner.kind not in _NOTEBOOK_KINDS)
+        leaves = (path for leaf in snapshot.leaves.values() for path in leaf.paths)
+        return holders.kinds((*paths, *leaves), spaces)
 
     def _remember_names(self, snapshot: Snapshot) -> None:
         """Who owned what at this event: later it may be that only `Out` does."""

@@ -261,7 +261,9 @@ class Record:
     `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
     the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
-    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last.
+    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
+    names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
+    ``"leaf"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     """
 
     snapshot: Snapshot
@@ -271,3 +273,4 @@ class Record:
     outlived: Mapping[int, str] = field(default_factory=dict)
     hidden: tuple[Write, ...] = ()
     idle: tuple[Write, ...] = ()
+    holders: Mapping[str, str] = field(default_factory=dict)
