@@ -33,6 +33,7 @@ from graphwidget.capture.roots import find_roots
 from graphwidget.capture.snapshot import taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
+    NOT_THE_USERS,
     BackwardCall,
     CellRun,
     Drawing,
@@ -54,8 +55,6 @@ UIDS = 20_000  # nodes that are remembered before the dead among them are forgot
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_NOTES = 10  # errors of one cell that are explained in a note
-
-_NOTEBOOK_KINDS = ("out", "traceback")
 
 
 class Tracker:
@@ -458,7 +457,7 @@ class Tracker:
             outlived = {
                 snapshot.uid[index]: name
                 for index, kinds in snapshot.owner_kinds().items()
-                if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
+                if kinds.issubset(NOT_THE_USERS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
             return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, writes.hidden(), writes.idle())
@@ -468,7 +467,7 @@ class Tracker:
         names = {}
         for owner in snapshot.owners:
             uid = snapshot.uid[owner.node]
-            if owner.kind not in _NOTEBOOK_KINDS:
+            if owner.kind not in NOT_THE_USERS:
                 names.setdefault(uid, owner.path)
             elif uid in self._names:
                 names.setdefault(uid, self._names[uid])

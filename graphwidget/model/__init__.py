@@ -14,6 +14,7 @@ Three numbers name things, and they are never mixed:
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
+    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -41,6 +42,7 @@ from graphwidget.model.records import (
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
+    "NOT_THE_USERS",
     "BackwardCall",
     "CellRun",
     "Drawing",

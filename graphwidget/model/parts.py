@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, overload
 
 __all__ = [
+    "NOT_THE_USERS",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -23,8 +24,14 @@ __all__ = [
 ]
 
 
+NOT_THE_USERS = ("out", "traceback")  # kinds of owners: IPython's history, the frames of the last error
+
+
 def in_order(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of one tensor, the best one first: short ones, and last those that IPython gives (``_``, ``Out[3]``)."""
+    """Names of which only the text is known, the best one first: short ones, and last those that IPython gives.
+
+    Where the owners are known they are in order already.
+    """
     return tuple(sorted(paths, key=lambda path: (path.startswith(("_", "Out[")), len(path), path)))
 
 
