@@ -1,4 +1,4 @@
-"""Graphs that pile up: kept by a container, by a running total, by a cycle, or by the notebook itself.
+"""Graphs that pile up: kept by a container, by a running total, by a cycle.
 
 A graph piles up when parts made in three or more iterations, in each of which a backward call has
 already run, are still owned. A list that is filled first and used by one call afterwards is no leak.
@@ -10,11 +10,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from graphwidget.analysis import leak_fixes
+from graphwidget.analysis import leak_fixes, notebook_keeps
 from graphwidget.analysis.story import source_line
 from graphwidget.analysis.surgery import bytes_held, reachable
 from graphwidget.analysis.words import names
-from graphwidget.model import BackwardCall, Finding, Fix, Kind, Owner, Place, Record, bytes_text
+from graphwidget.model import BackwardCall, Finding, Kind, Owner, Place, Record, bytes_text
 
 ENOUGH = 3  # iterations before we speak up
 MOST_HOLDERS = 40  # names looked at one by one, those with most tensors first: each costs a walk
@@ -24,8 +24,7 @@ def find(record: Record) -> Iterator[Finding]:
     """Everything that piles up in a record."""
     yield from _cycles(record)
     yield from _kept_by_variables(record)
-    yield from _kept_by_notebook(record)
-    yield from _kept_by_traceback(record)
+    yield from notebook_keeps.find(record)
 
 
 def holder(path: str) -> str:
@@ -186,85 +185,4 @@ def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
         bytes=bytes_held(graph, kept),
         uids=tuple(graph.uid[owner.node] for owner in grown),
         fixes=leak_fixes.for_cycle(record, calls[-1], grads),
-    )
-
-
-def _kept_by_notebook(record: Record) -> Iterator[Finding]:
-    """Nodes that a variable owned once and that only `Out` and `_` keep now."""
-    graph = record.snapshot
-    by_node: dict[int, list[Owner]] = defaultdict(list)
-    for owner in graph.owners:
-        by_node[owner.node].append(owner)
-    outlived = [index for index in by_node if graph.uid[index] in record.outlived]
-    for index in outlived[-MOST_HOLDERS:]:
-        owners = by_node[index]
-        name = record.outlived.get(graph.uid[index])
-        if name is None or any(owner.kind != "out" for owner in owners):
-            continue
-        paths = tuple(sorted((o.path for o in owners), key=lambda p: (not p.startswith("Out"), len(p), p)))
-        kept = bytes_held(graph, reachable(graph, [index]))
-        yield Finding(
-            "leak",
-            "warning",
-            f"`{name}` is gone, but IPython keeps what a cell displayed: {names(paths)}. "
-            f"Its graph stays, with {bytes_text(kept)} of saved tensors.",
-            f"{names(paths)} {'keeps' if len(paths) == 1 else 'keep'} the graph of `{name}`.",
-            node=graph.name_of(index),
-            node_uid=graph.uid[index],
-            made_at=graph.place_of(index),
-            carriers=paths,
-            bytes=kept,
-            uids=(graph.uid[index],),
-            fixes=(
-                Fix(
-                    "del_variable",
-                    f"Let IPython forget it, too: `%reset -f out`, or `%xdel {name}` in place of `del {name}`.",
-                    True,
-                    None,
-                    "What cells displayed is gone.",
-                    ("+ %reset -f out",),
-                ),
-                Fix("no_display", "End the line with `;`, or display `.detach()`: then nothing is kept.", True),
-            ),
-        )
-
-
-def _kept_by_traceback(record: Record) -> Iterator[Finding]:
-    """Graphs with held saved tensors that only the frames of the last traceback keep."""
-    graph = record.snapshot
-    kinds = graph.owner_kinds()
-    suspects = {node for node, found in kinds.items() if found == {"traceback"}}
-    if not suspects:
-        return
-    elsewhere = reachable(graph, kinds.keys() - suspects)
-    only = suspects - elsewhere
-    kept = bytes_held(graph, reachable(graph, only) - elsewhere)
-    if not kept:
-        return
-    paths = tuple(dict.fromkeys(o.path for o in graph.owners if o.node in only))
-    explained = any(call.result == "raised" for call in record.calls)
-    first = min(only)
-    yield Finding(
-        "leak",
-        "info" if explained else "warning",
-        "The last exception's traceback keeps the local variables of the function that raised. "
-        f"With {names(paths)} it keeps {bytes_text(kept)} of saved tensors.",
-        "sys.last_traceback keeps a graph.",
-        node=graph.name_of(first),
-        node_uid=graph.uid[first],
-        made_at=graph.place_of(first),
-        carriers=paths,
-        bytes=kept,
-        uids=tuple(graph.uid[i] for i in sorted(only)),
-        fixes=(
-            Fix(
-                "clear_last_traceback",
-                "Let it go: set `sys.last_traceback`, `sys.last_value` and `sys.last_exc` to None. "
-                "The next error replaces it, too.",
-                True,
-                None,
-                "The debugger cannot go back to it.",
-                ("+ import sys", "+ sys.last_traceback = sys.last_value = sys.last_exc = None"),
-            ),
-        ),
     )

@@ -79,6 +79,8 @@ class Tracker:
     idle
         Asked at the end of a cell: has a function called once the kernel is idle; None: it will not be. What takes long
         is left until then, and done before anything else looks or runs.
+    notebook
+        Whether somebody goes on working in this kernel when a cell has ended; see `Record`.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Tracker:
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         history_bytes: int = HISTORY_BYTES,
         idle: Callable[[], Callable[[Callable[[], None]], object] | None] = lambda: None,
+        notebook: bool = False,
     ) -> None:
         self.lock = WorkLock(self.problem)
         self._idle = idle
@@ -102,6 +105,7 @@ class Tracker:
         self.runs: dict[int, CellRun] = {}
         self._namespace = namespace or (lambda: sys.modules["__main__"].__dict__)
         self._hidden, self._shell, self._diagnose, self._explain = hidden, shell, diagnose, explain
+        self.notebook = notebook
         self.notes = True  # whether an error gets a note
         self.unsaid = ""  # the last note, where exceptions take none (Python 3.10)
         self._noted = 0
@@ -460,7 +464,16 @@ class Tracker:
                 if kinds.issubset(NOT_THE_USERS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
-            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, writes.hidden(), writes.idle())
+            return Record(
+                snapshot,
+                self.calls,
+                self.writes,
+                dict(self.runs),
+                outlived,
+                writes.hidden(),
+                writes.idle(),
+                self.notebook,
+            )
 
     def _remember_names(self, snapshot: Snapshot) -> None:
         """Who owned what at this event: later it may be that only `Out` does."""

@@ -261,7 +261,8 @@ class Record:
     `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
     the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
-    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last.
+    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `notebook`: somebody
+    goes on working in this kernel, so that it matters what the notebook itself keeps.
     """
 
     snapshot: Snapshot
@@ -271,3 +272,4 @@ class Record:
     outlived: Mapping[int, str] = field(default_factory=dict)
     hidden: tuple[Write, ...] = ()
     idle: tuple[Write, ...] = ()
+    notebook: bool = False
