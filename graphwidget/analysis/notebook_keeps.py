@@ -40,13 +40,13 @@ def _displayed(record: Record, much: int) -> Iterator[Finding]:
     outlived = [index for index in by_node if graph.uid[index] in record.outlived]
     for index in outlived[-MOST:]:
         owners = by_node[index]
-        shown = [cell for owner in owners if (cell := re.match(r"Out\[(\d+)\]", owner.path))]
+        shown = [found[1] for owner in owners if (found := re.match(r"Out\[(\d+)\]", owner.path))]
         if not shown or any(owner.kind != "out" for owner in owners):
             continue  # of `_`, `__` and `___` alone the next cells let go
         kept = _only_kept_by(record, [index])
         if kept < much:
             continue
-        name, cell = record.outlived[graph.uid[index]], shown[0][1]
+        name, cell = record.outlived[graph.uid[index]], shown[0]
         yield Finding(
             "leak",
             "info",

@@ -73,6 +73,8 @@ class Holding:
         other than Python's own containers have the length -1.
     rank
         Of two paths to a tensor the one of lower rank is what it is called; see `_rank`.
+    bounded
+        Whether it is in a queue with a `maxlen`.
     """
 
     path: str
@@ -82,6 +84,7 @@ class Holding:
     is_expression: bool = True
     containers: tuple[tuple[str, int], ...] = ()
     rank: tuple[int, ...] = (0,)
+    bounded: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -253,9 +256,8 @@ class _Walk:
                 return
         path, inside = spot.path(), _containers(spot)
         inside = self.containers.setdefault(inside, inside)
-        holdings[at : at + 1] = [
-            Holding(path, spot.kind, tensor, reading.is_leaf(tensor), spot.expression, inside, rank)
-        ]
+        leaf, expression = reading.is_leaf(tensor), spot.expression
+        holdings[at : at + 1] = [Holding(path, spot.kind, tensor, leaf, expression, inside, rank, _is_bounded(spot))]
 
     def run(self) -> None:
         queue = self.queue
@@ -336,6 +338,16 @@ def _containers(spot: _Spot) -> tuple[tuple[str, int], ...]:
         found.append((cls.__name__, length(one.owner) if length is not None else -1))
         one = one.parent
     return tuple(found)
+
+
+def _is_bounded(spot: _Spot) -> bool:
+    """Whether a queue on the way lets the oldest go when something new comes in."""
+    one: _Spot | None = spot
+    while one is not None and one.parent is not None:
+        if type(one.owner) is deque and one.owner.maxlen is not None:
+            return True
+        one = one.parent
+    return False
 
 
 def _rank(spot: _Spot) -> tuple[int, ...]:

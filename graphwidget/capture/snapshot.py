@@ -424,7 +424,7 @@ class _Reader:
 
     def _owners(self) -> tuple[Owner, ...]:
         return tuple(
-            Owner(holding.path, at, seed.number, holding.kind, holding.containers)
+            Owner(holding.path, at, seed.number, holding.kind, holding.containers, holding.bounded)
             for seed, holding in self.owned
             if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import get_ident
 from time import perf_counter
 from types import FrameType
 from typing import Any
@@ -27,10 +28,11 @@ from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
+from graphwidget.capture.looks import Looks
 from graphwidget.capture.pieces import AtLeast, WorkLock, at_once
 from graphwidget.capture.provenance import Provenance
 from graphwidget.capture.roots import find_roots
-from graphwidget.capture.snapshot import taking
+from graphwidget.capture.snapshot import take, taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
     NOT_THE_USERS,
@@ -121,7 +123,9 @@ class Tracker:
             problem=self.problem,
             lock=self.lock,
             counted=self._call_counted,
+            look=self._look_meanwhile,
         )
+        self.looks = Looks()
         self._writes = Writes(
             self.provenance.book,
             calls=lambda: self.log.count,
@@ -365,11 +369,40 @@ class Tracker:
             self._tell(self.history.events[-1])
             self._told_at = perf_counter()
 
+    def _look_meanwhile(self, n: int, spot: tuple[int, int, int], frames: Sequence[FrameType]) -> None:
+        """Before a call of a loop: graphs of earlier iterations that something still keeps are remembered."""
+        place = self.provenance.place(spot)
+        line = (place.run, place.cell, place.line, place.outer_line)
+        thread = get_ident()
+        starts = [
+            call.newest_seq
+            for call in self.history.calls.values()
+            if call.thread == thread
+            and (call.place.run, call.place.cell, call.place.line, call.place.outer_line) == line
+        ]
+        self.looks.look(
+            line,
+            n,
+            starts,
+            lambda: self._search(frames).holdings,
+            lambda holdings: take(
+                (),
+                owners=holdings,
+                identity=self.identity,
+                places=self.provenance,
+                freed_by=self.log.freed,
+                previous=self._earlier(),
+                watched_from=self.log.watched_from,
+            ),
+        )
+
     def _forget_the_dead(self) -> None:
         """Bound what is remembered by uid: nodes that live and those of remembered graphs stay."""
         if len(self.identity) <= self._uids:
             return
         keep = set(self.snapshot().uid)
+        for look in self.looks.all():
+            keep.update(look.graph.uid)
         for call in self.history.calls.values():
             if call.graph is not None:
                 keep.update(call.graph.uid)
@@ -473,6 +506,7 @@ class Tracker:
                 writes.hidden(),
                 writes.idle(),
                 self.notebook,
+                self.looks.all(),
             )
 
     def _remember_names(self, snapshot: Snapshot) -> None:

@@ -216,6 +216,7 @@ class Owner:
 
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
     `containers`: name of the type and length of the container that an element is in, and of the one around that.
+    `bounded`: it is in a queue with a `maxlen`, which lets the oldest go.
     """
 
     path: str
@@ -223,6 +224,7 @@ class Owner:
     output_nr: int = 0
     kind: str = "variable"
     containers: tuple[tuple[str, int], ...] = ()
+    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Forecast",
+    "Look",
     "Reason",
     "Record",
     "Write",
@@ -255,6 +256,14 @@ class CellRun:
 
 
 @dataclass(frozen=True)
+class Look:
+    """What was kept alive when a call was about to run, where graphs of several iterations were: `call` is its n."""
+
+    call: int
+    graph: Snapshot
+
+
+@dataclass(frozen=True)
 class Record:
     """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
 
@@ -262,7 +271,8 @@ class Record:
     the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `notebook`: somebody
-    goes on working in this kernel, so that it matters what the notebook itself keeps.
+    goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`: what was kept alive when
+    some of the calls were made, oldest first.
     """
 
     snapshot: Snapshot
@@ -273,3 +283,4 @@ class Record:
     hidden: tuple[Write, ...] = ()
     idle: tuple[Write, ...] = ()
     notebook: bool = False
+    looks: tuple[Look, ...] = ()

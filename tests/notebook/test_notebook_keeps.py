@@ -78,7 +78,9 @@ def test_after_an_error_of_another_kind_nothing_is_said_of_the_traceback(finding
 def test_after_out_of_memory_what_the_traceback_keeps_is_worth_knowing(findings: Any) -> None:
     (finding,) = findings(*step("raise RuntimeError('out of memory. Tried to allocate 2 GiB')"))
     assert finding.severity == "info" and finding.bytes >= 4 * N_MUCH
-    assert finding.headline == f"The last error keeps {finding.text.split(' keep ')[1].split(' of ')[0]} of saved tensors."
+    assert (
+        finding.headline == f"The last error keeps {finding.text.split(' keep ')[1].split(' of ')[0]} of saved tensors."
+    )
 
 
 def test_after_a_failed_call_it_comes_after_the_reason(findings: Any) -> None:
