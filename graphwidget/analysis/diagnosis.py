@@ -21,7 +21,7 @@ from graphwidget.analysis.numbering import with_numbers, without_numbers
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write, in_order
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
@@ -219,7 +219,7 @@ def _path(graph: Snapshot, call: BackwardCall, meeting: Meeting | None = None) -
     for owner in graph.owners:
         names.setdefault((owner.node, owner.output_nr), []).append(owner.path)
     for tensor in way(graph, call):
-        labels = in_order(names.get(tensor, ()))
+        labels = names.get(tensor, ())
         seq = graph.seq[tensor[0]]
         carried = carrying if newest >= freed_after > seq else ()
         newest = seq

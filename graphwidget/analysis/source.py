@@ -393,6 +393,19 @@ def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield from steps_of(inner)
 
 
+def steps_of_all(tree: ast.Module) -> Iterator[ast.stmt]:
+    """`steps_of` of everything in a cell, functions and classes included."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for statement in node.body:
+                yield from steps_of(statement)
+
+
+def last_name(path: str) -> str:
+    """``mean`` of ``net.norms[0].mean``, ``avg`` of ``avg[0]``."""
+    return re.sub(r"\[.*$", "", path.rsplit(".", 1)[-1])
+
+
 def calls_in(node: ast.AST) -> Iterator[str]:
     """Dotted names of what a node calls: ``opt.step``, ``torch.no_grad``."""
     for part in ast.walk(node):
@@ -400,7 +413,8 @@ def calls_in(node: ast.AST) -> Iterator[str]:
             yield ast.unparse(part.func)
 
 
-_NUMBERS = {"item", "detach", "tolist", "numpy", "append", "appendleft", "insert", "clear", "remove"}
+_NUMBERS = {"item", "detach", "tolist", "numpy", "append", "appendleft", "insert", "clear", "remove", "grad_fn",
+            "shape", "dtype", "device", "requires_grad"}  # fmt: skip
 _DROPS = {"pop", "popleft"}  # what they return is dropped where they are a statement of their own
 _LOOKING = {"len", "print", "float", "int", "bool", "str", "repr", "type", "id", "isinstance"}
 
@@ -416,6 +430,8 @@ def handed_on(root: ast.AST, name: str) -> Iterator[int]:
         if named != name or not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
         part, above = node, parents.get(node)
+        if isinstance(node, ast.Attribute) and isinstance(above, ast.Call) and above.func is node:
+            continue  # a method of that name: ``x.mean()``
         last = ""
         while isinstance(above, (ast.Attribute, ast.Subscript)) and above.value is part:
             last = above.attr if isinstance(above, ast.Attribute) else last

@@ -449,8 +449,8 @@ def own_path(ref: TensorRef | None) -> str | None:
 
 
 def is_notebook_s(path: str) -> bool:
-    """Whether IPython gave the name, as `_`, `_3` and `Out`."""
-    return re.match(r"_\d*$|__$|Out\[", path) is not None
+    """Whether IPython gave the name, as `_`, `___`, `_3` and `Out`, or it is a part of such."""
+    return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
 
 
 def root_name(call: BackwardCall) -> str:

@@ -35,6 +35,7 @@ from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.freed import Freed
 from graphwidget.capture.identity import Identity
+from graphwidget.capture.looks import due
 from graphwidget.capture.outcome import (
     afterwards,
     agrees,
@@ -95,6 +96,8 @@ class CallLog:
     counted
         Called with n, place key, counter before it, thread and model of a call that was not even walked, instead
         of `finished`. None: all are told of by `finished`.
+    look
+        Called with n, place key and frames of cells before a few calls of each line: what is kept alive meanwhile?
     """
 
     def __init__(
@@ -109,10 +112,12 @@ class CallLog:
         problem: Callable[[BaseException], None] = lambda error: None,
         lock: Any = None,
         counted: Callable[[int, tuple[int, int, int], int, int, Model], None] | None = None,
+        look: Callable[[int, tuple[int, int, int], Sequence[FrameType]], None] = lambda n, spot, frames: None,
     ) -> None:
         self.identity, self.provenance = identity, provenance
         self.forecaster, self.search = forecaster, search
         self.finished, self.failed, self.problem, self.counted = finished, failed, problem, counted
+        self.look = look
         self.lock = lock or threading.RLock()
         self.freed = Freed(apart_below=lambda: identity.apart_below)
         self.count = 0
@@ -355,6 +360,8 @@ class CallLog:
         key = None if pending.spot is None else pending.spot[:2]
         tally = self._tallies.setdefault(key, Tally())
         seen = tally.seen = tally.seen + 1
+        if due(seen) and pending.spot is not None:
+            self.look(pending.n, pending.spot, frames)
         self._glance(pending, tally, outputs)
         began = perf_counter()
         at_home = threading.get_ident() == self._home

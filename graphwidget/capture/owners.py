@@ -44,7 +44,9 @@ MAX_PATHS = 8  # paths kept for one tensor
 MAX_NOTES = 20
 MAX_OTHERS = 20_000  # tensors without grad
 KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator", "hook"})
-GROUP = {"frame": 1, "out": 2, "traceback": 3, "other": 4}  # order of paths before their length
+# Where a tensor is named from, the best first: variables, locals, optimizers, history, tracebacks, other machinery.
+GROUP = {"frame": 1, "out": 3, "traceback": 4, "other": 5}
+IN_OPTIMIZER = 2
 IPYTHON_NAMES = frozenset({"In", "Out", "get_ipython", "exit", "quit", "_ih", "_oh", "_dh", "_i", "_ii", "_iii"})
 LAST_OUTPUTS = ("_", "__", "___")
 _LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list, tuple, dict, deque)}
@@ -69,6 +71,10 @@ class Holding:
     containers
         Of an element: name of the type and length of the container that it is in, and of the one around that. Types
         other than Python's own containers have the length -1.
+    rank
+        Of two paths to a tensor the one of lower rank is what it is called; see `_rank`.
+    bounded
+        Whether it is in a queue with a `maxlen`.
     """
 
     path: str
@@ -77,11 +83,13 @@ class Holding:
     is_leaf: bool
     is_expression: bool = True
     containers: tuple[tuple[str, int], ...] = ()
+    rank: tuple[int, ...] = (0,)
+    bounded: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """What `find` found, shortest path first.
+    """What `find` found, the best name of each tensor first.
 
     It holds the tensors strongly: drop it before the user's code runs again.
     """
@@ -133,7 +141,7 @@ def find(
         for value, root in _roots(items, frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
-    return Search(_in_order(walk.holdings), walk.notes, walk.others)
+    return Search(_in_order(walk.holdings, namespace), walk.notes, walk.others)
 
 
 @contextmanager
@@ -151,12 +159,14 @@ def _no_collection() -> Iterator[None]:
 class _Spot:
     """A place in the tree of paths; its text is made only when a tensor is found there."""
 
-    __slots__ = ("depth", "expression", "key", "kind", "owner", "parent", "spell", "text")
+    __slots__ = ("depth", "expression", "key", "kind", "owner", "parent", "registered", "spell", "text", "tier")
 
     def __init__(self, parent: _Spot, reader: Reader, key: Any, owner: Any) -> None:
         self.parent: _Spot | None = parent
         self.spell, self.key, self.owner = reader.spell, key, owner
         self.kind = parent.kind if parent.kind in KINDS_THAT_STAY else reader.kind
+        self.tier = max(parent.tier, reader.tier)  # of the step that is liked least
+        self.registered = reader.tier == reading.REGISTERED
         self.depth = parent.depth + 1
         self.text: str | None = None
         self.expression = False
@@ -165,6 +175,7 @@ class _Spot:
     def root(cls, path: str, kind: str, expression: bool = True) -> _Spot:
         spot = cls.__new__(cls)
         spot.parent, spot.kind, spot.depth, spot.text, spot.expression = None, kind, 0, path, expression
+        spot.tier, spot.registered = reading.PLAIN, False
         return spot
 
     def path(self) -> str:
@@ -206,7 +217,7 @@ class _Walk:
         self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> what reads its sequence number
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, _Spot]] = []
-        self.count: dict[int, int] = {}  # id of a tensor -> paths found
+        self.known: dict[int, list[int]] = {}  # id of a tensor -> where its paths are in `holdings`
         self.containers: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}  # one of each
         self.notes: list[str] = []
 
@@ -255,12 +266,18 @@ class _Walk:
             if id(tensor) not in self.seen and len(self.others) < MAX_OTHERS:
                 self.others.append((tensor, spot))
             return
-        known = self.count.get(id(tensor), 0)
-        if known < MAX_PATHS:
-            self.count[id(tensor)] = known + 1
-            path, inside = spot.path(), _containers(spot)
-            inside = self.containers.setdefault(inside, inside)
-            self.holdings.append(Holding(path, spot.kind, tensor, reading.is_leaf(tensor), spot.expression, inside))
+        holdings, known, rank = self.holdings, self.known.setdefault(id(tensor), []), _rank(spot)
+        at = len(holdings)
+        if len(known) < MAX_PATHS:
+            known.append(at)
+        else:
+            at = max(known, key=lambda i: holdings[i].rank)
+            if holdings[at].rank <= rank:
+                return
+        path, inside = spot.path(), _containers(spot)
+        inside = self.containers.setdefault(inside, inside)
+        leaf, expression = reading.is_leaf(tensor), spot.expression
+        holdings[at : at + 1] = [Holding(path, spot.kind, tensor, leaf, expression, inside, rank, _is_bounded(spot))]
 
     def run(self) -> None:
         queue = self.queue
@@ -343,9 +360,36 @@ def _containers(spot: _Spot) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _in_order(holdings: list[Holding]) -> list[Holding]:
-    """Shortest path first, variables before history and tracebacks; of what goes away together, one entry."""
-    holdings.sort(key=lambda h: (GROUP.get(h.kind, 0), len(h.path), h.path))
+def _is_bounded(spot: _Spot) -> bool:
+    """Whether a queue on the way lets the oldest go when something new comes in."""
+    one: _Spot | None = spot
+    while one is not None and one.parent is not None:
+        if type(one.owner) is deque and one.owner.maxlen is not None:
+            return True
+        one = one.parent
+    return False
+
+
+def _rank(spot: _Spot) -> tuple[int, ...]:
+    """How well a path names a tensor, the best first.
+
+    As its owner wrote it: the name that a module gave to a parameter or buffer (also of a module in a list), before a
+    variable (which may be that of a loop) or an attribute, before an element of a container, before what nobody writes;
+    fewer steps before more. What an optimizer has inside comes after all of the user's own.
+    """
+    inside = spot.tier == reading.OPTIMIZER and spot.kind not in ("out", "traceback")
+    named = spot.registered and spot.tier <= reading.CONTAINED
+    group = IN_OPTIMIZER if inside else GROUP.get(spot.kind, 0)
+    return (group, reading.REGISTERED if named else spot.tier, spot.depth)
+
+
+def _in_order(holdings: list[Holding], namespace: dict[str, Any]) -> list[Holding]:
+    """The best name of each tensor first; of what goes away together, one entry.
+
+    Of two variables for one leaf the older one made it; the other may be that of a loop over all of them.
+    """
+    age = {name: at for at, (name, _) in enumerate(_items(namespace))}
+    holdings.sort(key=lambda h: (h.rank, age.get(h.path, 0) if h.is_leaf else 0, len(h.path), h.path))
     paths: set[str] = set()
     in_traceback: set[int] = set()
     named: set[int] = set()

@@ -24,7 +24,22 @@ import torch
 
 from graphwidget.capture import torch_internals as internals
 
-__all__ = ["Plan", "Reader", "Spelling", "is_leaf", "locals_of", "module_of", "mro_of", "plan_for", "sample"]
+__all__ = [
+    "CONTAINED",
+    "HIDDEN",
+    "OPTIMIZER",
+    "PLAIN",
+    "REGISTERED",
+    "Plan",
+    "Reader",
+    "Spelling",
+    "is_leaf",
+    "locals_of",
+    "module_of",
+    "mro_of",
+    "plan_for",
+    "sample",
+]
 
 # (path of the owner, key, owner) -> (path, whether it is an expression)
 Spelling = Callable[[str, Any, Any], "tuple[str, bool]"]
@@ -47,6 +62,12 @@ SKIPPED_MODULES = ("torch._dynamo", "torch._inductor", "torch._functorch", "torc
 READABLE_DUNDERS = frozenset({"__self__", "__func__", "__wrapped__"})
 EMPTY_MAYBE = frozenset({dict, OrderedDict, list, tuple, set})
 REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+# How a step of a path is liked as part of a name, the best first: a name that a module gave to a parameter, a buffer
+# or a part of its own; an attribute; an element; what no expression, or none that anybody writes, leads to; what an
+# optimizer has inside.
+REGISTERED, PLAIN, CONTAINED, HIDDEN, OPTIMIZER = range(5)
+_TIERS = {"element": CONTAINED, "closure": HIDDEN, "generator": HIDDEN, "hook": HIDDEN, "other": HIDDEN}
 
 _mro = type.__dict__["__mro__"].__get__
 _flags = type.__dict__["__flags__"].__get__
@@ -77,12 +98,15 @@ def static_attribute(cls: type, name: str) -> Any:
 
 
 class Reader:
-    """One part of one object: pairs of (key, child), and how a child's path is spelled."""
+    """One part of one object: pairs of (key, child), how a child's path is spelled, and how well that names it."""
 
-    __slots__ = ("kind", "pairs", "spell", "total")
+    __slots__ = ("kind", "pairs", "spell", "tier", "total")
 
-    def __init__(self, pairs: Iterator[tuple[Any, Any]], spell: Spelling, kind: str, total: int = 0) -> None:
+    def __init__(
+        self, pairs: Iterator[tuple[Any, Any]], spell: Spelling, kind: str, total: int = 0, tier: int | None = None
+    ) -> None:
         self.pairs, self.spell, self.kind, self.total = pairs, spell, kind, total
+        self.tier = _TIERS.get(kind, PLAIN) if tier is None else tier
 
 
 class Plan:
@@ -133,6 +157,8 @@ def plan_for(cls: type) -> Plan:
             parts.append(of_exception)
         if not parts or cls is functools._lru_cache_wrapper:
             parts.append(of_opaque)
+        if torch.optim.Optimizer in mro:
+            return Plan(functools.partial(of_optimizer, parts))
         if parts and parts[0] is not of_opaque and len(parts) == 1:
             return Plan(parts[0], simple=True)
     return Plan(parts[0] if len(parts) == 1 else lambda o: [reader for part in parts for reader in part(o)])
@@ -154,11 +180,11 @@ def of_deque(o: Any) -> list[Reader]:
 
 
 def of_set(o: Any) -> list[Reader]:
-    return [Reader(zip(count(), set.__iter__(o)), by_position, "element", set.__len__(o))]
+    return [Reader(zip(count(), set.__iter__(o)), by_position, "element", set.__len__(o), HIDDEN)]
 
 
 def of_frozenset(o: Any) -> list[Reader]:
-    return [Reader(zip(count(), frozenset.__iter__(o)), by_position, "element", frozenset.__len__(o))]
+    return [Reader(zip(count(), frozenset.__iter__(o)), by_position, "element", frozenset.__len__(o), HIDDEN)]
 
 
 def of_dict(o: Any) -> list[Reader]:
@@ -167,7 +193,7 @@ def of_dict(o: Any) -> list[Reader]:
         return []
     readers = [Reader(iter(dict.items(o)), by_key, "element", total)]
     if any(type(key) not in ATOMS for key in islice(dict.__iter__(o), 10)):
-        readers.append(Reader(zip(count(), dict.__iter__(o)), by_position, "element", total))
+        readers.append(Reader(zip(count(), dict.__iter__(o)), by_position, "element", total, HIDDEN))
     return readers
 
 
@@ -270,10 +296,11 @@ def of_module(getter: Callable[[Any], Any], item: Any, o: Any) -> list[Reader]:
         if entries is not None and dict in mro_of(type(entries)) and dict.__len__(entries):
             if registry == "_modules":
                 children = [((at, key), child) for at, (key, child) in enumerate(dict.items(entries))]
-                readers.append(Reader(iter(children), functools.partial(by_child, item), "attribute", len(children)))
+                spell = functools.partial(by_child, item)
+                readers.append(Reader(iter(children), spell, "attribute", len(children), REGISTERED))
             else:
                 spell = functools.partial(by_registry, registry, item)
-                readers.append(Reader(iter(dict.items(entries)), spell, "attribute"))
+                readers.append(Reader(iter(dict.items(entries)), spell, "attribute", tier=REGISTERED))
     plain, hooks = [], []
     for name, value in own.items():
         cls = type(value)
@@ -284,6 +311,14 @@ def of_module(getter: Callable[[Any], Any], item: Any, o: Any) -> list[Reader]:
         readers.append(Reader(iter(plain), by_attribute, "attribute"))
     if hooks:
         readers.append(Reader(iter(hooks), by_attribute, "hook"))
+    return readers
+
+
+def of_optimizer(parts: list[Callable[[Any], list[Reader]]], o: Any) -> list[Reader]:
+    """The parameters that it was given have better names elsewhere."""
+    readers = [reader for part in parts for reader in part(o)]
+    for reader in readers:
+        reader.tier = OPTIMIZER
     return readers
 
 

@@ -11,7 +11,18 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from graphwidget.model import Kind, Leaf, ModuleCall, NodeFacts, Owner, Place, Snapshot, Storages, TensorRef, in_order
+from graphwidget.model import (
+    NOT_THE_USERS,
+    Kind,
+    Leaf,
+    ModuleCall,
+    NodeFacts,
+    Owner,
+    Place,
+    Snapshot,
+    Storages,
+    TensorRef,
+)
 
 from . import facts as fact_reading
 from . import torch_internals as ti
@@ -54,8 +65,8 @@ def taking(
     inputs
         Tensors of `inputs=`; resolved like roots, but no walk starts from them.
     owners
-        What keeps nodes alive: objects like `capture.owners.Holding`. The graph of each
-        is part of the snapshot. A view whose history looking might rebuild is left out, with a note.
+        What keeps nodes alive: objects like `capture.owners.Holding`, of two of one tensor the better name first. The
+        graph of each is part of the snapshot. A view whose history looking might rebuild is left out, with a note.
     identity
         Who gives out uids; pass the same one every time to have the same uids every time.
     places
@@ -146,6 +157,7 @@ class _Reader:
         self.inputs: list[_Seed] = []
         self.owned: list[tuple[_Seed, Any]] = []
         self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive meanwhile
+        self.names: dict[int, list[str]] = {}  # the same without those that are the notebook's own
         self.leaves: dict[int, Leaf] = {}
         self.variables: dict[int, Any] = {}  # node index -> leaf tensor
         self.facts: dict[int, NodeFacts] = {}
@@ -183,6 +195,8 @@ class _Reader:
     def seeds(self, roots: Sequence[Any], inputs: Sequence[Any], owners: Iterable[Any]) -> None:
         for holding in owners:
             self.paths.setdefault(id(holding.tensor), []).append(holding.path)
+            if holding.kind not in NOT_THE_USERS:
+                self.names.setdefault(id(holding.tensor), []).append(holding.path)
         doubtful = []
         for holding in owners:
             seed = self._seed(holding.tensor, asked=False)
@@ -207,7 +221,7 @@ class _Reader:
             else:
                 seed.node, seed.number = edge
             return seed
-        seed.paths = in_order(self.paths.get(id(tensor), ()))
+        seed.paths = tuple(self.paths.get(id(tensor), ()))
         try:
             seed.node, seed.number, seed.problem = ti.history(tensor, asked=asked)
         except Exception:
@@ -270,7 +284,7 @@ class _Reader:
         self.leaves[at] = self._leaf(variable)
 
     def _leaf(self, variable: Any, node: Any = None) -> Leaf:
-        paths = in_order(self.paths.get(id(variable), ()))
+        paths = tuple(self.names.get(id(variable), ()))
         try:
             taken, shape = ti.accumulates_shape(node), ti.shape_of(variable)
             is_leaf, gradient = ti.leaf_and_grad(variable, asked=self.columns.settle)
@@ -385,7 +399,7 @@ class _Reader:
                 found = ti.storage_of(holding.tensor)
                 if found is not None and found[0] in tables.storages:
                     owners.setdefault(tables.storages[found[0]], []).extend(self.paths[id(holding.tensor)])
-        named = {at: in_order(paths) for at, paths in owners.items()}
+        named = {at: tuple(paths) for at, paths in owners.items()}
         return Storages(tables.storages, tables.storage_bytes, named)
 
     def _reference(self, seed: _Seed) -> TensorRef:
@@ -412,7 +426,7 @@ class _Reader:
 
     def _owners(self) -> tuple[Owner, ...]:
         return tuple(
-            Owner(holding.path, at, seed.number, holding.kind, holding.containers)
+            Owner(holding.path, at, seed.number, holding.kind, holding.containers, holding.bounded)
             for seed, holding in self.owned
             if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from threading import get_ident
 from time import perf_counter
 from types import FrameType
 from typing import Any
@@ -27,12 +28,14 @@ from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
 from graphwidget.capture.identity import Identity
+from graphwidget.capture.looks import Looks
 from graphwidget.capture.pieces import AtLeast, WorkLock, at_once
 from graphwidget.capture.provenance import Provenance
 from graphwidget.capture.roots import find_roots
-from graphwidget.capture.snapshot import taking
+from graphwidget.capture.snapshot import take, taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
+    NOT_THE_USERS,
     BackwardCall,
     CellRun,
     Drawing,
@@ -54,8 +57,6 @@ UIDS = 20_000  # nodes that are remembered before the dead among them are forgot
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_NOTES = 10  # errors of one cell that are explained in a note
-
-_NOTEBOOK_KINDS = ("out", "traceback")
 
 
 class Tracker:
@@ -80,6 +81,8 @@ class Tracker:
     idle
         Asked at the end of a cell: has a function called once the kernel is idle; None: it will not be. What takes long
         is left until then, and done before anything else looks or runs.
+    notebook
+        Whether somebody goes on working in this kernel when a cell has ended; see `Record`.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Tracker:
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         history_bytes: int = HISTORY_BYTES,
         idle: Callable[[], Callable[[Callable[[], None]], object] | None] = lambda: None,
+        notebook: bool = False,
     ) -> None:
         self.lock = WorkLock(self.problem)
         self._idle = idle
@@ -103,6 +107,7 @@ class Tracker:
         self.runs: dict[int, CellRun] = {}
         self._namespace = namespace or (lambda: sys.modules["__main__"].__dict__)
         self._hidden, self._shell, self._diagnose, self._explain = hidden, shell, diagnose, explain
+        self.notebook = notebook
         self.notes = True  # whether an error gets a note
         self.unsaid = ""  # the last note, where exceptions take none (Python 3.10)
         self._noted = 0
@@ -118,7 +123,9 @@ class Tracker:
             problem=self.problem,
             lock=self.lock,
             counted=self._call_counted,
+            look=self._look_meanwhile,
         )
+        self.looks = Looks()
         self._writes = Writes(
             self.provenance.book,
             calls=lambda: self.log.count,
@@ -364,11 +371,40 @@ class Tracker:
             self._tell(self.history.events[-1])
             self._told_at = perf_counter()
 
+    def _look_meanwhile(self, n: int, spot: tuple[int, int, int], frames: Sequence[FrameType]) -> None:
+        """Before a call of a loop: graphs of earlier iterations that something still keeps are remembered."""
+        place = self.provenance.place(spot)
+        line = (place.run, place.cell, place.line, place.outer_line)
+        thread = get_ident()
+        starts = [
+            call.newest_seq
+            for call in self.history.calls.values()
+            if call.thread == thread
+            and (call.place.run, call.place.cell, call.place.line, call.place.outer_line) == line
+        ]
+        self.looks.look(
+            line,
+            n,
+            starts,
+            lambda: self._search(frames).holdings,
+            lambda holdings: take(
+                (),
+                owners=holdings,
+                identity=self.identity,
+                places=self.provenance,
+                freed_by=self.log.freed,
+                previous=self._earlier(),
+                watched_from=self.log.watched_from,
+            ),
+        )
+
     def _forget_the_dead(self) -> None:
         """Bound what is remembered by uid: nodes that live and those of remembered graphs stay."""
         if len(self.identity) <= self._uids:
             return
         keep = set(self.snapshot().uid)
+        for look in self.looks.all():
+            keep.update(look.graph.uid)
         for call in self.history.calls.values():
             if call.graph is not None:
                 keep.update(call.graph.uid)
@@ -458,7 +494,7 @@ class Tracker:
             outlived = {
                 snapshot.uid[index]: name
                 for index, kinds in snapshot.owner_kinds().items()
-                if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
+                if kinds.issubset(NOT_THE_USERS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
             return Record(
@@ -470,6 +506,8 @@ class Tracker:
                 writes.hidden(),
                 writes.idle(),
                 self._holders(snapshot),
+                self.notebook,
+                self.looks.all(),
             )
 
     def _holders(self, snapshot: Snapshot) -> dict[str, str]:
@@ -487,7 +525,7 @@ class Tracker:
         names = {}
         for owner in snapshot.owners:
             uid = snapshot.uid[owner.node]
-            if owner.kind not in _NOTEBOOK_KINDS:
+            if owner.kind not in NOT_THE_USERS:
                 names.setdefault(uid, owner.path)
             elif uid in self._names:
                 names.setdefault(uid, self._names[uid])

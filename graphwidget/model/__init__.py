@@ -14,6 +14,7 @@ Three numbers name things, and they are never mixed:
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
+    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -34,6 +35,7 @@ from graphwidget.model.records import (
     Finding,
     Fix,
     Forecast,
+    Look,
     Reason,
     Record,
     Write,
@@ -41,6 +43,7 @@ from graphwidget.model.records import (
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
+    "NOT_THE_USERS",
     "BackwardCall",
     "CellRun",
     "Drawing",
@@ -50,6 +53,7 @@ __all__ = [
     "Forecast",
     "Kind",
     "Leaf",
+    "Look",
     "ModuleCall",
     "Node",
     "NodeFacts",

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any
 
 from graphwidget.model.parts import (
+    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -22,7 +23,6 @@ from graphwidget.model.parts import (
     Storage,
     Storages,
     TensorRef,
-    in_order,
 )
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
@@ -76,7 +76,7 @@ class Snapshot:
     roots, inputs
         The tensors the snapshot was taken for.
     owners
-        Every known path that keeps a node alive.
+        Every known path that keeps a node alive; of two paths to one tensor the better name comes first.
     notes
         Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
     checks_nan
@@ -173,9 +173,19 @@ class Snapshot:
     def labels(self) -> dict[int, tuple[str, ...]]:
         """Index -> paths of the tensors that have this node as grad_fn, in the order in which to name them."""
         found: dict[int, list[str]] = {}
-        for owner in self.owners:
+        for owner in self.shown_owners:
             found.setdefault(owner.node, []).append(owner.path)
-        return {i: in_order(paths) for i, paths in found.items()}
+        return {i: tuple(paths) for i, paths in found.items()}
+
+    @cached_property
+    def shown_owners(self) -> tuple[Owner, ...]:
+        """Those that name a node to people: not the last error's frames, and `Out` and `_` only where nothing else."""
+        others = {owner.node for owner in self.owners if owner.kind not in NOT_THE_USERS}
+        return tuple(
+            owner
+            for owner in self.owners
+            if owner.kind not in NOT_THE_USERS or (owner.kind == "out" and owner.node not in others)
+        )
 
     def node_with(self, slot: int) -> int:
         """Index of the node that a slot belongs to."""

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, overload
 
 __all__ = [
+    "NOT_THE_USERS",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -23,8 +24,14 @@ __all__ = [
 ]
 
 
+NOT_THE_USERS = ("out", "traceback")  # kinds of owners: IPython's history, the frames of the last error
+
+
 def in_order(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of one tensor, the best one first: short ones, and last those that IPython gives (``_``, ``Out[3]``)."""
+    """Names of which only the text is known, the best one first: short ones, and last those that IPython gives.
+
+    Where the owners are known they are in order already.
+    """
     return tuple(sorted(paths, key=lambda path: (path.startswith(("_", "Out[")), len(path), path)))
 
 
@@ -209,6 +216,7 @@ class Owner:
 
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
     `containers`: name of the type and length of the container that an element is in, and of the one around that.
+    `bounded`: it is in a queue with a `maxlen`, which lets the oldest go.
     """
 
     path: str
@@ -216,6 +224,7 @@ class Owner:
     output_nr: int = 0
     kind: str = "variable"
     containers: tuple[tuple[str, int], ...] = ()
+    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

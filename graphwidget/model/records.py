@@ -18,6 +18,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Forecast",
+    "Look",
     "Reason",
     "Record",
     "Write",
@@ -255,6 +256,14 @@ class CellRun:
 
 
 @dataclass(frozen=True)
+class Look:
+    """What was kept alive when a call was about to run, where graphs of several iterations were: `call` is its n."""
+
+    call: int
+    graph: Snapshot
+
+
+@dataclass(frozen=True)
 class Record:
     """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
 
@@ -263,7 +272,9 @@ class Record:
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
     names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
-    ``"leaf"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
+    ``"leaf"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``. `notebook`:
+    somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`: what was kept
+    alive when some of the calls were made, oldest first.
     """
 
     snapshot: Snapshot
@@ -274,3 +285,5 @@ class Record:
     hidden: tuple[Write, ...] = ()
     idle: tuple[Write, ...] = ()
     holders: Mapping[str, str] = field(default_factory=dict)
+    notebook: bool = False
+    looks: tuple[Look, ...] = ()

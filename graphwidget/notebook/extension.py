@@ -96,6 +96,7 @@ class Extension:
             shell=self.shell,
             code_names=self._earlier_cell,
             idle=partial(_when_idle, self.shell),
+            notebook=hasattr(self.shell, "kernel"),
         )
 
     def _earlier_cell(self, filename: str) -> tuple[int, None, str] | None:

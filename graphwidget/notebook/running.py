@@ -121,7 +121,9 @@ def _load(shell: Any) -> Tracker:
     from graphwidget.notebook import extension
 
     extension.load_ipython_extension(shell)
-    return extension.tracker_of(shell)
+    tracker = extension.tracker_of(shell)
+    tracker.notebook = False  # when the last cell has ended, so has the program
+    return tracker
 
 
 @contextmanager

@@ -251,7 +251,7 @@ def _graph(snapshot: Snapshot, strings: _Strings) -> dict[str, Any]:
         "storageBytes": _column(storages.bytes),
         "storageOwners": [[i, strings.many(paths)] for i, paths in sorted(storages.owners.items())],
         "leaves": _leaves(snapshot, strings),
-        "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.owners],
+        "owners": [[o.node, o.output_nr, strings(o.path), strings(o.kind)] for o in snapshot.shown_owners],
         "notes": strings.many(snapshot.notes),
     }
 
