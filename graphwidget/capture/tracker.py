@@ -281,6 +281,7 @@ class Tracker:
             error=BaseException.__str__(error),
             error_place=place,
             without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
+            through_backward=ti.came_through_backward(error.__traceback__),
         )
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
