@@ -11,11 +11,11 @@ _BEFORE = 20  # characters that stay visible before a change
 
 
 def cut(text: str, most: int) -> str:
-    """`text` in at most `most` characters. Only a word that is longer than half of them is cut itself."""
+    """`text` in at most `most` characters. Only a word that takes two thirds of them is cut itself."""
     if len(text) <= most:
         return text
     space = text.rfind(" ", 0, most - 1)  # room for a space and the mark
-    return f"{text[:space].rstrip()} …" if space > most // 2 else f"{text[: most - 1]}…"
+    return f"{text[:space].rstrip()} …" if space * 3 > most else f"{text[: most - 1]}…"
 
 
 def cut_edit(lines: Sequence[str], most: int) -> list[str]:
@@ -43,6 +43,6 @@ def _around(line: str, partner: str | None, most: int) -> str:
     from_ = max(0, min(first - _BEFORE, len(text) - (most - 3)))  # no further in than what is left would fill the line
     if not from_:
         return cut(line, most)
-    space = text.rfind(" ", from_, first)
+    space = text.find(" ", from_, first)
     from_ = space + 1 if space >= 0 else from_
     return cut(f"{sign}…{text[from_:]}", most)
