@@ -3,24 +3,22 @@
     graphwidget explain FILE [--format text|json|html] [--order 1,2,3,2] [--timeout SECONDS]
     graphwidget demo [--port PORT] [--no-browser]
 
-Exit status of `explain`: 0 nothing wrong, 1 a finding of severity error, 2 the file cannot be read or run. An error in
-a cell that has nothing to do with autograd is printed, and is no finding.
+Exit status of `explain`: 0 the program ran to its end and no finding has severity error; 1 it raised, or a finding has
+severity error; 2 the file cannot be read or started, or the command line is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphwidget.model import Finding
-    from graphwidget.notebook.running import Outcome
+    from graphwidget.notebook.journal import Answer
+    from graphwidget.programs import Program
 
 CANNOT_RUN = 2
 
@@ -72,26 +70,44 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from graphwidget.programs import UnreadableProgram, order_of, read
+    from graphwidget.programs import StoppedProgram, UnreadableProgram, order_of, read
 
     try:
         program = read(options.file)
-        order = order_of(options.order, len(program.cells)) if options.order else None
+        order = order_of(options.order, len(program.cells)) if options.order else program.order
     except UnreadableProgram as error:
         return _cannot(error)
-    from graphwidget.notebook.running import StoppedProgram, run
-
+    explain = _in_a_kernel if program.needs_jupyter else _in_this_process
     try:
-        outcome = run(program, order, timeout=options.timeout, progress=_progress)
+        answer = explain(program, order, options)
     except StoppedProgram as error:
         return _cannot(error)
-    findings = outcome.tracker.findings()
-    try:
-        answer = _FORMATS[options.format](outcome, findings, options.file)
     except ImportError as error:
         return _cannot(error)
-    _write(answer)
-    return 1 if any(finding.severity == "error" for finding in findings) else 0
+    _write(answer.text)
+    return answer.status
+
+
+def _in_this_process(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
+    from graphwidget.programs import StoppedProgram, check_torch
+
+    check_torch()
+    try:
+        from graphwidget.notebook import answers, running
+    except Exception as error:  # what is imported as torch may be anything
+        raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
+    run = running.run(program, order, timeout=options.timeout, progress=_progress)
+    return answers.answer(options.format, options.file, run.tracker, run.journal)
+
+
+def _in_a_kernel(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
+    try:
+        from graphwidget.notebook import client
+    except ImportError as error:
+        raise ImportError(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
+    return client.explain(
+        program, order, format_=options.format, file=options.file, timeout=options.timeout, progress=_progress
+    )
 
 
 def _write(answer: str) -> None:
@@ -105,7 +121,8 @@ def _write(answer: str) -> None:
 
 
 def _cannot(error: Exception) -> int:
-    print(f"graphwidget: {error}", file=sys.stderr)
+    if str(error):  # a kernel that did not start has said why
+        print(f"graphwidget: {error}", file=sys.stderr)
     return CANNOT_RUN
 
 
@@ -116,36 +133,6 @@ def _progress(steps: Iterator[int]) -> Iterator[int]:
     from tqdm import tqdm
 
     return iter(tqdm(list(steps), unit="cell", file=sys.stderr, delay=2.0, leave=False))
-
-
-def _json(outcome: Outcome, findings: Sequence[Finding], file: str) -> str:
-    import torch
-
-    from graphwidget.render import report
-
-    errors = [asdict(error) for error in outcome.errors]
-    version = torch.__version__.split("+")[0]
-    document = report.document(file, version, errors, outcome.record.calls, findings, outcome.cell)
-    return json.dumps(document, ensure_ascii=False, indent=1)
-
-
-def _text(outcome: Outcome, findings: Sequence[Finding], file: str) -> str:
-    import torch
-
-    from graphwidget.render import report
-
-    errors = [asdict(error) for error in outcome.errors]
-    document = report.document(file, torch.__version__.split("+")[0], errors, (), ())
-    return report.text(document, outcome.record.calls, findings).rstrip("\n")
-
-
-def _html(outcome: Outcome, findings: Sequence[Finding], file: str) -> str:
-    from graphwidget.render import picture
-
-    return picture.to_html(outcome.tracker.drawing(), title=file)
-
-
-_FORMATS = {"json": _json, "text": _text, "html": _html}
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +17,27 @@ class UnreadableProgram(Exception):
     """A file that cannot be run as cells; the message names the next step."""
 
 
+class StoppedProgram(Exception):
+    """A program that could not be started, or not be run to its end; the message says where."""
+
+
 @dataclass(frozen=True)
 class Program:
     """A file as code cells. Markdown cells are left out; cells are counted from 1 among the code cells."""
 
     path: Path
     cells: tuple[str, ...]
+    notebook: bool = False
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Each cell once, from the first to the last."""
+        return tuple(range(1, len(self.cells) + 1))
+
+    @property
+    def needs_jupyter(self) -> bool:
+        """Whether it is to run in a Jupyter kernel: a notebook, or cells with magics, shell lines or ``await``."""
+        return self.notebook or any(map(_is_for_jupyter, self.cells))
 
 
 def read(path: str | Path) -> Program:
@@ -45,7 +62,45 @@ def read(path: str | Path) -> Program:
     cells = _notebook(path, text) if path.suffix == ".ipynb" else _percent(text)
     if not cells:
         raise UnreadableProgram(f"{path}: there is no code cell in it")
-    return Program(path, cells)
+    return Program(path, cells, path.suffix == ".ipynb")
+
+
+def check_torch() -> None:
+    """Import torch.
+
+    Raises
+    ------
+    StoppedProgram
+        If that fails, in whatever way.
+    """
+    try:
+        import torch  # noqa: F401
+    except Exception as error:  # a broken installation may raise anything
+        why = " ".join(str(error).split())
+        raise StoppedProgram(f"torch cannot be imported ({type(error).__name__}: {why})") from None
+
+
+def _is_for_jupyter(cell: str) -> bool:
+    """Whether IPython can read a cell that Python cannot. What neither can read is an error in either."""
+    if _parses(cell, 0):
+        return False
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        code = TransformerManager().transform_cell(cell)
+    except SyntaxError:
+        return False
+    return _parses(code, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def _parses(code: str, flags: int) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "<cell>", "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _percent(text: str) -> tuple[str, ...]:

@@ -84,10 +84,10 @@ def test_a_finding_of_severity_error_gives_status_1_and_a_readable_text(tmp_path
     assert "In[2], line 1 raised RuntimeError" in done.stdout
 
 
-def test_nothing_wrong_gives_status_0(tmp_path):
+def test_without_a_finding_the_last_line_says_what_was_looked_at_and_the_status_is_0(tmp_path):
     done = explain(file(tmp_path, TWICE.replace("# %%\ny.backward()\n", "")))
     assert done.returncode == 0, done.stderr
-    assert "Nothing wrong." in done.stdout
+    assert done.stdout.splitlines()[-1] == "No finding. 1 backward call, which ran."
 
 
 def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
@@ -102,28 +102,11 @@ def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     document = json.loads(done.stdout.decode())
-    assert document["schema"] == 1 and len(document["calls"]) == 2
+    assert document["schema"] == 1 and [call["n"] for call in document["calls"]] == [1, 2]
+    assert document["calls"][1]["freed_by"]["n"] == 1 and document["findings"][0]["call"] == 2
     for text in (b"from print", b"from C", b"from a child", b"from a shell"):
         assert text in done.stderr
     assert b"cell/s" not in done.stderr  # no progress bar: not a terminal
-
-
-def test_exits_interrupts_magics_await_and_broken_cells_do_not_end_the_run(tmp_path):
-    cells = [
-        "import sys\nsys.exit(3)",
-        "raise KeyboardInterrupt",
-        "%%time\nx = 1",
-        "%matplotlib inline",
-        "import asyncio\nawait asyncio.sleep(0)\ny = 2",
-        "def broken(:",
-        "%no_such_magic",
-        "import torch\nw = torch.ones(1, requires_grad=True)\n(w * x * y).backward()",
-    ]
-    done = explain(file(tmp_path, notebook(*cells), "many.ipynb"), "--format", "json")
-    document = json.loads(done.stdout)
-    assert done.returncode == 0, done.stderr
-    assert [error["cell"] for error in document["errors"] if error["cell"] != 4] == [1, 2, 6, 7]
-    assert [call["result"] for call in document["calls"]] == ["ok"]
 
 
 def test_an_order_may_run_cells_again(tmp_path):
@@ -175,7 +158,96 @@ def test_ctrl_c_ends_the_run(tmp_path):
     assert "interrupted in cell 1" in err
 
 
-@pytest.mark.parametrize("ends", ["print(", "raise ValueError('no')"])
-def test_a_program_that_breaks_off_is_not_called_fine(tmp_path, ends):
+RAISES = {
+    "an error of another kind": "raise ValueError('no')",
+    "a cell that is no Python": "print(",
+    "an interrupt inside": "raise KeyboardInterrupt",
+    "an exit with a status": "import sys\nsys.exit(3)",
+    "an exit with a message": "raise SystemExit('no data')",
+    "a missing module": "import no_such_module_anywhere",
+}
+
+
+@pytest.mark.parametrize("ends", RAISES)
+def test_a_program_that_raised_never_gives_0(tmp_path, ends):
+    done = explain(file(tmp_path, "x = 1\n# %%\n" + RAISES[ends]))
+    assert done.returncode == 1
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("No finding. No backward call was recorded. Raised outside of any backward call: ")
+    assert "In[2]" in last
+
+
+@pytest.mark.parametrize("ends", ["import sys\nsys.exit()", "raise SystemExit(0)", "exit()\n# %%\nraise ValueError"])
+def test_a_program_that_ends_itself_well_gives_0(tmp_path, ends):
     done = explain(file(tmp_path, "x = 1\n# %%\n" + ends))
-    assert "No finding: the error is of another kind." in done.stdout and "Nothing wrong." not in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexplained(tmp_path):
+    message = "the rotation of the third joint cannot be taken back, since its axis has vanished " * 4
+    function = (
+        "# %%\nimport torch\nclass F(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        return x * 2\n    @staticmethod\n"
+        f"    def backward(ctx, g):\n        raise RuntimeError({message!r})\n"
+        "w = torch.ones(2, requires_grad=True)\n# %%\nF.apply(w).sum().backward()\n"
+    )
+    path = file(tmp_path, function)
+    done = explain(path)
+    assert done.returncode == 1
+    assert "Call 1 (In[2]:1) raised RuntimeError, which is not explained yet." in done.stdout
+    assert message.strip() in " ".join(done.stdout.split())
+    assert "1 error of autograd is not explained yet." in done.stdout.splitlines()[-1]
+    document = json.loads(explain(path, "--format", "json").stdout)
+    assert document["unexplained"] == [{"call": 1, "cell": 2, "line": 1, "type": "RuntimeError", "message": message}]
+    assert document["summary"] == done.stdout.splitlines()[-1]
+    assert message.split()[-1] in explain(path, "--format", "html").stdout
+
+
+def test_the_program_sees_its_own_name_and_folder_as_under_python(tmp_path):
+    shows = "import sys\nprint([__name__, __file__, *sys.argv, sys.path[0]])\n"
+    path = file(tmp_path, shows)
+    plain = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    done = explain(path)
+    assert done.returncode == 0 and plain.stdout.strip() in done.stderr
+    magic = explain(file(tmp_path, shows + "# %%\n%time x = 1\n"))
+    assert magic.returncode == 0 and plain.stdout.strip() in magic.stderr
+
+
+def test_the_folder_of_graphwidget_itself_is_not_where_the_program_imports_from(tmp_path):
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    file(beside, "", "module_beside_the_caller.py")
+    path = file(tmp_path, "import module_beside_the_caller\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        capture_output=True,
+        text=True,
+        cwd=beside,
+    )
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stdout
+
+
+BROKEN = {
+    "raises": "raise OSError('libtorch_cpu.so: cannot open shared object file')",
+    "is another module": "x = 1",
+}
+
+
+@pytest.mark.parametrize("name", ["program.py", "program.ipynb"])
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_torch_that_cannot_be_imported_gives_status_2_and_one_line(tmp_path, how, name):
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    file(fake, BROKEN[how], "torch.py")
+    path = file(tmp_path, notebook("import torch") if name.endswith("ipynb") else TWICE, name)
+    root = os.path.dirname(os.path.dirname(cli.__file__))
+    done = subprocess.run(
+        [sys.executable, "-m", "graphwidget", "explain", str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(fake), root])},
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "torch" in line and ("libtorch_cpu.so" in line) == (how == "raises")

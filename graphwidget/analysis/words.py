@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphwidget.analysis import source
-from graphwidget.model import CellRun, Place
+from graphwidget.model import CellRun, Place, cut
 
 __all__ = ["at", "names", "no_gradient", "outer_at", "place_of", "short", "where"]
 
@@ -38,8 +38,7 @@ def outer_at(place: Place | None) -> tuple[int, int] | None:
 
 def short(text: str, most: int = 60) -> str:
     """Code as a sentence can quote it."""
-    text = " ".join(text.split())
-    return f"`{text}`" if len(text) <= most else f"`{text[: most - 1]}…`"
+    return f"`{cut(' '.join(text.split()), most)}`"
 
 
 def names(paths: tuple[str, ...], most: int = 3) -> str:

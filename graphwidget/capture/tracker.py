@@ -290,6 +290,7 @@ class Tracker:
             error=BaseException.__str__(error),
             error_place=place,
             without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
+            through_backward=ti.came_through_backward(error.__traceback__),
         )
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
@@ -516,7 +517,7 @@ class Tracker:
         for frame in self.log.cell_frames(sys._getframe(2)) if self._open else ():
             if frame.f_code.co_flags & reading.CO_OPTIMIZED:
                 spaces.setdefault(frame.f_code.co_name, dict(reading.locals_of(frame)))
-        paths = (owner.path for owner in snapshot.owners if owner.kind not in _NOTEBOOK_KINDS)
+        paths = (owner.path for owner in snapshot.owners if owner.kind not in NOT_THE_USERS)
         leaves = (path for leaf in snapshot.leaves.values() for path in leaf.paths)
         return holders.kinds((*paths, *leaves), spaces)
 

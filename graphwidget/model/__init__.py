@@ -12,6 +12,7 @@ Three numbers name things, and they are never mixed:
 * **n** numbers backward calls from 0, in the order in which they began.
 """
 
+from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
     NOT_THE_USERS,
@@ -38,6 +39,7 @@ from graphwidget.model.records import (
     Look,
     Reason,
     Record,
+    Verdict,
     Write,
 )
 from graphwidget.model.sizes import bytes_text
@@ -67,7 +69,10 @@ __all__ = [
     "Storage",
     "Storages",
     "TensorRef",
+    "Verdict",
     "Write",
     "bytes_text",
+    "cut",
+    "cut_edit",
     "in_order",
 ]

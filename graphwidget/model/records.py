@@ -21,6 +21,7 @@ __all__ = [
     "Look",
     "Reason",
     "Record",
+    "Verdict",
     "Write",
 ]
 
@@ -240,6 +241,7 @@ class CellRun:
     required grad. Those without parameters are left out.
     `without_grad`: the tensors of which the line that raised read a `.grad` that was None, as it writes them: a
     ``"leaf"`` that requires grad, ``"computed"`` from such, or ``"plain"``.
+    `through_backward`: whether the error came out of a call of `backward` or `autograd.grad`.
     """
 
     run: int
@@ -253,6 +255,7 @@ class CellRun:
     grad_after: bool = True
     modules: Mapping[str, bool] = field(default_factory=dict)
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
+    through_backward: bool = False
 
 
 @dataclass(frozen=True)
@@ -287,3 +290,31 @@ class Record:
     holders: Mapping[str, str] = field(default_factory=dict)
     notebook: bool = False
     looks: tuple[Look, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was looked at, and what of it has no finding.
+
+    Attributes
+    ----------
+    findings, calls, raised
+        How many there are. Of the calls `remembered` are: of the others no more is known than that they began.
+    refused
+        How many cells raised in a call of `backward` or `autograd.grad` that is not among them: it was refused at once.
+    unexplained
+        Calls that raised and have no finding; of equal ones the first.
+    open_cells
+        Cells without a finding that were refused a call, or raised outside of any a message that speaks of autograd.
+    other_cells
+        Cells that raised something else, outside of any backward call.
+    """
+
+    findings: int = 0
+    calls: int = 0
+    remembered: int = 0
+    raised: int = 0
+    refused: int = 0
+    unexplained: tuple[BackwardCall, ...] = ()
+    open_cells: tuple[CellRun, ...] = ()
+    other_cells: tuple[CellRun, ...] = ()

@@ -122,12 +122,17 @@ class Magics:
 
     def _explain(self, rest: str) -> None:
         from graphwidget import api
-        from graphwidget.render.report import finding_lines
+        from graphwidget.analysis.verdict import verdict
+        from graphwidget.render.report import finding_lines, verdict_lines
 
         _refuse_options(rest, ())
         found = api.explain(self._tensor(rest)) if rest else api.explain()
         lines = [line for finding in found for line in finding_lines(finding)]
-        print("\n".join(lines) if lines else "Nothing is wrong, as far as was recorded.")
+        if not rest:
+            lines += verdict_lines(verdict(self.extension.tracker.record(), found))
+        elif not found:
+            lines.append(f"No finding about `{rest}`.")
+        print("\n".join(lines))
 
     def _forecast(self, rest: str) -> None:
         from graphwidget import api

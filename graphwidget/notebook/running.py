@@ -6,59 +6,37 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from graphwidget.capture.tracker import Tracker
-from graphwidget.model import Record
-from graphwidget.programs import Program
+from graphwidget.notebook.journal import Journal, tell_exit
+from graphwidget.programs import Program, StoppedProgram
 
 
 class CellTimeout(BaseException):
     """Raised in a cell that ran longer than allowed. No user code catches it by accident."""
 
 
-class StoppedProgram(Exception):
-    """The program could not be run to its end; the message says where."""
-
-
 @dataclass(frozen=True)
-class CellError:
-    """What a cell raised. `step` counts runs from 1, `cell` is the file's cell, `line` the outermost frame's."""
+class Run:
+    """A finished run: what the tracker recorded, and which cell was which."""
 
-    step: int
-    cell: int
-    line: int | None
-    type: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A finished run: the record, the errors, and which cell of the file each execution count was."""
-
-    program: Program
-    order: tuple[int, ...]
-    errors: tuple[CellError, ...]
-    record: Record
     tracker: Tracker
-
-    def cell(self, count: int | None) -> int | None:
-        """The file's cell that ran as `In[count]`."""
-        return self.order[count - 1] if count is not None and 0 < count <= len(self.order) else count
+    journal: Journal
 
 
 def run(
     program: Program,
-    order: tuple[int, ...] | None = None,
+    order: Sequence[int],
     *,
     timeout: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
-) -> Outcome:
+) -> Run:
     """Run a program's cells.
 
     Parameters
@@ -66,7 +44,7 @@ def run(
     program
         What to run.
     order
-        Numbers of cells from 1; by default each once.
+        Numbers of cells from 1.
     timeout
         Seconds that one cell may run, None: no limit.
     progress
@@ -82,28 +60,28 @@ def run(
     A timeout raises `CellTimeout` in the cell. Where a call into C does not come back to Python within
     `GRACE` seconds more, the process ends with status 2 and a message; a call that holds the GIL cannot be stopped.
     """
-    order = order or tuple(range(1, len(program.cells) + 1))
-    shell = _shell(program.path)
+    shell = _shell()
+    pose_as(program.path, shell)
     with _output_to_stderr():
         tracker = _load(shell)
-        errors = []
+        journal = Journal(shell)
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
-            with _limit(timeout, program.path, cell), _interruptible() as interrupted:
+            with journal.ran(cell), _limit(timeout, program.path, cell), _interruptible() as interrupted:
                 result = shell.run_cell(program.cells[cell - 1], store_history=True, cell_id=f"cell-{cell}")
-            error = result.error_before_exec or result.error_in_exec
             if interrupted.is_set():
                 raise StoppedProgram(f"{program.path}: interrupted in cell {cell}")
-            if isinstance(error, CellTimeout):
+            if isinstance(result.error_in_exec, CellTimeout):
                 raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
-            if error is not None:
-                errors.append(_described(error, step, cell, shell))
-            result = error = None
-        return Outcome(program, order, tuple(errors), tracker.record(), tracker)
+            result = None
+            if shell.exit_now:
+                tell_exit(cell, order[step:])
+                break
+        return Run(tracker, journal)
 
 
-def _shell(path: Path) -> Any:
-    """A fresh shell that writes no history and imports from beside the file, as a kernel would."""
+def _shell() -> Any:
+    """A fresh shell that writes no history."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -111,10 +89,29 @@ def _shell(path: Path) -> Any:
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=config)
-    sys.path.insert(0, str(path.resolve().parent))
     os.environ.setdefault("MPLBACKEND", "agg")
+    shell = InteractiveShell.instance(config=config)
+    shell.ask_exit = lambda: setattr(shell, "exit_now", True)  # what exit() calls; a bare shell has none
     return shell
+
+
+def pose_as(path: Path, shell: Any) -> None:
+    """What the program sees of how it was started: as if Python had been called with its path."""
+    if _first_path_is_ours():
+        del sys.path[0]
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv = [str(path)]
+    shell.user_ns["__file__"] = shell.user_ns_hidden["__file__"] = str(path.absolute())
+
+
+def _first_path_is_ours() -> bool:
+    """Whether Python put where it found `graphwidget` itself, or the working directory for ``-m``, first."""
+    if getattr(sys.flags, "safe_path", False) or not sys.argv or not sys.path:
+        return False
+    ours = Path(sys.argv[0])
+    if ours.name == "__main__.py":
+        return ours.parent.name == "graphwidget" and sys.path[0] == os.getcwd()
+    return ours.stem == "graphwidget" and sys.path[0] == str(ours.resolve().parent)
 
 
 def _load(shell: Any) -> Tracker:
@@ -190,19 +187,3 @@ def _limit(seconds: float | None, path: Path, cell: int) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         last.cancel()
         signal.signal(signal.SIGALRM, before)
-
-
-def _described(error: BaseException, step: int, cell: int, shell: Any) -> CellError:
-    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _outermost(error.__traceback__, shell)
-    return CellError(step, cell, line, type(error).__name__, str(error))
-
-
-def _outermost(traceback: TracebackType | None, shell: Any) -> int | None:
-    """Line of the outermost frame that lies in a cell."""
-    while traceback is not None:
-        if traceback.tb_frame.f_globals is shell.user_global_ns and traceback.tb_frame.f_code.co_filename.startswith(
-            "<ipython-input"
-        ):
-            return traceback.tb_lineno
-        traceback = traceback.tb_next
-    return None

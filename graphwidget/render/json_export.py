@@ -19,7 +19,8 @@ SCHEMA = 1
 def to_json(snapshot: Snapshot, *, indent: int | None = None) -> str:
     """JSON text with ``schema``, ``nodes``, ``roots``, ``owners``, ``held_bytes`` and ``notes``.
 
-    Nodes are named by uid everywhere; bytes are bytes; what is unknown is null.
+    Nodes are named by uid everywhere, calls (``freed_by``) by number from 1, as in the text; bytes are bytes; what is
+    unknown is null.
     """
     document = {
         "schema": SCHEMA,
@@ -73,7 +74,7 @@ def _saved(saved: SavedTensor) -> dict[str, Any]:
         "shape": None if saved.shape is None else list(saved.shape),
         "bytes": saved.bytes,
         "storage": storage.key if storage else None,
-        "freed_by": saved.freed_by,
+        "freed_by": saved.freed_by + 1 if saved.freed_by is not None else None,
     }
 
 

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from graphwidget.model import Drawing, SlotState, Snapshot
+from graphwidget.model import Drawing, SlotState, Snapshot, Verdict
 from graphwidget.render import report, text, wire
 from graphwidget.render.words import count
 
@@ -57,8 +57,15 @@ def to_svg(graph: Drawing | Snapshot, *, theme: Theme = "auto", title: str | Non
     return _draw(wire.encode(drawing), options)
 
 
-def to_html(graph: Drawing | Snapshot, *, title: str | None = None) -> str:
+def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Verdict | None = None) -> str:
     """The picture, its findings and its text form as one HTML page that needs no script and no network.
+
+    Parameters
+    ----------
+    graph, title
+        As for `to_svg`.
+    verdict
+        What was looked at, for a page that tells of a whole program.
 
     Raises
     ------
@@ -74,8 +81,10 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None) -> str:
         f"<h1>{escape(heading)}</h1>",
         f"<figure>{to_svg(drawing, title=heading)}</figure>",
     ]
-    if drawing.findings:
-        parts += ["<h2>Findings</h2>", f'<pre class="findings">{escape(_findings(drawing))}</pre>']
+    told = [*_findings(drawing), *(["\n".join(report.verdict_lines(verdict))] if verdict is not None else [])]
+    if told:
+        whole = "\n\n".join(told)
+        parts += ["<h2>Findings</h2>", f'<pre class="findings">{escape(whole)}</pre>']
     parts += [
         "<h2>The graph in words</h2>",
         f"<pre>{escape(text.picture(drawing, max_lines=2000, findings=False))}</pre>",
@@ -134,8 +143,8 @@ def _description(drawing: Drawing) -> str:
     return f"{nodes}, {count(leaves, 'leaf', 'leaves')}, {count(saved, 'saved tensor')}."
 
 
-def _findings(drawing: Drawing) -> str:
-    return "\n\n".join("\n".join(report.finding_lines(finding)) for finding in drawing.findings)
+def _findings(drawing: Drawing) -> list[str]:
+    return ["\n".join(report.finding_lines(finding)) for finding in drawing.findings]
 
 
 def _clean(page: str) -> str:

@@ -6,10 +6,12 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphwidget.model import BackwardCall, Finding, Fix, Place, bytes_text
-from graphwidget.render.words import count
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
+from graphwidget.render.calls import call_lines
+from graphwidget.render.words import count, place_text
 
 SCHEMA = 1
+_ERROR_COLUMNS = 160
 CellOf = Callable[[int | None], int | None]
 
 
@@ -19,6 +21,7 @@ def document(
     errors: Iterable[dict[str, Any]],
     calls: Iterable[BackwardCall],
     findings: Iterable[Finding],
+    verdict: Verdict,
     cell_of: CellOf = lambda count: count,
 ) -> dict[str, Any]:
     """The JSON document (schema 1).
@@ -29,13 +32,15 @@ def document(
         Name of the file, version of torch.
     errors
         What the cells raised: step, cell, line, type, message.
+    verdict
+        What the findings leave open.
     cell_of
         Turns an execution count into the number of the file's cell.
 
     Notes
     -----
     `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
-    from 0. A call's cell and line are those of the innermost frame in a cell.
+    from 0, calls (`n`, `call`) from 1. A call's cell and line are those of the innermost frame in a cell.
     """
     by_n = {call.n: call for call in calls}
     return {
@@ -45,13 +50,18 @@ def document(
         "errors": list(errors),
         "calls": [_call(call, by_n, cell_of) for call in by_n.values()],
         "findings": [_finding(finding, by_n, cell_of) for finding in findings],
+        "unexplained": [
+            *({"call": call.n + 1, **_raised(call.place, call, cell_of)} for call in verdict.unexplained),
+            *({"call": None, **_raised(run.error_place, run, cell_of)} for run in verdict.open_cells),
+        ],
+        "summary": summary(verdict),
     }
 
 
 def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
     place = call.place
     return {
-        "n": call.n,
+        "n": call.n + 1,
         "cell": cell_of(place.cell),
         "line": place.line,
         "outer_cell": cell_of(place.outer_cell),
@@ -71,19 +81,24 @@ def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) ->
     }
 
 
+def _raised(place: Place | None, what: BackwardCall | CellRun, cell_of: CellOf) -> dict[str, Any]:
+    at = _at(place, cell_of, outer=True) or [None, None]
+    return {"cell": at[0], "line": at[1], "type": what.error_type, "message": what.error}
+
+
 def _freed_by(n: int | None, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any] | None:
     if n is None:
         return None
     call = by_n.get(n)
     place = call.place if call else Place(None, None)
-    return {"n": n, "cell": cell_of(place.cell), "line": place.line}
+    return {"n": n + 1, "cell": cell_of(place.cell), "line": place.line}
 
 
 def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "severity": finding.severity,
-        "call": finding.call,
+        "call": finding.call + 1 if finding.call is not None else None,
         "node": finding.node,
         "made_at": _at(finding.made_at, cell_of),
         "headline": finding.headline,
@@ -126,7 +141,7 @@ def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
     lines = _story(finding)
     for number, fix in enumerate(finding.fixes[:fixes], 1):
         lines += _fix_lines(fix, number, priced=True)
-        lines += [f"       {line}" for line in fix.edit]
+        lines += _edit_lines(fix)
     return lines
 
 
@@ -145,6 +160,10 @@ def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
     return _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
 
 
+def _edit_lines(fix: Fix) -> list[str]:
+    return [f"       {line}" for line in cut_edit(fix.edit, NOTE_COLUMNS - 7)]
+
+
 NOTE_LINES, NOTE_COLUMNS = 12, 100
 
 
@@ -157,12 +176,12 @@ def note(finding: Finding) -> str:
     for number, fix in enumerate(finding.fixes[:3], 1):
         block = _fix_lines(fix, number, priced=number == 1)
         if number == 1 and len(fix.edit) <= 4:
-            block += [f"       {line}" for line in fix.edit]
+            block += _edit_lines(fix)
         if len(story) + len(block) <= NOTE_LINES:
             story += block
     if len(story) > NOTE_LINES:
         story = [*story[: NOTE_LINES - 1], "  … more: %graphwidget explain"]
-    return "\n".join(line if len(line) <= NOTE_COLUMNS else line[: NOTE_COLUMNS - 1] + "…" for line in story)
+    return "\n".join(cut(line, NOTE_COLUMNS) for line in story)
 
 
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
@@ -176,39 +195,77 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     )
 
 
-def call_line(call: BackwardCall) -> str:
-    """One line of the table of calls."""
-    place = call.place
-    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
-    loop = f" iteration {place.iteration}" if place.iteration is not None else ""
-    if call.result == "raised":
-        told = f"raised at {call.failed_node}" if call.failed_node else "raised"
-        told += f", freed by call {call.freed_by + 1}" if call.freed_by is not None else ""
-    else:
-        ran, freed = count(call.executed_count, "node"), count(call.freed_slots, "saved tensor")
-        told = f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
-    return f"{call.n + 1:>4}  {where}{loop}  {call.place.source.strip()}  {told}"
-
-
-def text(document_: dict[str, Any], calls: Iterable[BackwardCall], findings: Iterable[Finding]) -> str:
-    """The document for people."""
-    lines = [f"{document_['file']} · torch {document_['torch']}", ""]
-    shown = list(calls)
-    lines.append(f"{len(shown)} backward call" + ("" if len(shown) == 1 else "s"))
-    lines.extend(call_line(call) for call in shown[:100])
-    if len(shown) > 100:
-        lines.append(f"      and {len(shown) - 100} more")
-    for error in document_["errors"]:
-        where = f"In[{error['step']}], line {error['line']}" if error["line"] else f"In[{error['step']}]"
-        first = (error["message"].splitlines() or [""])[0]
-        lines.append(f"{where} raised {error['type']}: {first[:100]}")
-    found = list(findings)
-    lines.append("")
-    if found:
-        lines.append(count(len(found), "finding"))
-    else:
-        lines.append("No finding: the error is of another kind." if document_["errors"] else "Nothing wrong.")
-    for finding in found:
-        lines.append("")
-        lines.extend(finding_lines(finding))
+def text(
+    file: str,
+    torch: str,
+    errors: Iterable[tuple[int | None, int | None, str, str]],
+    calls: Iterable[BackwardCall],
+    findings: Iterable[Finding],
+    verdict: Verdict,
+) -> str:
+    """The same for people. `errors` are (execution count, line, type, message)."""
+    lines = [f"{file} · torch {torch}", "", count(verdict.calls, "backward call"), *call_lines(calls)]
+    for number, line, type_, message in errors:
+        first = next(iter(message.strip().splitlines()), "")
+        lines.append(cut(f"{_cell(number, line)} raised {type_}" + (f": {first}" if first else ""), _ERROR_COLUMNS))
+    lines += ["", *verdict_lines(verdict)]
+    for finding in findings:
+        lines += ["", *finding_lines(finding)]
     return "\n".join(lines) + "\n"
+
+
+# ------------------------------------------------------------------ what was looked at
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """The errors that are not explained, each with its whole message, and last what was looked at."""
+    lines: list[str] = []
+    for call in verdict.unexplained:
+        lines += _unexplained(f"Call {call.n + 1} ({place_text(call.place)})", call.error_type, call.error)
+    for run in verdict.open_cells:
+        lines += _unexplained(_cell_of(run), run.error_type, run.error)
+    return [*lines, summary(verdict)]
+
+
+def summary(verdict: Verdict) -> str:
+    """One line: ``No finding. 12 backward calls, all ran.`` Nothing in it says that nothing is wrong."""
+    parts = [(count(verdict.findings, "finding") if verdict.findings else "No finding") + ".", _calls_told(verdict)]
+    open_ = len(verdict.unexplained) + len(verdict.open_cells)
+    if open_:
+        parts.append(f"{count(open_, 'error')} of autograd {'is' if open_ == 1 else 'are'} not explained yet.")
+    if verdict.other_cells:
+        raised = list(dict.fromkeys(f"{run.error_type} ({_cell_of(run)})" for run in verdict.other_cells))
+        more = f" and {len(raised) - 3} more" if len(raised) > 3 else ""
+        parts.append(f"Raised outside of any backward call: {', '.join(raised[:3])}{more}.")
+    return " ".join(parts)
+
+
+def _calls_told(verdict: Verdict) -> str:
+    calls = count(verdict.calls, "backward call")
+    if not verdict.calls:
+        told = "No backward call was recorded."
+    elif verdict.remembered < verdict.calls:
+        told = f"{calls}; of the {verdict.remembered} that are remembered, {verdict.raised or 'none'} raised."
+    elif verdict.raised:
+        told = f"{calls}, {verdict.raised} raised."
+    else:
+        told = f"{calls}, {'which' if verdict.calls == 1 else 'all'} ran."
+    return told + (
+        f" {verdict.refused} more {'was' if verdict.refused == 1 else 'were'} refused." * bool(verdict.refused)
+    )
+
+
+def _unexplained(where: str, type_: str | None, message: str | None) -> list[str]:
+    head = f"? {where} raised {type_ or 'an error'}, which is not explained yet. Its message:"
+    whole = [line for part in (message or "").splitlines() for line in _wrapped(part, "    ") or [""]]
+    return [*_wrapped(head, "", "  "), *whole, ""]
+
+
+def _cell_of(run: CellRun) -> str:
+    place = run.error_place
+    return _cell(run.cell, place.outer_line if place is not None and place.outer_line is not None else None)
+
+
+def _cell(number: int | None, line: int | None) -> str:
+    where = f"In[{number}]" if number is not None else "A cell"
+    return f"{where}, line {line}" if line is not None else where

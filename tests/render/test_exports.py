@@ -29,7 +29,7 @@ def test_json_names_nodes_by_uid_and_unknown_is_null() -> None:
         "shape": [3, 4],
         "bytes": 48,
         "storage": None,
-        "freed_by": 0,
+        "freed_by": 1,  # calls count from 1, as in the text
     }
     assert by_uid[103]["sequence_nr"] is None and by_uid[103]["leaf"]["has_grad"] is True
     assert by_uid[4]["place"]["line"] == 6

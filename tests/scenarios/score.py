@@ -93,8 +93,9 @@ def compare(truth, doc):
             named = [(c.get("failed_node"), t["failed_node"]) for c, t in zip(calls, tcalls) if t.get("failed_node")]
             if named:
                 out["node"] = (all(a == b for a, b in named), str(named[:3]))
-            fb = lambda x: x and (x["n"], x["cell"], x["line"])
-            freed = [(fb(c.get("freed_by")), fb(t["freed_by"])) for c, t in zip(calls, tcalls) if t.get("freed_by")]
+            # The truth counts calls from 0, the answer from 1.
+            fb = lambda x, off=0: x and (x["n"] - off, x["cell"], x["line"])
+            freed = [(fb(c.get("freed_by"), 1), fb(t["freed_by"])) for c, t in zip(calls, tcalls) if t.get("freed_by")]
             if freed:
                 out["freed_by"] = (all(a == b for a, b in freed), str(freed[:3]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from .tensors import is_tensor
 
 __all__ = [
+    "came_through_backward",
     "engine_wrapper_installed",
     "in_backward",
     "is_fake",
@@ -23,6 +25,24 @@ __all__ = [
 _NAME = "_engine_run_backward"
 _installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
 _local = threading.local()
+
+
+_CALLS = {  # (module, function): of a call of the user's, also one that is refused before the engine starts
+    ("torch._tensor", "backward"),
+    ("torch.autograd", "backward"),
+    ("torch.autograd", "grad"),
+    ("torch.autograd.graph", _NAME),
+}
+
+
+def came_through_backward(traceback: TracebackType | None) -> bool:
+    """Whether an error was raised inside a call of `backward` or `autograd.grad`."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _CALLS:
+            return True
+        traceback = traceback.tb_next
+    return False
 
 
 def _modules() -> list[Any]:

@@ -1,0 +1,48 @@
+"""Texts that have to fit: cut between words where there are any, with a mark; of a change, what changes stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+__all__ = ["cut", "cut_edit"]
+
+_BEFORE = 20  # characters that stay visible before a change
+
+
+def cut(text: str, most: int) -> str:
+    """`text` in at most `most` characters. Only a word that takes two thirds of them is cut itself."""
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", 0, most - 1)  # room for a space and the mark
+    return f"{text[:space].rstrip()} …" if space * 3 > most else f"{text[: most - 1]}…"
+
+
+def cut_edit(lines: Sequence[str], most: int) -> list[str]:
+    """Lines of an edit (``- old``, ``+ new``) in at most `most` characters each, so that what changes is visible."""
+    cut_lines: list[str] = []
+    for changes, run in groupby(lines, key=lambda line: line[:1] in "+-"):
+        block = list(run)
+        partners = _partners(block) if changes else {}
+        cut_lines += [_around(line, partners.get(at), most) for at, line in enumerate(block)]
+    return cut_lines
+
+
+def _partners(block: Sequence[str]) -> dict[int, str]:
+    """Of each line of a change the one that it becomes, or was: the first removed and the first added, and so on."""
+    old, new = ([at for at, line in enumerate(block) if line.startswith(sign)] for sign in "-+")
+    pairs = list(zip(old, new))
+    return {a: block[b] for a, b in pairs} | {b: block[a] for a, b in pairs}
+
+
+def _around(line: str, partner: str | None, most: int) -> str:
+    if len(line) <= most or partner is None:
+        return cut(line, most)
+    sign, text, other = line[:2], line[2:], partner[2:]
+    first = next((at for at, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
+    from_ = max(0, min(first - _BEFORE, len(text) - (most - 3)))  # no further in than what is left would fill the line
+    if not from_:
+        return cut(line, most)
+    space = text.find(" ", from_, first)
+    from_ = space + 1 if space >= 0 else from_
+    return cut(f"{sign}…{text[from_:]}", most)

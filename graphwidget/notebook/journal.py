@@ -1,0 +1,99 @@
+"""What ran: which cell of a file had which number, and what it raised. Only words are kept of an error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+# Between `client` and `kernel`: the request for the answer, and in a request's metadata which cell of the file it is.
+ANSWER = "graphwidget_answer"
+CELL = "graphwidget_cell"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `graphwidget explain` writes to standard output, and its exit status."""
+
+    text: str
+    status: int
+
+
+@dataclass(frozen=True)
+class CellError:
+    """What a cell raised.
+
+    `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
+    `leaves`: ``sys.exit()`` with status 0. It ended the cell, and says that all is well.
+    """
+
+    step: int
+    cell: int
+    number: int | None
+    line: int | None
+    type: str
+    message: str
+    leaves: bool = False
+
+
+@dataclass
+class Journal:
+    """Of one shell. `cells` turns an execution count into the file's cell: empty cells get none."""
+
+    shell: Any
+    errors: list[CellError] = field(default_factory=list)
+    cells: dict[int, int] = field(default_factory=dict)
+    steps: int = 0
+
+    @contextmanager
+    def ran(self, cell: int) -> Iterator[None]:
+        """Around the run of a cell in the shell."""
+        self.steps += 1
+        before = self.shell.last_execution_result
+        yield
+        result = self.shell.last_execution_result
+        if result is None or result is before:
+            return
+        if result.execution_count is not None:
+            self.cells[result.execution_count] = cell
+        if result.error_before_exec is not None:  # nothing of the cell ran
+            error = result.error_before_exec
+            self._note(error, cell, result.execution_count, getattr(error, "lineno", None))
+        elif result.error_in_exec is not None:
+            error = result.error_in_exec
+            self._note(error, cell, result.execution_count, self._line(error.__traceback__))
+
+    def cell(self, number: int | None) -> int | None:
+        """The file's cell that ran as `In[number]`."""
+        return self.cells.get(number, number) if number is not None else None
+
+    def _note(self, error: BaseException, cell: int, number: int | None, line: int | None) -> None:
+        leaves = isinstance(error, SystemExit) and error.code in (None, 0)
+        self.errors.append(CellError(self.steps, cell, number, line, type(error).__name__, _message(error), leaves))
+
+    def _line(self, traceback: TracebackType | None) -> int | None:
+        """Line of the outermost frame that lies in a cell."""
+        compiled = getattr(self.shell.compile, "_filename_map", {})
+        while traceback is not None:
+            frame = traceback.tb_frame
+            if frame.f_globals is self.shell.user_global_ns and frame.f_code.co_filename in compiled:
+                return traceback.tb_lineno
+            traceback = traceback.tb_next
+        return None
+
+
+def tell_exit(cell: int, left: Sequence[int]) -> None:
+    """That ``exit()`` ended the program early."""
+    if left:
+        cells = ", ".join(map(str, left))
+        print(f"graphwidget: exit() in cell {cell} ended the program; not run: {cells}", file=sys.stderr)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the user's own __str__
+        return BaseException.__str__(error)

@@ -1,0 +1,81 @@
+"""The table of calls in text: one line each, equal ones of a loop folded to one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from graphwidget.model import BackwardCall, bytes_text
+from graphwidget.render.words import count
+
+__all__ = ["call_lines"]
+
+_MOST_LINES = 100
+_MOST_PARTS = 4  # of a list of numbers
+
+
+def call_lines(calls: Iterable[BackwardCall]) -> Iterator[str]:
+    """The lines of the table, in the order in which each of them first happened."""
+    alike: dict[tuple[object, ...], list[BackwardCall]] = {}
+    for call in calls:
+        alike.setdefault(_key(call), []).append(call)
+    lines = [_line(group) for group in alike.values()]
+    width = max((len(numbers) for numbers, _ in lines[:_MOST_LINES]), default=0)
+    width = min(max(width, 4), 12)
+    yield from (f"{numbers:>{width}}  {told}" for numbers, told in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"{'':>{width}}  and {len(lines) - _MOST_LINES} more"
+
+
+def _key(call: BackwardCall) -> tuple[object, ...]:
+    """What one line says: calls that differ in it get a line each."""
+    place = call.place
+    if place.line is None:
+        return (call.n,)
+    where = (place.run, place.cell, place.line, place.outer_cell, place.outer_line, place.iteration is None)
+    return (*where, _told(call))
+
+
+def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
+    """The numbers of the calls, and what there is to say of them."""
+    place = group[0].place
+    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
+    passes = [call.place.iteration for call in group]
+    loop = _iterations([n for n in passes if n is not None])
+    parts = [f"{where}{loop}", place.source.strip(), _told(group[0])]
+    return _numbers([call.n + 1 for call in group]), "  ".join(parts)
+
+
+def _told(call: BackwardCall) -> str:
+    """``ran 4 nodes, freed 2 saved tensors (24 B)``."""
+    if call.result == "raised":
+        told = f"raised at {call.failed_node}" if call.failed_node else "raised"
+        return told + (f", freed by call {call.freed_by + 1}" if call.freed_by is not None else "")
+    ran, freed = count(call.executed_count, "node"), count(call.freed_slots, "saved tensor")
+    return f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
+
+
+def _iterations(passes: Sequence[int]) -> str:
+    """``, iterations 0-59``; of an inner loop that ran several times also how often."""
+    if not passes:
+        return ""
+    if len(passes) == 1:
+        return f", iteration {passes[0]}"
+    different = sorted(set(passes))
+    times = f", {len(passes)} calls" if len(different) < len(passes) else ""
+    word = "iterations" if len(different) > 1 else "iteration"
+    return f", {word} {_numbers(different)}{times}"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """``1-60``; ``1, 3, … 119`` where the steps are equal; else parts, as far as they go: ``1-9, 11-20, … 300``."""
+    step = numbers[1] - numbers[0] if len(numbers) > 2 else 0
+    if step > 1 and all(b - a == step for a, b in zip(numbers, numbers[1:])) and len(numbers) > 3:
+        return f"{numbers[0]}, {numbers[1]}, … {numbers[-1]}"
+    parts = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        row = [number for _, number in run]
+        parts.append(f"{row[0]}-{row[-1]}" if len(row) > 2 else ", ".join(map(str, row)))
+    if len(parts) > _MOST_PARTS:
+        parts = [*parts[: _MOST_PARTS - 1], f"… {numbers[-1]}"]
+    return ", ".join(parts)
