@@ -394,7 +394,7 @@ class Tracker:
                 identity=self.identity,
                 places=self.provenance,
                 freed_by=self.log.freed,
-                previous=self._earlier(),
+                previous=self.log.earlier(),
                 watched_from=self.log.watched_from,
             ),
         )
