@@ -17,6 +17,7 @@ from functools import cached_property
 
 from graphwidget.analysis import detaching, edits, fitting, source
 from graphwidget.analysis.crossings import Crossing, Crossings
+from graphwidget.analysis.reached import comes_by
 from graphwidget.analysis.story import Meeting, spoken
 from graphwidget.analysis.surgery import cut, reachable
 from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
@@ -104,6 +105,7 @@ class Cuts:
         """After a call, cut what the next pass starts from: what is known to be met, then all that it uses."""
         paths = self._names
         place = after_call(self.meeting, self.meeting.later, paths)
+        place = place if place is not None and comes_by(self.meeting, place) else None
         anew = source.forgotten(self._cell(place), place[1]) if place is not None else set[str]()
         carried = tuple(self._crossings(anew).carried())
         if place is not None:
@@ -171,12 +173,15 @@ class Cuts:
             return
         cell = self.meeting.text_of_cell(made.cell)
         found = source.statements_at(cell, made.line)
-        kept = [n for n in source.targets(found[-1]) if n in source.names_read(found[-1])] if found else []
-        if not kept or any(map(self._detaching.is_container, kept)):
+        kept = [n for n in source.targets(found[-1]) if n in source.paths_read(found[-1])] if found else []
+        if not kept or any(map(self._detaching.is_container, kept)) or not comes_by(self.meeting, (made.cell, made.line)):
             return
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
-        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), _through(self._crossings().carried(), kept))
+        carried = tuple(self._crossings().carried())
+        written = {name for one in carried for name in one.names if any(_is_in_method(name, path) for path in kept)}
+        gone = _through(carried, {*kept, *written})
+        yield Cut(sentence, at(made), edits.before(cell, made.line, lines), gone)
 
     # where they are used, or were made
 
@@ -240,9 +245,9 @@ class Cuts:
 
     def _where_made(self) -> Iterator[Cut]:
         made, paths = self.meeting.carrier_place, self.meeting.border_names
-        lines = self._detached(paths)
         spot = outer_at(made) if self.meeting.names else at(made)
-        if not lines or made is None or spot is None:
+        lines = self._detached(self._assigned_at(spot, paths) or paths)
+        if not lines or made is None or spot is None or not comes_by(self.meeting, spot, made):
             return
         if source.loop_at(self._cell(spot), spot[1]) is not None:
             return  # each pass made one, and the next began from it
@@ -251,6 +256,12 @@ class Cuts:
         before = _through(earlier.behind(spot), paths) if earlier is not None else frozenset[int]()
         edit = edits.after(self._cell(spot), spot[1], lines)
         yield Cut(sentence, spot, edit, gone, before, self._detaching.sure(paths))
+
+    def _assigned_at(self, spot: fitting.Spot | None, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several paths to one tensor those that the line assigns which made it: the others got it from these."""
+        found = source.statements_at(self._cell(spot), spot[1]) if spot is not None else []
+        assigned = set(source.targets(found[-1])) if found else set[str]()
+        return tuple(path for path in paths if detaching.local(path) in assigned)
 
     # what both need
 
@@ -312,6 +323,11 @@ def after_call(meeting: Meeting, call: BackwardCall, paths: tuple[str, ...]) -> 
     assigns = {name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names}
     seen = all(not path.isidentifier() or path in assigns for path in paths)
     return at(place) if seen and not frames else None
+
+
+def _is_in_method(path: str, written: str) -> bool:
+    """Whether a method may write a path like this: `self.h` for `net.h`."""
+    return written.startswith("self.") and path.endswith(written[len("self") :])
 
 
 def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset[int]:

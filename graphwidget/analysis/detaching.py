@@ -28,6 +28,15 @@ def is_code(path: str) -> bool:
     )
 
 
+def is_assignable(path: str) -> bool:
+    """Whether a path is one that a program can assign to: names, attributes and elements, and no call on the way."""
+    statement = statement_of(path)
+    part = statement.value if isinstance(statement, ast.Expr) else None
+    while isinstance(part, (ast.Attribute, ast.Subscript)):
+        part = part.value
+    return isinstance(part, ast.Name)
+
+
 def root_of(path: str) -> str:
     """The variable that a path begins with: ``state`` of ``fit:state['h'][0]``."""
     return re.split(r"\W", local(path), maxsplit=1)[0]
@@ -76,7 +85,7 @@ def detached(paths: Collection[str], cells: Collection[str], owners: Iterable[Ow
 
 def _lines(paths: Collection[str], shown: _Shown) -> list[str]:
     groups: dict[tuple[str, int], list[Steps]] = {}  # holder, how many steps lead from it to the tensor
-    for path in (one for one in map(local, paths) if is_code(one)):
+    for path in (one for one in map(local, paths) if is_code(one) and is_assignable(one)):
         parts = steps(path)
         inner = shown.depth(parts)
         groups.setdefault(("".join(parts[: len(parts) - inner]), inner), []).append(parts[len(parts) - inner :])

@@ -88,13 +88,16 @@ def _spot(record: Record, finding: Finding) -> tuple[object, ...]:
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
-    """The fixes worth offering: of those that were simulated, the ones that work, if any does; at most three."""
+    """The fixes worth offering, none that would destroy anything; at most three.
+
+    Of those that were simulated the ones that work, if one does that takes no gradient from anything.
+    """
     call = call_at(record.calls, finding.call)
     graph = call.graph if call is not None else None
     fixes = [checked(record, fix) for fix in finding.fixes if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
-    if finding.kind in _SIMULATED and any(fix.verified for fix in fixes):
+    if finding.kind in _SIMULATED and any(fix.verified and not fix.starves for fix in fixes):
         fixes = [fix for fix in fixes if fix.verified]
     return tuple(fixes[:MOST_FIXES])
 
@@ -284,7 +287,11 @@ def _retained_meeting(record: Record, call: BackwardCall) -> Meeting | None:
 
 
 def stale_now(record: Record) -> Iterator[Finding]:
-    """Roots whose backward would fail as things stand, because a saved tensor was modified in place."""
+    """Roots whose backward would fail as things stand, because a line modified a saved tensor in place.
+
+    After a step, losses of earlier batches are stale and nobody means to run them again: the forecast of their button
+    says it, and no finding.
+    """
     graph = record.snapshot
     if not anything_stale(graph):
         return
@@ -299,7 +306,9 @@ def stale_now(record: Record) -> Iterator[Finding]:
         if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
             continue
         index = forecast.fails_at.index
-        yield _would_be_stale(record, graph, path, index, *culprit(record, graph, index, call.n), call)
+        tensor, writes = culprit(record, graph, index, call.n)
+        if writes and not any(write.optimizer or ".grad" in write.by for write in writes):
+            yield _would_be_stale(record, graph, path, index, tensor, writes, call)
 
 
 def _would_be_stale(
@@ -312,15 +321,13 @@ def _would_be_stale(
     call: BackwardCall,
 ) -> Finding:
     shown = f"`{tensor}`" if tensor else "a saved tensor"
-    write = writes[-1] if writes else None
-    by = f"{short(write.by)} ({_when(record, write.place)}) changed {shown}" if write else f"{shown} was changed"
-    by += f" in {named(write.inside)}," if write is not None and write.inside is not None else ""
-    # After an optimizer step, losses of earlier batches are stale and nobody means to run them again.
-    severity = "warning" if write is not None and not write.optimizer else "info"
+    write = writes[-1]
+    by = f"{short(write.by)} ({_when(record, write.place)}) changed {shown}"
+    by += f" in {named(write.inside)}," if write.inside is not None else ""
     name = graph.name_of(index)
     return Finding(
         "inplace",
-        severity,  # type: ignore[arg-type]
+        "warning",
         f"`{root}.backward()` would raise at {name}. The reason: {by} after it was saved.",
         f"`{root}.backward()` would raise: {shown} was modified in place.",
         None,
@@ -328,7 +335,7 @@ def _would_be_stale(
         graph.uid[index],
         graph.place_of(index),
         tensor=tensor,
-        modified_at=write.place if write else None,
+        modified_at=write.place,
         uids=(graph.uid[index],),
         fixes=for_inplace(record, call, graph, writes, None, tensor),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,7 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def checked(record: Record, fix: Fix) -> Fix:
     """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
-    if fix.id == "rerun_forward_cell" or (fix.edit and fix.at is None):
+    if fix.by_hand or (fix.edit and fix.at is None):
         return fix
     if fix.edit and fix.at is not None and fits(cells_of(record), fix.at, fix.edit):
         return fix
@@ -76,7 +77,7 @@ def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
     after = apply(cells, at, edit)
     if after is None or any(source.parse(text) is None for text in after.texts.values()):
         return False
-    if _loses_a_name(cells, after.texts) or _hides_a_name(after):
+    if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_into_a_builtin(after):
         return False
     foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no text that we have
     return all(
@@ -199,6 +200,17 @@ def _hides_a_name(after: Applied) -> bool:
         reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
             return True
+    return False
+
+
+def _assigns_into_a_builtin(after: Applied) -> bool:
+    """Whether a new line assigns to an attribute or an element of what only Python itself knows: ``list.values = x``."""
+    bound = _names(after.texts, ast.Store)
+    for cell, line in after.written:
+        for statement in source.statements_at(after.texts[cell], line)[-1:]:
+            roots = {re.split(r"\W", path, maxsplit=1)[0] for path in source.targets(statement) if not path.isidentifier()}
+            if any(root not in bound and hasattr(builtins, root) for root in roots):
+                return True
     return False
 
 

@@ -133,13 +133,16 @@ class Candidates:
             price += " The last iteration need not retain."
         if self.meeting.grad_used:
             price += " The gradient that the loss uses is a constant then: nothing learns from it."
+        by_hand = self.earlier.place.button
+        how = "choose `retain_graph=True` with that button" if by_hand else "pass `retain_graph=True` there"
         return Fix(
             "retain_graph_earlier_call",
-            f"Keep what {self._call(self.earlier)} frees: pass `retain_graph=True` there.",
+            f"Keep what {self._call(self.earlier)} frees: {how}.",
             self.works_if_kept() and not self._met_again_in_the_next_pass and not self._never_ends,
             at(self.earlier.place),
             price,
             self._with_keyword("retain_graph=True"),
+            by_hand,
         )
 
     def retain_despite_steps(self) -> Fix | None:
@@ -210,7 +213,31 @@ class Candidates:
                 f"`{Carrier(self.meeting).name}` is only added to the loss: detached, it has no effect on any gradient."
             )
         works = working is not None and not self._never_ends
-        return Fix("detach", made.sentence, works, made.at, price, made.edit)
+        return Fix("detach", made.sentence, works, made.at, price, made.edit, starves=self._starved())
+
+    def _starved(self) -> tuple[str, ...]:
+        """Trained leaves that get no gradient from the later call once the old part is cut off.
+
+        In a pass that carries a state over, a leaf behind the state alone was reached when the state began.
+        """
+        return () if self.meeting.carried_state else self.meeting.leaf_names(self.meeting.starved)
+
+    def cut_elsewhere(self) -> Fix | None:
+        """The same in words: no line is known that runs between the two calls and sees the carrier."""
+        meeting = self.meeting
+        if not meeting.brings_leaves:
+            return None
+        name = Carrier(meeting).name
+        line = meeting.later.place.outer_source or meeting.later.place.source
+        inside = f" in the code that {short(line)} calls" if line else ""
+        text = f"Cut the graph between passes: detach `{name}` after each backward{inside}, before the next pass uses it."
+        return Fix("detach", text, False, None, starves=self._starved())
+
+    def compute_again(self) -> Fix | None:
+        """To build the old part anew, in words: where that can be done is not known."""
+        carrier = self.meeting.root_name if self.meeting.same_root else Carrier(self.meeting).name
+        text = f"Compute `{carrier}` again after {self._call(self.earlier)}, so that {self._call(self.later)} has a graph of its own."
+        return Fix("recompute_in_loop", text, False, None, "One more forward pass of that part.")
 
     def detach_in_earlier(self) -> Fix | None:
         made = self.cuts.for_earlier()
@@ -223,13 +250,15 @@ class Candidates:
             return None
         whole, edit, line = self._summed()
         works = self.works_if_fresh() and (bool(edit) or not self.meeting.built_after)
+        by_hand = not edit and (self.earlier.place.button or self.later.place.button)
         return Fix(
             "single_backward_sum",
-            f"Run backward once: `{whole}.backward()`.",
+            f"Run backward once: `{whole}.backward()`{', after the cells that make both' if by_hand else ''}.",
             works,
             line,
             "One pass, and one step for all." if self.meeting.steps_between else _SUM_COSTS_NOTHING,
             edit,
+            by_hand,
         )
 
     def sum_in_loop(self) -> Fix | None:
@@ -252,6 +281,7 @@ class Candidates:
             self.works_if_fresh() and not again and (meeting.same_root or meeting.one_cell_builds_the_rest),
             outer_at(made),
             "One more forward pass.",
+            by_hand=True,
         )
 
     def remove_duplicate(self) -> Fix | None:
@@ -273,11 +303,12 @@ class Candidates:
         what = f"{short(line)} ({call})" if line else call  # a button's call has no line
         return Fix(
             "remove_duplicate_call",
-            f"Remove {what}: {self._call(self.earlier)} has run this backward.",
+            f"{'Leave out' if place.button else 'Remove'} {what}: {self._call(self.earlier)} has run this backward.",
             True,
             at(place),
             "Nothing is lost: `.grad` has been filled by the first call.",
             edit,
+            place.button,
         )
 
     @property
@@ -320,7 +351,7 @@ class Candidates:
         return edits.with_keyword(self._statement(place), keyword, root_name(self.earlier))
 
     def _call(self, call: BackwardCall) -> str:
-        return where(call.place) or f"call {call.n + 1}"
+        return where(call.place) or (f"`{root_name(call)}.backward()`" if call.place.button else f"call {call.n + 1}")
 
     def _summed(self) -> tuple[str, edits.Edit, tuple[int, int] | None]:
         if self.meeting.one_comprehension or self.meeting.in_loop:
@@ -367,14 +398,16 @@ class Candidates:
 
 
 def for_second_backward(meeting: Meeting) -> tuple[Fix, ...]:
-    """Candidates, in the order of preference of their kind."""
+    """Candidates, in the order of preference of their kind; those that take a gradient behind those that do not."""
     make = Candidates(meeting)
     order = _same_root_order(meeting, make) if meeting.same_root else _shared_part_order(meeting, make)
-    fixes = tuple(fix for candidate in order if (fix := candidate()) is not None)
-    if any(fix.verified for fix in fixes) or meeting.carried_state or meeting.made_on_the_way:
-        return fixes
-    last = make.retain_despite_steps()
-    return fixes if last is None else (*fixes, last)
+    fixes = [fix for candidate in order if (fix := candidate()) is not None]
+    if not any(fix.verified for fix in fixes) and not (meeting.carried_state or meeting.made_on_the_way):
+        fixes += filter(None, [make.retain_despite_steps()])
+    if not any(fix.verified and not fix.starves for fix in fixes):
+        carried = meeting.carried_state or (meeting.made_on_the_way and not meeting.starved)
+        fixes += filter(None, [(make.cut_elsewhere if carried else make.compute_again)()])
+    return tuple(sorted(fixes, key=lambda fix: (bool(fix.starves), bool(fix.starves) and not fix.verified)))
 
 
 def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[], Fix | None]]:
@@ -389,6 +422,8 @@ def _same_root_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[[]
         yield make.recompute
         if not meeting.steps_between:
             yield make.retain
+        if not meeting.in_loop and not meeting.called_by_callee:
+            yield make.remove_duplicate
         return
     yield make.retain
     yield make.recompute
@@ -409,7 +444,13 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
     elif stepped and meeting.only_added:
         yield make.recompute  # cut off, it would no longer count
         yield make.detach
-    elif meeting.carried_state or (not meeting.exclusive_leaves and (stepped or meeting.made_on_the_way)):
+    elif meeting.carried_state:
+        yield make.detach
+        if not meeting.made_on_the_way:
+            yield make.recompute
+    elif not meeting.starved and (stepped or meeting.made_on_the_way):
+        if meeting.made_on_the_way:
+            yield make.recompute  # made in one pass for all that follow: a cache
         yield make.detach
         if not meeting.made_on_the_way:
             yield make.recompute

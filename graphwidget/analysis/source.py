@@ -340,6 +340,12 @@ def names_read(statement: ast.stmt) -> set[str]:
     return read | set(targets(statement)) if isinstance(statement, ast.AugAssign) else read
 
 
+def paths_read(statement: ast.stmt) -> set[str]:
+    """Names and dotted names whose values a statement uses."""
+    nodes = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load))
+    return names_read(statement) | set(map(ast.unparse, nodes))
+
+
 GROWING = ("append", "appendleft", "add", "insert", "extend", "update")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,6 +108,23 @@ class Meeting:
         outside = {to for index in self.new for to in self.graph.next(index) if to not in self.old}
         inside = reachable(self.graph, self.boundary)
         return frozenset(i for i in inside - outside if self.graph.kind[i] == Kind.ACCUMULATE)
+
+    @cached_property
+    def starved(self) -> frozenset[int]:
+        """Of the exclusive leaves those that the program trains."""
+        stepped = {path for w in self.record.writes if w.optimizer or ".grad" in w.by for path in w.paths}
+        return frozenset(i for i in self.exclusive_leaves if not stepped or self._is_trained(i, stepped))
+
+    def _is_trained(self, index: int, stepped: Collection[str]) -> bool:
+        """Whether a leaf is stepped, or may be: a parameter, or one that an optimizer has. A plain tensor that requires
+        grad, and that no step changes while it changes others, is not."""
+        leaf = self.graph.leaves.get(index)
+        if leaf is None or not leaf.paths:
+            return True
+        kinds = {self.record.holders.get(path) for path in leaf.paths}
+        return "leaf" not in kinds or not {"param_groups", *stepped}.isdisjoint(
+            word for path in leaf.paths for word in (path, *re.findall(r"param_groups", path))
+        )
 
     @cached_property
     def only_added(self) -> bool:

@@ -140,7 +140,8 @@ class Fix:
     """A way out. `id` says what kind of change it is, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
-    the program.
+    the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
+    `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
     """
 
     id: str
@@ -149,6 +150,8 @@ class Fix:
     at: tuple[int, int] | None = None  # (cell, line)
     price: str = ""
     edit: tuple[str, ...] = ()  # lines of code, "+ " and "- " and "  " in front, for display
+    by_hand: bool = False
+    starves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_a_fix_whose_edit_does_not_fit_is_advice():
     for edit in ((), ("  nowhere()", "+ h = h.detach()")):
         told = fitting.checked(record, Fix("detach", "Cut.", True, (1, 4), "", edit))
         assert (told.verified, told.edit) == (False, ())
-    again = Fix("rerun_forward_cell", "Run In[1] again.", True, (1, 1))
+    again = Fix("rerun_forward_cell", "Run In[1] again.", True, (1, 1), by_hand=True)
     assert fitting.checked(record, again) == again
 
 
