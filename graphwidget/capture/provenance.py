@@ -10,6 +10,7 @@ import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,8 @@ from graphwidget.capture.tracers import line_tracer
 from graphwidget.model import ModuleCall, Place
 
 __all__ = ["BUTTON", "NOWHERE", "Provenance"]
+
+MAX_KNOWN = 20_000  # numbers whose places are remembered beside those of the graph that is looked at
 
 NOWHERE = Place(None, None)
 BUTTON = Place(None, None, button=True)
@@ -59,6 +62,7 @@ class Provenance:
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
         self._looked_up: tuple[Sequence[int], list[tuple[int, ...]], _Found, _Found] | None = None
+        self._lines_of, self._modules_of = _Known(), _Known()
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
 
     def start(self) -> None:
@@ -177,8 +181,9 @@ class Provenance:
         self.lines.boundary()
         marks = [state.ranges.mark() for state in (*self.lines.threads, *self.modules.threads)]
         if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
-            places = _column(seqs, self.lines.find, self.lines.threads)
-            self._looked_up = seqs, marks, places, _column(seqs, self.modules.find, self.modules.threads)
+            places = self._lines_of.column(seqs, self.lines.find, self.lines.threads)
+            modules = self._modules_of.column(seqs, self.modules.find, self.modules.threads)
+            self._looked_up = seqs, marks, places, modules
         _, _, (place_column, places), (module_column, modules) = self._looked_up
         return (
             place_column,
@@ -202,27 +207,37 @@ class Provenance:
         return any(state.ranges.full for state in (*self.lines.threads, *self.modules.threads))
 
 
-def _column(
-    seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
-) -> tuple[array[int], list[tuple[int, int, int]]]:
-    """Look numbers up; equal answers share one entry of the table.
+class _Known:
+    """What was found when numbers were looked up. As long as only one thread makes nodes, that stays true."""
 
-    A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
-    the number before mostly answers.
-    """
-    if not threads:
-        return array("i", [-1]) * len(seqs), []
-    table: dict[tuple[int, int, int], int] = {}
-    column = array("i")
-    put, first, last, at = column.append, 0, 0, -1
-    alone = threads[0].ranges if len(threads) == 1 else None
-    for seq in seqs:
-        if seq < 0:
-            put(-1)
-            continue
-        if not first <= seq < last:
-            key = find(seq)
-            at = -1 if key is None else table.setdefault(key, len(table))
-            first, last = (0, 0) if alone is None else alone.around(seq)
-        put(at)
-    return column, list(table)
+    def __init__(self) -> None:
+        self._keys: dict[tuple[int, int, int], int] = {}  # answer -> its number
+        self._found: dict[int, int] = {}  # sequence number -> number of its answer
+
+    def column(
+        self, seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
+    ) -> _Found:
+        """Look numbers up; equal answers share one entry of the table.
+
+        A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
+        the number before mostly answers.
+        """
+        if not threads:
+            return array("i", [-1]) * len(seqs), []
+        alone = threads[0].ranges if len(threads) == 1 else None
+        if alone is None or len(self._found) > MAX_KNOWN + 2 * len(seqs):
+            self._keys, self._found = {}, {}
+        keys, answers = self._keys, list(map(self._found.get, seqs, repeat(-1)))
+        first, last, answer = 0, 0, -1
+        for at, seq in enumerate(seqs):
+            if answers[at] < 0 <= seq:
+                if not first <= seq < last:
+                    key = find(seq)
+                    answer = -1 if key is None else keys.setdefault(key, len(keys))
+                    first, last = (0, 0) if alone is None else alone.around(seq)
+                answers[at] = answer
+        self._found.update(zip(seqs, answers, strict=True))
+        table, here = list(keys), {-1: -1}
+        for answer in dict.fromkeys(answers):
+            here.setdefault(answer, len(here) - 1)
+        return array("i", map(here.__getitem__, answers)), [table[answer] for answer in here if answer >= 0]

@@ -465,8 +465,7 @@ class SlotColumns:
     def _held(self, index: int, position: int, data: Any, shown: str) -> int:
         node, version = self._nodes[index], self._rows[self.look[position]].version
         wants, custom = ti.requires_grad(data), ti.is_custom_function(type(node))
-        plain = not custom and not ti.is_output_slot(shown) and not ti.maybe_stale_view(data)
-        if plain and id(data) in noted.losers():
+        if id(data) in noted.losers() and not custom and not ti.is_output_slot(shown) and not ti.maybe_stale_view(data):
             state = unpack_slot(ti.slot_of(node, shown))
             if state != UNKNOWN:
                 return state
