@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.analysis import engine, memory
-from graphwidget.model import BackwardCall, CellRun, Drawing, Forecast, TensorRef, bytes_text
+from graphwidget.model import BackwardCall, CellRun, Drawing, bytes_text
+from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
-from graphwidget.render.words import count, op_name
+from graphwidget.render.words import count
 
 if TYPE_CHECKING:
     import torch
@@ -34,10 +35,10 @@ __all__ = ["VERBS", "Actions", "Refused"]
 
 log = logging.getLogger("graphwidget")
 
-# verb -> the arguments it takes, with their types; a bool may be left out and is then False.
+# verb -> the arguments it takes, with their types; a bool may be left out and is then False, and so may `confirmed`.
 VERBS: dict[str, dict[str, type]] = {
     "ping": {},
-    "backward": {"root": int, "retain_graph": bool, "keep_grad": bool},
+    "backward": {"root": int, "retain_graph": bool, "keep_grad": bool, "confirmed": int},
     "forecast": {"root": int},
     "rebuild": {"root": int},
     "snapshot": {"event": int},
@@ -48,7 +49,6 @@ OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
 MAX_KEPT_BY = 20
-MAX_AFTERWARDS = 300_000  # nodes times roots: the table says what happens to every other root
 
 
 class Refused(Exception):
@@ -147,7 +147,7 @@ class Actions:
         foreign = sorted(str(key)[:40] for key in message.keys() - wanted.keys() - {"id", "verb"})
         if foreign:
             raise Refused(f"{verb} takes no argument {foreign[0]!r}.", "Reload the page.")
-        arguments = {name: message.get(name, False if kind is bool else None) for name, kind in wanted.items()}
+        arguments = {name: message.get(name, _left_out(name, kind)) for name, kind in wanted.items()}
         for name, kind in wanted.items():
             if not _is_a(arguments[name], kind):
                 what = "a whole number" if kind is int else "true or false"
@@ -205,8 +205,13 @@ class Actions:
 
     def _forecast(self, root: int) -> dict[str, Any]:
         offer, drawing = self._offer(root), self._offers.drawing
+        snapshot = drawing.snapshot
         return {
-            name: _forecast(drawing, engine.forecast(drawing.snapshot, [offer.ref], retain_graph=keep, grad_given=True))
+            name: foretold.shown(
+                snapshot,
+                drawing.calls,
+                engine.forecast(snapshot, [offer.ref], retain_graph=keep, grad_given=True),
+            )
             for name, keep in (("backward", False), ("retain", True))
         }
 
@@ -248,11 +253,18 @@ class Actions:
 
     # -- verbs that run the user's graph or code ---------------------------------------------------------
 
-    def _backward(self, root: int, retain_graph: bool, keep_grad: bool) -> dict[str, Any]:
-        """The real call, on the tensor that has this root's path now. Its error is a result, not a failure."""
+    def _backward(self, root: int, retain_graph: bool, keep_grad: bool, confirmed: int) -> dict[str, Any]:
+        """The real call, on the tensor that has this root's path now. Its error is a result, not a failure.
+
+        One that would raise runs only if `confirmed` is the key of that very question; else the question is the result.
+        """
         offer = self._offer(root)
         source = self._tracked()
         tracker, tensor = source.tracker, self._tensor(source, offer)
+        what = f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
+        asks = self._asks(source, tensor, what, retain_graph, keep_grad)
+        if asks is not None and asks["key"] != confirmed:
+            return {"asks": asks}
         before = {call.n for call in tracker.calls} if tracker else set()
         raised: dict[str, Any] | None = None
         try:
@@ -266,7 +278,6 @@ class Actions:
         if raised is not None and call is not None:
             raised["uid"] = call.failed_uid
         self._refresh()
-        what = f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
         return {
             "raised": raised,
             "call": call.n if call else None,
@@ -274,6 +285,20 @@ class Actions:
             "freedBytes": call.freed_bytes if call else None,
             "said": _said_after(what, raised, call, keep_grad),
         }
+
+    def _asks(
+        self, source: Source, tensor: torch.Tensor, what: str, retain_graph: bool, keep_grad: bool
+    ) -> dict[str, Any] | None:
+        """What is to be asked before a call, by a forecast of now; None: it would not raise, or nobody knows."""
+        try:
+            graph = source.graph(tensor)
+            forecast = engine.forecast(graph, graph.roots, retain_graph=retain_graph, grad_given=True)
+            calls = source.tracker.calls if source.tracker else ()
+            if forecast.ok is False:
+                return foretold.question(what, forecast, calls, keeps_grad=keep_grad)
+        except Exception as error:  # nothing of ours keeps a call from running
+            log.warning("graphwidget: no forecast before a click", exc_info=error)
+        return None
 
     def _tensor(self, source: Source, offer: Offer) -> torch.Tensor:
         try:
@@ -326,6 +351,11 @@ def _said_after(what: str, raised: dict[str, Any] | None, call: BackwardCall | N
     return _said(ran, ".grad is as it was." if kept_grad else "")
 
 
+def _left_out(name: str, kind: type) -> object:
+    """The value of an argument that is not given; None where it must be."""
+    return False if kind is bool else 0 if name == "confirmed" else None
+
+
 def _is_a(value: object, kind: type) -> bool:
     """JSON's own idea of types: true is not a number. Numbers above 2**53 are none that a page can have."""
     if kind is int:
@@ -367,67 +397,3 @@ def _grads_set_aside(tensors: list[torch.Tensor]) -> Iterator[None]:
     finally:
         for tensor, grad in before:
             tensor.grad = grad
-
-
-def _forecast(drawing: Drawing, forecast: Forecast) -> dict[str, Any]:
-    """A forecast as the page shows it."""
-    snapshot = drawing.snapshot
-    affordable = len(snapshot) * len(snapshot.roots) <= MAX_AFTERWARDS
-    later = engine.afterwards(snapshot, forecast) if affordable else ()
-    outcome, *facts = _outcome(forecast)
-    return {
-        "ok": forecast.ok,
-        "outcome": outcome,
-        "facts": facts,
-        "failsAt": forecast.fails_at.uid if forecast.fails_at else None,
-        "frees": [
-            [node.uid, saved.slot - snapshot.slot_start[node.index]]
-            for node, slots in forecast.frees.items()
-            for saved in slots
-        ],
-        "reaches": [node.labels[0] if node.labels else "an unnamed leaf" for node in forecast.reaches],
-        "assumes": list(forecast.assumes),
-        "afterwards": [
-            {"root": ref.path, "backward": then.word, "at": then.fails_at.name if then.fails_at else None}
-            for ref, then in later
-        ],
-        "sentence": _sentence(forecast, later),
-    }
-
-
-def _outcome(forecast: Forecast) -> Iterator[str]:
-    """What a call would do in a few words, then what is to be said about that."""
-    slots = sum(map(len, forecast.frees.values()))
-    if forecast.ok is False:
-        yield "would raise"
-        yield forecast.why or "It would raise."
-        if forecast.fails_at:
-            yield f"`{op_name(forecast.fails_at.name)}`"
-        if slots:
-            yield f"after freeing {count(slots, 'saved tensor')}"
-        return
-    yield f"frees {slots}" + ("?" if forecast.ok is None else "")
-    if slots:
-        yield f"in {count(sum(map(bool, forecast.frees.values())), 'node')}, {bytes_text(forecast.freed_bytes)}"
-        rest = ", the rest has other owners" if forecast.returned_bytes < forecast.freed_bytes else ""
-        yield f"{bytes_text(forecast.returned_bytes)} comes back{rest}"
-    else:
-        yield f"{count(len(forecast.executes), 'node')} run, all slots stay held"
-    if forecast.ok is None and forecast.why:
-        yield forecast.why
-
-
-def _sentence(forecast: Forecast, later: Sequence[tuple[TensorRef, Forecast]]) -> str:
-    """A forecast as it is read aloud before the click."""
-    if forecast.ok is False:
-        return f"would raise. {forecast.why}"
-    slots = sum(map(len, forecast.frees.values()))
-    text = (
-        "not certain. " if forecast.ok is None else ""
-    ) + f"frees {count(slots, 'saved tensor') if slots else 'nothing'}"
-    raising = [
-        f"{ref.path}.backward() would then raise" + (f" at {then.fails_at.name}" if then.fails_at else "")
-        for ref, then in later
-        if then.ok is False
-    ]
-    return text + (f"; afterwards {', '.join(raising)}." if raising else ".")

@@ -5,13 +5,14 @@ A source also finds the tensor behind a root again when a button asks for it. It
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphwidget.model import Drawing, TensorRef
+from graphwidget.model import Drawing, Snapshot, TensorRef
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,9 @@ class Source(Protocol):
             If it is gone or has another graph now.
         """
 
+    def graph(self, tensor: torch.Tensor) -> Snapshot:
+        """The graph behind a tensor, read anew and thoroughly: its only root is that tensor."""
+
     def retaining(self) -> list[torch.Tensor]:
         """Non-leaf tensors whose `.grad` a backward writes too, as far as they can be found."""
 
@@ -69,6 +73,11 @@ class TrackerSource:
             if tensor is not None and _node_uid(tensor, self._tracker.identity, self._tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path}` is gone, or has been computed anew.")
+
+    def graph(self, tensor: torch.Tensor) -> Snapshot:
+        from graphwidget.notebook.live import take_graphs
+
+        return take_graphs([tensor], self._tracker, self._namespace(), asked_from=sys._getframe())
 
     def retaining(self) -> list[torch.Tensor]:
         return _retaining(holding.tensor for holding in self.search().holdings if not holding.is_leaf)
@@ -120,6 +129,12 @@ class TensorSource:
             if _node_uid(tensor, self._identity, self.tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path or 'this tensor'}` is gone.")
+
+    def graph(self, tensor: torch.Tensor) -> Snapshot:
+        from graphwidget.notebook.live import take_graphs
+
+        names = self._namespace
+        return take_graphs([tensor], self.tracker, names, identity=self._identity, asked_from=sys._getframe())
 
     def retaining(self) -> list[torch.Tensor]:
         return _retaining(self._alive())

@@ -297,7 +297,9 @@ export class FakeKernel {
       case "forecast":
         return { backward: this.forecast(root!, false), retain: this.forecast(root!, true) };
       case "backward":
-        return this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad));
+        return (
+          this.asks(root!, message) ?? this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad))
+        );
       case "inspect": {
         const owners = this.story.owners.filter(([, uid]) => uid === message.uid);
         return {
@@ -371,6 +373,19 @@ export class FakeKernel {
       afterwards,
       sentence: fails ? `would raise at ${fails.name}.` : `frees ${frees.length} saved tensors${then}.`,
     };
+  }
+
+  /** The question before a call that would raise, unless the message answers it. */
+  private asks(root: FakeRoot, message: Record<string, unknown>): unknown {
+    const { order, fails } = this.run(root);
+    const key = fails ? 1000 + fails.uid : 0;
+    if (message.confirmed === key || !fails) return null;
+    const lines = [
+      `It would raise at \`${fails.name}\`: its saved tensor was freed by call 1.`,
+      `Before that it would free ${message.retain_graph ? "nothing" : `${order.flatMap(kept).length} saved tensors`}.`,
+      "It would add to no .grad.",
+    ];
+    return { asks: { key, title: `${root.path}.backward() would raise`, lines } };
   }
 
   private backward(root: FakeRoot, retain: boolean, keepGrad: boolean): unknown {

@@ -1,10 +1,12 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { button, h } from "./dom.ts";
 import { drive } from "./drive.ts";
+import { prose } from "./glyphs.ts";
+import { isHere } from "./home.ts";
 import { NoAnswer, Refused } from "./kernel.ts";
 import type { Root } from "./picture/model.ts";
 import { decodeSlices } from "./picture/wire.ts";
-import type { Answer, Args } from "./replies.ts";
+import type { Answer, Args, Question } from "./replies.ts";
 import { backwardName, cellList } from "./say.ts";
 import { type Actions, type Context, type KeptOrNot, type Mode, type Preview, position } from "./state.ts";
 
@@ -82,11 +84,33 @@ export function kernelActions(context: Context) {
       if (kernel.busy() && !state.running?.behind) queued("the running cell");
     }, QUEUED_MS);
     await asked.then(
-      ({ said }) => say(said),
+      (result) => ("asks" in result ? confirm(result.asks, args, what) : say(result.said)),
       (error) => say(problem(error)),
     );
     clearTimeout(silent);
     if (state.running?.request === asked.id) set({ running: null });
+  }
+
+  /** The kernel foresees an error: only a second press runs the call, and only if what it foresees is still the same. */
+  function confirm({ key, title, lines }: Question, args: Args, what: string): void {
+    // The answer may have waited for a cell: who types elsewhere by now is not interrupted.
+    if (!isHere(context.root)) {
+      say(alert(`${title}. Nothing has run.`, lines.join(" ")));
+      return;
+    }
+    const go = () => {
+      act.close();
+      void run("backward", { ...args, confirmed: key }, what);
+    };
+    act.ask(title, [
+      h("p", h("b", "Nothing has run.")),
+      lines.map((line) => h("p", prose(line))),
+      h(
+        "div.gw-row",
+        button("gw-btn.gw-pri", act.close, { autofocus: true }, "Cancel"),
+        button("gw-btn", go, "Run it anyway"),
+      ),
+    ]);
   }
 
   function backward(root: Root, mode: Mode): void {
@@ -113,7 +137,7 @@ export function kernelActions(context: Context) {
       void run("rebuild", { root: id }, `Rebuild ${path}`);
     };
     const what = ["Freed saved tensors do not come back. For a new ", h("code", path)];
-    act.ask([
+    act.ask("Please confirm", [
       h("p", what, " these cells run again, in order:"),
       h("p", h("b", cells)),
       h("p.gw-mute", "What they assign, print or write happens again."),

@@ -43,6 +43,7 @@ function draw({ root, mode, problem, forecasts }: Preview): Child {
   ];
   if (!forecasts || problem) return [head, problem ? h("p", problem) : h("p.gw-mute", "asking the kernel …")];
   const { ok, reaches, assumes } = forecasts[mode];
+  const raises = ok === false;
   const found = `Gradient reaches ${count(reaches.length, "leaf", "leaves")}`;
   return [
     head,
@@ -51,7 +52,9 @@ function draw({ root, mode, problem, forecasts }: Preview): Child {
       (["backward", "retain"] as const).map((each) => card(each, forecasts[each], each === mode)),
     ),
     afterwards(forecasts),
-    h("h4", ok === false ? "Leaves reached before it raises" : found),
+    raises && !reaches.length
+      ? h("p", "No ", h("code", ".grad"), " would change.")
+      : h("h4", raises ? "Before it raises it adds to the .grad of" : found),
     reaches.length > 0 &&
       h("p", h("code", reaches.slice(0, 12).join(", ")), reaches.length > 12 && ` and ${reaches.length - 12} more`),
     assumes.length > 0 && [

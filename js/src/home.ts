@@ -32,7 +32,15 @@ export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => 
     isNowhere(root) &&
     !canHaveFocus(last) &&
     root.focus({ preventScroll: true });
-  root.addEventListener("focusout", ({ target }) => queueMicrotask(() => lost(target as Element)));
+  root.addEventListener("focusout", ({ target, relatedTarget }) => {
+    if (!relatedTarget) queueMicrotask(() => lost(target as Element));
+  });
+}
+
+/** Whether the focus is in the view, or nowhere: nobody types elsewhere. */
+export function isHere(root: HTMLElement): boolean {
+  const active = root.ownerDocument.activeElement;
+  return root.contains(focused(root)) || !active || active === root.ownerDocument.body;
 }
 
 function isNowhere(root: HTMLElement): boolean {
@@ -41,5 +49,5 @@ function isNowhere(root: HTMLElement): boolean {
 }
 
 function canHaveFocus(element: Element): boolean {
-  return element.isConnected && !element.matches(":disabled, [hidden], [hidden] *");
+  return element.isConnected && !element.matches(":disabled, [hidden], [hidden] *, dialog:not([open]) *");
 }

@@ -1,5 +1,5 @@
-/** The dialogs: what every mark means, the other tools and the keys, and a question before cells run again. */
-import { attr, button, type Child, flat, h, list } from "./dom.ts";
+/** The dialogs: what every mark means, the other tools and the keys, and a question before something runs. */
+import { attrs, button, type Child, flat, h, list } from "./dom.ts";
 import { glyph } from "./draw.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "./picture/marks.ts";
@@ -78,10 +78,11 @@ export function makeDialogs({ act, set, state }: Context): Dialogs {
   const head = h("div.gw-row", title, button("gw-ib", close, { "aria-label": "Close" }, "✕"));
   const outside = (event: MouseEvent) => event.target === el && close();
   const el = h("dialog.gw-dialog", { click: outside }, h("div", head, body)) as HTMLDialogElement;
-  const open = (name: string, content: Child[]) => {
+  const open = (name: string, content: Child[], asks = false) => {
     title.textContent = name;
-    attr(el, "aria-label", name);
     body.replaceChildren(...flat(content));
+    const words = asks && [...body.querySelectorAll("p")].map((each) => each.textContent).join(" ");
+    attrs(el, { "aria-label": name, role: asks && "alertdialog", "aria-description": words });
     el.showModal();
   };
   const tool = (words: string, run: () => void) =>
@@ -106,7 +107,7 @@ export function makeDialogs({ act, set, state }: Context): Dialogs {
       close,
       legend: () => open("Legend", legend()),
       more: () => open("More", [tools, h("h4", "Keys"), list(KEYS.map(([key, words]) => [h("code", key), words]))]),
-      ask: (content) => open("Please confirm", content),
+      ask: (name, content) => open(name, content, true),
     },
   };
 }

@@ -7,6 +7,8 @@ export interface Args {
   root?: number;
   retain_graph?: boolean;
   keep_grad?: boolean;
+  /** The key of the question that this answers. */
+  confirmed?: number;
   event?: number;
   uid?: number;
   request?: number;
@@ -19,7 +21,8 @@ export interface Replies {
   /** A stored picture. */
   snapshot: { wire: string };
   inspect: Kept;
-  backward: { said: Answer };
+  /** Nothing has run where it `asks`. */
+  backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
 }
 
@@ -48,6 +51,13 @@ export interface Kept {
   /** `releases`: what deleting that name would. */
   keptBy: { path: string; kind: string; releases: string }[];
   storages: { slot: number; owners: string[] }[];
+}
+
+/** What is asked before a call that would raise is run all the same. */
+export interface Question {
+  key: number;
+  title: string;
+  lines: string[];
 }
 
 /** What is said when something is done. `kind` decides whether it interrupts. */

@@ -95,7 +95,7 @@ export interface Actions {
   legend(): void;
   more(): void;
   /** A question before something runs; its content has a button with `autofocus`. */
-  ask(content: Child[]): void;
+  ask(title: string, content: Child[]): void;
   close(): void;
 }
 

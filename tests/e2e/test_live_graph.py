@@ -80,12 +80,59 @@ def test_clicking_backward_twice_empties_the_slots_and_then_shows_the_error(open
     button = widget.get_by_role("button", name="loss.backward()", exact=True)
     wait_for(lambda: button.is_enabled(), 20, "the button again")
     button.click()
-    confirm = widget.get_by_role("button", name="Run it anyway")
-    if wait_for(lambda: confirm.count() or widget.get_by_role("alert").count(), 20, "an answer") and confirm.count():
-        confirm.click()
+    widget.get_by_role("button", name="Run it anyway").click()
     widget.get_by_role("alert").filter(has_text="second time").first.wait_for()
     screenshot(widget, shots / "second-backward.png")
     assert notebook.kernel.eval("1 + 1") == 2
+    clean(notebook)
+
+
+TRUNK = """\
+import torch
+w, v = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+z = w.exp()
+loss1 = (z * 2).sum()
+loss2 = (z * v).tanh().sum()
+loss1.backward()"""
+
+
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+def test_a_call_that_would_raise_asks_first(open_notebook, shots, app):
+    notebook = open_notebook(LOAD, TRUNK, "%graphwidget", app=app)
+    for cell in range(3):
+        notebook.run_cell(cell)
+    widget = widget_in(notebook, 2)
+    page, kernel = notebook.page, notebook.kernel
+    button = widget.get_by_role("button", name="loss2.backward()", exact=True)
+    question = widget.get_by_role("alertdialog", name="loss2.backward() would raise")
+
+    def untouched():
+        return kernel.eval("v.grad is None")
+
+    def has_focus(locator):
+        return locator.evaluate("el => document.activeElement === el")
+
+    # The keyboard: the focus goes to the question; Esc says no; the focus is back where it was.
+    button.focus()
+    page.keyboard.press("Enter")
+    question.get_by_text("freed by call 1").wait_for()
+    assert has_focus(question.get_by_role("button", name="Cancel"))
+    assert question.get_by_text("free 3 saved tensors").count() and question.get_by_text(".grad of v").count()
+    screenshot(widget, shots / f"question-{app}.png")
+    page.keyboard.press("Escape")
+    question.wait_for(state="hidden")
+    assert has_focus(button) and untouched()
+    # An Enter that repeats says no as well.
+    for _ in range(4):
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(150)
+    assert untouched()
+    page.keyboard.press("Escape")
+    # A press on the second button runs it.
+    button.click()
+    question.get_by_role("button", name="Run it anyway").click()
+    widget.get_by_role("alert").filter(has_text="second time").first.wait_for()
+    assert not untouched()
     clean(notebook)
 
 

@@ -134,7 +134,10 @@ def test_a_click_runs_backward_and_a_second_one_shows_the_error(page: Page) -> N
     assert first["ok"] and first["result"]["raised"] is None and first["result"]["freedSlots"] > 0
     assert set(page.picture()["slotState"]) == {"1"}
     page.ask(2, "backward", root=page.root("loss")["id"], retain_graph=False, keep_grad=False)
-    second = page.answer(2)
+    asks = page.answer(2)["result"]["asks"]
+    assert asks["title"] == "loss.backward() would raise" and set(page.picture()["slotState"]) == {"1"}
+    page.ask(3, "backward", root=page.root("loss")["id"], confirmed=asks["key"])
+    second = page.answer(3)
     assert second["ok"] and "second time" in second["result"]["raised"]["message"]
     assert second["result"]["raised"]["uid"] in [call["failedUid"] for call in page.picture()["calls"]]
     assert page.cell("assert t.grad is not None; import sys; assert not hasattr(sys, 'last_value')")["status"] == "ok"

@@ -36,6 +36,14 @@ test("each live root has two buttons with the calls as their names, a gone one h
   expect(names).toEqual(["loss.backward()", "loss.backward(retain_graph=True)", "Rebuild loss"]);
 });
 
+/** Presses the button of a call that would raise, and says yes. */
+async function runAnyway(view: Shown): Promise<void> {
+  view.button("loss.backward()").click();
+  await view.settle();
+  view.button("Run it anyway").click();
+  await view.settle();
+}
+
 test("backward empties the slots and the answer is announced; the second one raises and is an alert", async () => {
   view = await show(tiny());
   expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("held");
@@ -44,13 +52,54 @@ test("backward empties the slots and the answer is announced; the second one rai
   expect(node(view, "ReluBackward0")[0]!.dataset.state).toBe("freed");
   expect(view.one(".gw-answer[role=status]").textContent).toContain("loss.backward() ran and freed 2 saved tensors");
   expect(view.all("[role=alert]")).toEqual([]);
-  view.button("loss.backward()").click();
-  await view.settle();
+  await runAnyway(view);
   expect(view.one(".gw-answer[role=alert]").textContent).toContain(
     "Trying to backward through the graph a second time",
   );
   expect(view.one(".gw-answer[role=status]").textContent).toBe("");
   expect(node(view, "ReluBackward0")[0]!.getAttribute("aria-label")).toContain("raised here");
+});
+
+test("a call that would raise asks first; it runs on a second, explicit press only", async () => {
+  view = await show(tiny());
+  const calls = () => view.model.sent.filter(({ verb }) => verb === "backward");
+  view.button("loss.backward()").click();
+  await view.settle();
+  const button = view.button("loss.backward()");
+  button.focus();
+  button.click();
+  await view.settle();
+  const dialog = view.one("dialog") as HTMLDialogElement;
+  expect([dialog.open, dialog.getAttribute("role")]).toEqual([true, "alertdialog"]);
+  expect(dialog.getAttribute("aria-label")).toBe("loss.backward() would raise");
+  expect(dialog.getAttribute("aria-description")).toContain("Before that it would free");
+  expect(dialog.querySelector("[autofocus]")!.textContent).toBe("Cancel"); // an Enter that repeats runs nothing
+  expect(node(view, "ReluBackward0")[0]!.getAttribute("aria-label")).not.toContain("raised here");
+  view.button("Cancel").click();
+  await view.settle();
+  expect(dialog.open).toBe(false);
+  expect(calls().length).toBe(2);
+  expect(view.all("[role=alert]")).toEqual([]);
+  await runAnyway(view);
+  expect(dialog.open).toBe(false);
+  expect(calls().at(-1)).toMatchObject({ confirmed: expect.any(Number), retain_graph: false });
+  // The legend is a dialog, and no question.
+  view.button("Legend").click();
+  expect([dialog.getAttribute("role"), dialog.getAttribute("aria-description")]).toEqual([null, null]);
+});
+
+test("who has gone on typing elsewhere is not interrupted by the question", async () => {
+  view = await show(tiny());
+  view.button("loss.backward()").click();
+  await view.settle();
+  view.button("loss.backward()").click();
+  const cell = document.body.appendChild(document.createElement("textarea"));
+  cell.focus();
+  await view.settle();
+  expect((view.one("dialog") as HTMLDialogElement).open).toBe(false);
+  expect(document.activeElement).toBe(cell);
+  expect(view.one(".gw-answer[role=alert]").textContent).toContain("would raise. Nothing has run.");
+  cell.remove();
 });
 
 test("retain_graph leaves the slots held", async () => {
