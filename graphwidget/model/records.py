@@ -266,7 +266,7 @@ class Record:
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
     names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
-    ``"leaf"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
+    ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     """
 
     snapshot: Snapshot
