@@ -113,6 +113,7 @@ class Cuts:
         every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
         if place is not None:
             yield from self._handed_over(place, carried)
+            yield from self._kept_detached(place, carried)
         for some in dict.fromkeys((paths, tuple(every))):
             lines = self._detached(some)
             if lines and place is not None:
@@ -144,6 +145,31 @@ class Cuts:
         shown = ", ".join(short(step[2:]) for step in joined[1] if step.startswith("+"))
         sentence = f"Hand it over detached: {shown} (In[{place[0]}], line {joined[0][1]})."
         yield Cut(sentence, *joined, _through(carried, gone))
+
+    def _kept_detached(self, place: fitting.Spot, carried: Collection[Crossing]) -> Iterator[Cut]:
+        """The line of the loop that puts the tensor into a container puts it in detached: ``temp.append(h.detach())``.
+
+        Only if no later line of the pass, up to the call, reads the container: what it reads would have no graph.
+        """
+        cell, paths = self._cell(place), list(map(detaching.local, self._names))
+        holders = {path.split("[", 1)[0] for path in paths}
+        loop = source.loop_at(cell, place[1])
+        if loop is None or len(holders) != 1 or not all("[" in path for path in paths):
+            return
+        (holder,) = holders
+        spots = detaching.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
+        if not spots or not all(loop.lineno < line <= (loop.end_lineno or 0) for line, _ in spots):
+            return
+        last, word = min(line for line, _ in spots), holder.rsplit(".", 1)[-1]
+        if any(word in source.words_in(s) for s in source.between(cell, last, place[1])):
+            return
+        joined = fitting.joined(fitting.cells_of(self.meeting.record), [((place[0], n), edit) for n, edit in spots])
+        if joined is None:
+            return
+        shown = " and ".join(short(edit[-1][2:]) for _, edit in spots)
+        gone = {name for one in carried for name in one.names if name.startswith(f"{holder}[")}
+        sentence = f"Keep it detached: {shown} (In[{place[0]}], line {last})."
+        yield Cut(sentence, *joined, _through(carried, {*paths, *gone}))
 
     def _as_a_method_writes(self, lines: list[str], paths: Collection[str], place: fitting.Spot) -> list[str]:
         """``self.state`` for ``trainer.state`` in a method of the class in which it was made and is set."""

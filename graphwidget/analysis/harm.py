@@ -15,16 +15,15 @@ from typing import Literal
 from graphwidget.analysis import detaching, source
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
-_STAYS = ("module", "parameter", "leaf", "buffer", "optimizer", "loader", "object")
-_SAME_TENSOR = ("detach", "clone")  # `h = h.detach()`: what the name holds stays, without or with its graph
+_STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loader", "object")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A name or a path that an edit deletes, gives another value, or gives its own value detached (or cloned)."""
+    """A name or a path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
 
     path: str
-    how: Literal["deleted", "replaced", "detached"]
+    how: Literal["deleted", "replaced", "made_of_itself"]
 
 
 def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
@@ -38,9 +37,12 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
     graphs = [one for one in (record.snapshot, graph) if one is not None]
     for change in changes(record, fix.edit):
         kind = held_by(record, change.path, graphs)
-        if kind is None and change.how != "detached" and (change.how == "deleted" or _is_bound(record, change.path)):
+        itself = change.how == "made_of_itself"
+        if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
             kind = "object"
-        if kind in _STAYS and not (change.how == "detached" and kind in ("buffer", "object")):
+        if kind == "leaves" and change.how == "deleted" and not _is_stepped(record, change.path):
+            kind = "container"
+        if kind in _STAYS and not (itself and kind in ("buffer", "object")):
             return f"the {kind} `{change.path}`"
         if change.how == "deleted" and read_later(record, change.path, fix.at):
             return f"`{change.path}`, which is read later"
@@ -71,18 +73,18 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
         for path in source.targets(statement):
             if path.endswith(".grad") or (isinstance(v := statement.value, ast.Constant) and isinstance(v.value, bool)):
                 continue  # a setting: ``relu.inplace = False``, ``w.grad = None``
-            yield Change(path, "detached" if _keeps(statement.value, path) else "replaced")
+            itself = any(ast.unparse(n) == path for n in ast.walk(statement.value) if isinstance(n, ast.expr))
+            yield Change(path, "made_of_itself" if itself else "replaced")
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         called = statement.value.func
         if isinstance(called, ast.Attribute) and called.attr == "clear":
             yield Change(ast.unparse(called.value), "replaced")
 
 
-def _keeps(value: ast.expr, path: str) -> bool:
-    """Whether a value is made of what the path holds, with tensors detached or cloned: ``[one.detach() for one in h]``."""
-    read = any(ast.unparse(node) == path for node in ast.walk(value) if isinstance(node, ast.expr))
-    called = (node.func for node in ast.walk(value) if isinstance(node, ast.Call))
-    return read and any(isinstance(func, ast.Attribute) and func.attr in _SAME_TENSOR for func in called)
+def _is_stepped(record: Record, path: str) -> bool:
+    """Whether a step changes tensors in what has this path."""
+    inside = (f"{path}[", f"{path}.")
+    return any(detaching.local(one).startswith(inside) for w in record.writes for one in w.paths)
 
 
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:

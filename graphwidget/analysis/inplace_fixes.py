@@ -12,7 +12,7 @@ from graphwidget.analysis import blame, edits, fitting, source
 from graphwidget.analysis.fixes import Candidates, simulate
 from graphwidget.analysis.inplace_modules import expression
 from graphwidget.analysis.rewriting import rerun
-from graphwidget.analysis.story import Meeting, source_line
+from graphwidget.analysis.story import Meeting, root_name, source_line
 from graphwidget.analysis.surgery import reachable, with_nothing_stale
 from graphwidget.analysis.words import at, outer_at, short, where
 from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
@@ -45,7 +45,19 @@ def for_inplace(
         order = _after_a_step(record, call, graph, writes, meeting)
     else:
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
-    return tuple(fix for candidate in order if (fix := candidate()) is not None)
+    fixes = [fix for candidate in order if (fix := candidate()) is not None]
+    if writes and writes[-1].optimizer and not any(fix.verified and fix.edit for fix in fixes):
+        fixes.insert(0, _again_in_words(call, writes[-1]))
+    return tuple(fixes)
+
+
+def _again_in_words(call: BackwardCall, write: Write) -> Fix:
+    """The forward pass behind the step, where no edit is known that puts it there and helps."""
+    root = root_name(call)
+    behind = f"behind `{root}`" if root.isidentifier() else "of this call"
+    line = f"{short(write.by)} ({where(write.place)})"
+    sentence = f"Run the forward pass {behind} again after {line}, which has changed the weights that it has used."
+    return Fix("recompute_in_loop", sentence, False, None, _ONCE_MORE)
 
 
 def _is_leaf(graph: Snapshot, path: str | None) -> bool:
@@ -60,25 +72,33 @@ def _text(record: Record, cell: int | None) -> str:
 def _after_a_step(
     record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], meeting: Meeting | None
 ) -> Iterator[Callable[[], Fix | None]]:
+    """A step that waits for the call takes what the call adds to its gradients: then it comes last."""
     write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
     other = meeting if meeting is not None and not meeting.same_root else None
+    mixes = _mixes(graph, call, write)
+    again = _once_more(record, call, graph, write, meeting, fresh)
     if other is not None and other.built_after:
         yield Candidates(other).detach
-    elif meeting is not None and meeting.same_root:
-        yield lambda: _forward_again(meeting, write, fresh)
-    mixes = _mixes(graph, call, write)
-    apart = mixes and (other is None or bool(_cleared(record, call, graph, write)))
-    if apart and meeting is None:
-        yield lambda: _made_after(record, call, graph, fresh)
-    elif apart and other is not None:
-        yield Candidates(other).recompute
+    if mixes or (meeting is not None and meeting.same_root):
+        yield again
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
         yield lambda: _step_later(record, call, graph, write, mixes)
     if other is not None and not other.built_after:
         yield Candidates(other).detach
-    if other is not None and not apart:
-        yield Candidates(other).recompute
+    if not mixes and other is not None:
+        yield again
+
+
+def _once_more(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None, fresh: bool
+) -> Callable[[], Fix | None]:
+    """The forward part again, behind the step."""
+    if meeting is None:
+        return lambda: _made_after(record, call, graph, fresh)
+    if meeting.same_root:
+        return lambda: _forward_again(meeting, write, fresh)
+    return Candidates(meeting).recompute
 
 
 def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
@@ -101,8 +121,8 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     cell = _text(record, place.cell)
     step = _step(cell, place.line)
     moved = _beside(cell, step) if step is not None else []
-    if _read_on_the_way(record, call, write, moved):
-        return None  # what it assigns is needed before the call
+    if _read_on_the_way(record, call, write, moved) or _in_another_loop(record, call, write, step):
+        return None  # what it assigns is needed before the call; or it is made in each pass of a loop
     resets = _own_resets(record, call, write, moved)
     if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
@@ -113,9 +133,11 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     by = (
         short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
     )
-    price = "The step then takes the gradients of both." if mixes else "It costs nothing."
+    price = "It costs nothing."
+    if mixes:
+        price = f"{short(write.by)} then takes the gradients of both, also those of {where(call.place) or 'this call'}."
     if mixes and re.search(r"\.step\([^)]", write.by):
-        price = "The step then takes the gradients of both, unless its closure clears them first."
+        price += " Unless its closure clears them first."
     along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
     return Fix(
         "zero_grad_or_step_order",
@@ -150,6 +172,16 @@ def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
     """A step, and the others that are on its line."""
     there = source.beginning_at(cell, step.lineno)
     return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
+
+
+def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: source.Statement | None) -> bool:
+    """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``, once for each."""
+    place, there = write.place, call.place
+    cell = _text(record, place.cell)
+    around = source.loops_around(cell, step.lineno) if step is not None else []
+    if place.cell != there.cell:
+        return bool(around)
+    return any(not loop.lineno < (there.line or 0) <= (loop.end_lineno or 0) for loop in around)
 
 
 def _own_resets(

@@ -334,6 +334,11 @@ def names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
+def words_in(node: ast.AST) -> set[str]:
+    """Names and the names of attributes anywhere in a node."""
+    return names_in(node) | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+
+
 def names_read(statement: ast.stmt) -> set[str]:
     """Names whose values a statement uses: not those that it only assigns."""
     read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -38,8 +38,9 @@ def kinds(paths: Iterable[str], namespaces: Mapping[str, Mapping[str, Any]]) -> 
     """What is held by every name that leads to one of these paths, and by the paths themselves.
 
     ``module``, ``parameter``, ``buffer``, ``optimizer``, ``loader``, ``leaf`` (a tensor that requires grad and has no
-    graph), ``tensor``, ``container`` (of tensors and plain values only), ``value`` (a number, a text) or ``object``.
-    What a container holds that is to stay is the container's kind, too. A path that cannot be followed is left out.
+    graph), ``leaves`` (a container of such), ``tensor``, ``container`` (of tensors and plain values only), ``value`` (a
+    number, a text) or ``object``. What a container holds that is to stay is the container's kind, too. A path that
+    cannot be followed is left out.
 
     Parameters
     ----------
@@ -121,5 +122,6 @@ def kind(value: Any, depth: int = 0) -> str:
     if base is not None:
         elements = iter(dict.values(value)) if base is dict else base.__iter__(value)
         inside = (kind(one, depth + 1) for one in islice(elements, SAMPLE))
-        return next((one for one in inside if one not in _PLAIN), "container") if depth < _DEPTH else "container"
+        found = next((one for one in inside if one not in _PLAIN), "container") if depth < _DEPTH else "container"
+        return "leaves" if found == "leaf" else found
     return "value" if cls in reading.ATOMS else "object"

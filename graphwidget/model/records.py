@@ -278,9 +278,9 @@ class Record:
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
     names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
-    ``"leaf"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``. `notebook`:
-    somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`: what was kept
-    alive when some of the calls were made, oldest first.
+    ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
+    `notebook`: somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`: what
+    was kept alive when some of the calls were made, oldest first.
     """
 
     snapshot: Snapshot

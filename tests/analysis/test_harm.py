@@ -6,7 +6,7 @@ from graphwidget.analysis import harm
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
 HOLDERS = {"net": "module", "net.fc": "module", "net.fc.weight": "parameter", "net.mean": "buffer", "opt": "optimizer",
-           "w": "leaf", "h": "tensor", "temp": "container", "temp[0]": "tensor", "params": "leaf", "state": "object",
+           "w": "leaf", "h": "tensor", "temp": "container", "temp[0]": "tensor", "params": "leaves", "state": "object",
            "flow.steps": "module", "step:z": "tensor"}  # fmt: skip
 CELL = "net = Net()\nh = net(x)\ntemp = [h]\nloss = h.sum()\nloss.backward()\n"
 
@@ -33,7 +33,7 @@ def test_what_the_program_uses_stays(line):
     "line",
     ["h = h.detach()", "temp = [one.detach() for one in temp]", "temp.clear()", "del temp", "net.mean = net.mean.detach()",
      "self.mean = self.mean.detach()", "state = dataclasses.replace(state, h=state.h.detach())", "z = z.detach()",
-     "grads = torch.autograd.grad(loss, [w])", "net.relu.inplace = False", "w.grad = None"],
+     "t = t.mul(0.5)", "grads = torch.autograd.grad(loss, [w])", "net.relu.inplace = False", "w.grad = None"],
 )  # fmt: skip
 def test_a_tensor_may_be_cut_and_a_list_of_tensors_emptied(line):
     assert not destroyed(f"+ {line}")

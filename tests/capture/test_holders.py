@@ -37,7 +37,7 @@ def test_tensors_leaves_and_containers():
     found = of("w", "y", "kept['a'][0]", "ws[0]", w=w, y=w * 2, kept={"a": [w * 3], "n": 1}, ws=[w])
     assert found == {
         "w": "leaf", "y": "tensor", "kept": "container", "kept['a']": "container", "kept['a'][0]": "tensor",
-        "ws": "leaf", "ws[0]": "leaf",
+        "ws": "leaves", "ws[0]": "leaf",
     }  # fmt: skip
 
 
