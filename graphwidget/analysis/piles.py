@@ -184,7 +184,8 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
     """The iterations of which the kept nodes are of no use any more, as far as can be known.
 
-    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with those
+    A node that the call of its own iteration ran is kept for nothing; of calls that were only counted nothing else is
+    known. One that a later call ran together with those
     of other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such
     calls before; else nothing will.
 
@@ -207,9 +208,10 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
     open_ = set(made.values()) - own - together
     if len(own) >= ENOUGH:
         return frozenset(own | open_)
-    waiting = _newest_together(record, line) < min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
+    counted = {at for at in open_ if line.calls[at].executed_count and not line.calls[at].executed}
+    waiting = _newest_together(record, line) <= min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
     kept = bytes_held(graph, (i for i, at in made.items() if at in open_))
-    return frozenset(own if waiting or not kept else own | open_)
+    return frozenset(own | open_ if not waiting and (kept or counted) else own)
 
 
 def _newest_together(record: Record, line: Line) -> float:

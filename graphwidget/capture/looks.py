@@ -103,7 +103,8 @@ class Looks:
         holdings = search()
         if not piling(holdings, starts[-BACK:]):
             return
-        self._lines.setdefault(line, []).append(Look(call, read(since(holdings, starts[0]))))
+        first = 2 * starts[0] - starts[1]  # what the first iteration made, if it is like the second
+        self._lines.setdefault(line, []).append(Look(call, read(since(holdings, first))))
         del self._lines[line][: -self._of_a_line]
         self._lines.move_to_end(line)
         while sum(len(look.graph) for look in self.all()) > REMEMBERED and len(self._lines) > 1:
