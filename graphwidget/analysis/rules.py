@@ -94,6 +94,12 @@ class Rules:
         self.meets_reshaped = _before(snapshot, {node for node, leaf in snapshot.leaves.items() if leaf.reshaped})
         if snapshot.checks_nan:
             self._assume("No gradient is NaN: anomaly detection is on.")
+        if snapshot.ranks > 1:
+            # Not every wrapper leaves a trace in the graph: DDP's hooks on AccumulateGrad nodes cannot be seen.
+            self._assume(
+                f"Each of the {snapshot.ranks} ranks runs this call and reaches the same parameters, as "
+                "DistributedDataParallel and FSDP need."
+            )
 
     @property
     def writes_saved_grads(self) -> bool:

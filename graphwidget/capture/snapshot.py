@@ -386,6 +386,7 @@ class _Reader:
             owners=self._owners(),
             notes=tuple(self.notes),
             checks_nan=ti.checks_nan(),
+            ranks=ti.ranks(),
             memo=self.identity.memos.keep(Memo(tables.looks, columns.look, columns.key, walk.heights)),
         )
 

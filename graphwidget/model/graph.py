@@ -81,6 +81,8 @@ class Snapshot:
         Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
     checks_nan
         Anomaly detection was on: a call raises at the first gradient that is NaN.
+    ranks
+        How many processes the job has.
     memo
         What the capture keeps for its next snapshot; says nothing to others.
     """
@@ -118,6 +120,7 @@ class Snapshot:
     owners: tuple[Owner, ...] = ()
     notes: tuple[str, ...] = ()
     checks_nan: bool = False
+    ranks: int = 1
     memo: Any = None
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "next_number",
     "no_collection",
     "quiet",
+    "ranks",
     "sequence_nr",
 ]
 
@@ -32,6 +33,12 @@ def sequence_nr() -> int:
 def checks_nan() -> bool:
     """Whether a backward call would raise at the first gradient that is NaN: anomaly detection is on."""
     return torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled()
+
+
+def ranks() -> int:
+    """How many processes this job has, as far as `torch.distributed` knows."""
+    job = torch.distributed
+    return job.get_world_size() if job.is_available() and job.is_initialized() else 1
 
 
 def quiet() -> AbstractContextManager[Any]:
