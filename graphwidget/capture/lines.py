@@ -54,6 +54,8 @@ class ThreadState:
             if len(fresh) > FRESH:
                 self.ranges.settle()
         self.last = now
+        if self.tracer.made_nodes is not None:
+            self.tracer.made_nodes()
 
     def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
         """Tell whoever watches lines that write."""
@@ -187,6 +189,7 @@ class LineTracer:
         # Told of a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
         # another such line of the frame is running. Returns the `id` of the innermost frame of which one is, or 0.
         self.watch: Callable[[FrameType, int, Scope], int] | None = None
+        self.made_nodes: Callable[[], None] | None = None  # told when a line has made nodes
         self.threads: list[ThreadState] = []
         self._local = threading.local()
         self._lock = threading.Lock()

@@ -39,7 +39,15 @@ class Statement:
         if self.wrote:
             return True
         self.runs += 1
-        return self.runs <= (HARMLESS_WRITER if self.sure else HARMLESS) or self.runs & (self.runs - 1) == 0
+        return self.runs <= self._harmless or self.runs & (self.runs - 1) == 0
+
+    def once_more(self) -> None:
+        """Compare the next time, too: what it writes to may concern somebody by then."""
+        self.runs = min(self.runs, self._harmless - 1)
+
+    @property
+    def _harmless(self) -> int:
+        return HARMLESS_WRITER if self.sure else HARMLESS
 
 
 def statements(source: str) -> dict[int, Statement]:

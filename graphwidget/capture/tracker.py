@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from threading import get_ident
 from time import perf_counter
 from types import FrameType
@@ -136,6 +137,7 @@ class Tracker:
         )
         self.provenance.book.watched = self._writes.lines_of
         self.provenance.lines.watch = self._writes.line
+        self._writes.when_nodes = partial(setattr, self.provenance.lines, "made_nodes")
         if self.provenance.lines.slow:
             steps = self._writes.steps
             steps.pause, steps.unpause = self.provenance.lines.pause, self.provenance.lines.unpause

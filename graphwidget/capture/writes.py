@@ -8,6 +8,8 @@ watched through weak references, and their versions compared around the lines of
 * A line that has proved harmless some times is left out until the cell ends (and then gets one more look in the
   next). A write by a line that was left out is found at the next comparison; its line is then unknown,
   and those that could have been it are compared from then on.
+* A write to a tensor that nothing else holds concerns nobody: no node has saved it. (Gradients written by hand, row by
+  row.) Lines that only do that are left out, too, until a node is made, which may save what they write to.
 * Optimizers report their steps themselves, wherever they are called from.
 
 Nothing is kept alive and nothing here runs code of the user's.
@@ -96,6 +98,9 @@ class Writes:
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
         # Lines that are not compared, and whether one of them may have run since the last comparison.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
+        self._aside: set[Statement] = set()  # have written to what concerns nobody
+        # Has a function called when a line has made nodes; None: nobody would notice. Set by who traces.
+        self.when_nodes: Callable[[Callable[[], None] | None], None] | None = None
 
     # ---------------------------------------------------------------- what is asked
 
@@ -204,6 +209,8 @@ class Writes:
         if not statement.due():
             self._left_out.setdefault(statement, set()).add((scope, line))
             scope.unwatch(line)
+            if statement in self._aside and self.when_nodes is not None:
+                self.when_nodes(self._nodes_made)
             return
         if self._left_out:
             self._notice_left_out()
@@ -251,7 +258,7 @@ class Writes:
                     changed.append((path, tensor))
         changed += self._changes()
         if changed:
-            ended.statement.wrote = True
+            self._wrote(ended.statement, changed)
             place, statement = self._place(ended, frame), ended.statement
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
             self._explained(changed)
@@ -266,9 +273,16 @@ class Writes:
             while frame is not None and id(frame) != running.frame:
                 frame = frame.f_back
             place, statement = self._place(running, frame), running.statement
-            statement.wrote = True
+            self._wrote(statement, changed)
             self.log.add(place, statement.text, changed, statement.optimizer, running.number)
             self._explained(changed)
+
+    def _wrote(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
+        """Compare this line each time from now on, unless what it wrote concerns nobody."""
+        if self.when_nodes is None or _concerning(changed):
+            statement.wrote = True
+        else:
+            self._aside.add(statement)
 
     def _explained(self, changed: list[tuple[str, Any]]) -> None:
         """What a line has written is not written once more by the lines that called it."""
@@ -283,8 +297,25 @@ class Writes:
 
     def _notice_left_out(self) -> None:
         """A change found here was made by a line that was not compared."""
-        if self._changes():
+        if _concerning(self._changes()):
             self._suspect_all()
+
+    def _nodes_made(self) -> None:
+        """What was written to may have been saved: compare the lines once more that were left out as they wrote it."""
+        try:
+            armed = self._armed.get(threading.get_ident())
+            if armed:
+                self._so_far(armed[-1])
+            else:
+                self._notice_left_out()
+            for statement in self._aside.intersection(self._left_out):
+                statement.once_more()
+                for scope, line in self._left_out.pop(statement):
+                    scope.watch(line)
+            assert self.when_nodes is not None
+            self.when_nodes(None)
+        except Exception as error:
+            self.problem(error)
 
     def _suspect_all(self) -> None:
         """Compare the lines from now on that were left out: one of them has written."""
@@ -308,6 +339,14 @@ class Writes:
                 outer = scope.base + (frame.f_lineno or 0)
             frame = frame.f_back
         return self.book.place(inner, outer, self.iteration())
+
+
+def _concerning(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Those of some tensors that something else than their variables holds: a node that saved them, a view, a leaf."""
+    if not changed:
+        return changed
+    with internals.quiet():
+        return [one for one in changed if not internals.is_unshared(one[1])]
 
 
 def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:

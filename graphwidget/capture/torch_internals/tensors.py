@@ -34,6 +34,7 @@ __all__ = [
     "is_memory_of",
     "is_ordinary_view",
     "is_tensor",
+    "is_unshared",
     "is_view",
     "leaf_and_grad",
     "looks",
@@ -201,6 +202,22 @@ def _holders_of_a_grad() -> int:
     leaf = torch.ones((), dtype=torch.float32, device="cpu", requires_grad=True)
     leaf.grad = torch.ones((), dtype=torch.float32, device="cpu")
     return _holders(grad(leaf))
+
+
+def is_unshared(tensor: Any) -> bool:
+    """Whether nothing holds a tensor or its memory but its one Python object. Then no node has saved it, nor a view.
+
+    Only of plain tensors that require no grad; False where it cannot be told.
+    """
+    try:
+        return type(tensor) is torch.Tensor and not requires_grad(tensor) and _holders(tensor) <= _holders_of_a_tensor()
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return False
+
+
+@functools.lru_cache(maxsize=1)
+def _holders_of_a_tensor() -> int:
+    return _holders(torch.ones((), dtype=torch.float32, device="cpu"))
 
 
 # The key of `storage_of` alone, quickly; 0 or an exception where there is none.
