@@ -82,8 +82,20 @@ def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot 
     if forecast is not None:
         return [node.index for node in forecast.executes]
     if everything:
-        return list(range(len(before)))
+        return below(before)
     return newly_freed(before, later) if later is not None else []
+
+
+def below(graph: Snapshot) -> list[int]:
+    """The nodes that the roots lead to. A graph shows others that have names, too."""
+    found = dict.fromkeys(root.node for root in graph.roots if root.node >= 0)
+    stack = list(found)
+    while stack:
+        for after in graph.next(stack.pop()):
+            if after not in found:
+                found[after] = None
+                stack.append(after)
+    return list(found)
 
 
 def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:

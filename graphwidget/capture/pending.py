@@ -32,6 +32,7 @@ class Pending:
     newest: int
     alone: bool = True
     shape: int = 0
+    size: int = -1  # nodes below the roots, if they were walked
     model: Model | None = None  # the call of the same shape, for one that is only counted
     highest: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))
