@@ -5,8 +5,8 @@ Before a call its graph is looked at and a forecast made; afterwards the outcome
 disagree, torch is right: what can no longer be told is left unknown.
 
 A call in a training loop must cost next to nothing. So the first calls of a line are looked at in full, and
-further ones for as long as that takes a small share of the time. Otherwise a call all of whose nodes are newer
-than anything that was ever freed, and whose graph has the same shape as one looked at before at the same line,
+further ones for as long as that takes a small share of the time. Otherwise a call none of whose nodes has been
+freed, and whose graph has the same shape as one looked at before at the same line,
 is only counted: it runs over everything, as its model did. Where even walking the graph takes too large a share
 of the time (tiny layers in a tight loop), the walk is left out after a while: if the counter of sequence
 numbers has moved just as far since the last call and the root is of the same kind, the call is taken to be like
@@ -126,6 +126,7 @@ class CallLog:
         self.everything: Snapshot | None = None  # the last snapshot of all that has a name
         self.previous: Snapshot | None = None  # that of the last call
         self.watched_from = 0
+        self._unseen = False  # whether a call since the last one may have freed what is not known
         self._home = threading.get_ident()
         self._held: OrderedDict[int, dict[str, int]] = OrderedDict()
         self._tallies: dict[tuple[int, int] | None, Tally] = {}  # of the calls of each line in this cell
@@ -141,7 +142,7 @@ class CallLog:
     def install(self) -> None:
         """Begin to record."""
         self.watched_from, self._home = ti.sequence_nr(), threading.get_ident()
-        self.freed.above(self.watched_from - 1)
+        self.freed.unsure(self.watched_from)
         ti.wrap_engine(self._wrap)
 
     def uninstall(self) -> None:
@@ -188,7 +189,10 @@ class CallLog:
                 return result
             pending = self._quietly(self._before, outputs, args, kwargs)
             if pending is None:
-                return original(outputs, *args, **kwargs)
+                try:
+                    return original(outputs, *args, **kwargs)
+                finally:
+                    self._unseen = True
             try:
                 result = original(outputs, *args, **kwargs)
             except BaseException as error:
@@ -249,8 +253,7 @@ class CallLog:
             with self.lock:
                 self.running.pop(n, None)
                 if not line.keep:
-                    self.freed.add_whole(n, highest, line.model.distances)
-                self.freed.above(ti.next_number() - 1)
+                    self.freed.add_whole(n, newest, highest, line.model.distances)
                 self.counted(n, spot, newest, line.thread, line.model)  # type: ignore[misc]
         except Exception as error:
             self.problem(error)
@@ -380,7 +383,10 @@ class CallLog:
         shape = (key, pending.api, pending.keep, pending.create, pending.has_inputs, tuple(distances))
         pending.shape, pending.size = hash((shape, types)), len(nodes)
         self._notice_threads(pending, at_home)
-        fresh = bool(own) and min(own) > max(self.freed.newest, self.identity.apart_below - 1)
+        if self._unseen and at_home:
+            self._unseen = False
+            self.freed.unsure(pending.newest)
+        fresh = bool(own) and self.freed.none_of(own)
         model = self._models.get((pending.shape, pending.size))
         if fresh and model is not None and familiar:
             pending.model = model
@@ -488,8 +494,7 @@ class CallLog:
                 self.problem(problem)
                 text = None if error is None else BaseException.__str__(error)
                 call = record_of_pending(pending, Snapshot(), None, error, text, False, [], self.freed)
-                after = None
-        self.freed.above(ti.sequence_nr() - 1)
+                self._unseen, after = True, None
         self.finished(call, after)
         if error is not None:
             self.failed(call, error)
@@ -497,7 +502,7 @@ class CallLog:
     def _counted(self, pending: Pending, model: Model) -> BackwardCall:
         """A call like an earlier one: everything in it was new, so it ran over everything."""
         if not pending.keep:
-            self.freed.add_whole(pending.n, pending.highest, model.distances)
+            self.freed.add_whole(pending.n, pending.newest, pending.highest, model.distances)
         call: BackwardCall = object.__new__(BackwardCall)  # `dataclasses.replace` takes ten times as long
         call.__dict__.update(model.fields)
         call.__dict__.update(n=pending.n, place=pending.place, newest_seq=pending.newest, thread=threading.get_ident())
@@ -529,12 +534,14 @@ class CallLog:
             ran = executed_nodes(told, since, None, False)
             if since is not None and agrees(since, text) and (pending.keep or same_freed(told, later, ran)):
                 before, forecast, agreed, executed = told, since, True, ran
+        # Among the nodes of `before` are those of other graphs that have names.
         whole = error is None and agreed and not pending.has_inputs and len(executed) == pending.size
         if whole and pending.like is not None:  # in a long loop one more graph of the same would only fill memory
             return self._counted(pending, pending.like), None
         call = record_of_pending(pending, before, forecast, error, text, agreed, executed, self.freed)
         if not pending.keep:
             self._release(pending, before, executed)
+            self._unseen |= not (agreed or everything) or threading.get_ident() != self._home
         after = afterwards(before, executed, None if pending.keep else pending.n)
         after = with_grads(after, grads_now(outputs, self.identity))
         if whole:
@@ -553,7 +560,7 @@ class CallLog:
 
     def _release(self, pending: Pending, before: Snapshot, executed: Sequence[int]) -> None:
         inner = [i for i in executed if before.kind[i] != Kind.ACCUMULATE]
-        self.freed.add(pending.n, (before.uid[i] for i in inner), (before.seq[i] for i in inner))
+        self.freed.add(pending.n, pending.newest, ((before.uid[i], before.seq[i]) for i in inner))
         if pending.held:
             self._held[pending.n] = pending.held
             while sum(map(len, self._held.values())) > MAX_HOLDINGS and len(self._held) > 1:

@@ -1,10 +1,13 @@
 """Calls of a tight loop that are recognised at a glance, and only counted."""
 
+from array import array
+
 import pytest
 import torch
 
 from graphwidget.analysis.engine import forecast
 from graphwidget.capture import calls, steps
+from graphwidget.capture.freed import Freed
 from graphwidget.capture.tracker import Tracker
 
 LOOP = """
@@ -185,3 +188,34 @@ def test_a_write_between_steps_makes_the_lines_suspect_that_were_left_out(notebo
     assert {w.place.iteration for w in found} >= {*range(40), *range(55, 60)}
     assert {w.paths for w in found} == {("a.weight", "b.weight")}
     assert others >= set(range(55, 60)) and min(others) >= 45
+
+
+ADVERSARIES = """
+from torch import nn
+g, d = nn.Linear(3, 3), nn.Linear(3, 1)
+x = torch.ones(2, 3)
+for i in range(60):
+    fake = g(x)
+    d(fake.detach()).sum().backward()
+    d(fake).sum().backward()
+"""
+
+
+def test_a_call_over_nodes_older_than_the_last_call_is_counted_if_that_one_did_not_run_them(notebook, monkeypatch):
+    looks = []
+    take = notebook.tracker.log._take
+    monkeypatch.setattr(notebook.tracker.log, "_take", lambda *args: looks.append(1) or take(*args))
+    assert notebook.run(ADVERSARIES) is None
+    assert len(looks) <= 2 * calls.DETAILED
+    assert [call.executed_count for call in notebook.tracker.calls[-2:]] == [5, 9]
+
+
+def test_what_the_last_calls_freed_is_told_by_numbers():
+    freed = Freed()
+    freed.add_whole(0, 10, 9, array("q", [0, 2]))
+    freed.add(1, 20, [(5, 14), (6, 12)])
+    assert [freed.none_of([number, 19]) for number in (7, 8, 9, 12, 13, 14, 15, 20)] == [
+        False, True, False, False, True, False, True, True,
+    ]  # fmt: skip
+    freed.unsure(16)
+    assert (freed.none_of([15, 19]), freed.none_of([16, 19])) == (False, True)

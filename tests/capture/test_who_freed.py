@@ -167,7 +167,7 @@ def test_a_graph_of_an_early_pass_is_still_told_after_many(notebook, monkeypatch
 def test_a_hundred_thousand_calls_are_remembered_in_bounded_memory():
     freed, shape = Freed(limit=1000), array("q", [0, 2, 3])
     for n in range(5000):
-        freed.add_whole(n, 10 * n + 5, shape)
+        freed.add_whole(n, 10 * n + 6, 10 * n + 5, shape)
     assert [freed.of(-1, 10 * 4990 + at) for at in (1, 2, 3, 4, 5, 6)] == [None, 4990, 4990, None, 4990, None]
     assert freed.of(-1, 5) is None  # of the oldest nothing is known any more
     assert len(freed._n) <= 1000
@@ -176,7 +176,7 @@ def test_a_hundred_thousand_calls_are_remembered_in_bounded_memory():
 def test_numbers_that_two_threads_may_have_given_tell_nothing():
     below = 0
     freed = Freed(apart_below=lambda: below)
-    freed.add_whole(3, 9, array("q", [0, 1]))
+    freed.add_whole(3, 10, 9, array("q", [0, 1]))
     assert freed.of(-1, 8) == 3
     below = 9
     assert (freed.of(-1, 8), freed.of(-1, 9)) == (None, 3)
