@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.analysis import idle, leak, nograd, refused, silent
+from graphwidget.analysis import idle, leak, nograd, none_grads, refused, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked, made_once_run_often
@@ -55,7 +55,7 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     found.extend(leak.find(record))
     found.extend(silent.find(record))
     found.extend(idle.find(record))
-    found.extend(refused.of_reads(record))
+    found.extend(none_grads.of_reads(record))
     found.extend(stale_now(record))
     unique: dict[tuple[object, ...], Finding] = {}
     for finding in found:
@@ -97,7 +97,7 @@ def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     elif reason == "input":
         yield nograd.of_input(call)
     elif reason == "unused":
-        yield refused.of_unused(call)
+        yield none_grads.of_unused(call)
 
 
 def reason_of(call: BackwardCall) -> str | None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted, owners, swaps, trainable, without_grad
+from graphwidget.capture import noted, owners, scene, swaps, trainable, without_grad
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -40,6 +40,7 @@ from graphwidget.model import (
     Finding,
     Kind,
     Record,
+    Scene,
     Snapshot,
     TensorRef,
     Write,
@@ -53,6 +54,7 @@ SEARCH_SECONDS = 0.02
 UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
+MAX_SCENES = 100  # failed calls of which it is kept what was measured then
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 _NOTEBOOK_KINDS = ("out", "traceback")
@@ -147,6 +149,7 @@ class Tracker:
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._uids = UIDS  # how many may be remembered before the dead are looked for
         self._called: deque[tuple[int, str | None]] = deque(maxlen=64)  # roots of recent calls: uid, name
+        self._scenes: dict[int, Scene] = {}  # n -> what was measured where the call raised
 
     def problem(self, error: BaseException) -> None:
         """Note an exception of our own. Only its text is kept: its frames hold the user's variables."""
@@ -281,7 +284,12 @@ class Tracker:
             error=BaseException.__str__(error),
             error_place=place,
             without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
+            scene=scene.of_error(error.__traceback__, self.provenance.book, self._texts()),
         )
+
+    def _texts(self) -> list[str]:
+        """Of the cells, the last one first."""
+        return [run.source for run in reversed(self.runs.values())]
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
         """Look at what a cell has left, and tell of it; yields how many nodes are still to be read."""
@@ -330,6 +338,11 @@ class Tracker:
 
     def _call_finished(self, call: BackwardCall, after: Snapshot | None) -> None:
         self._changed()
+        if call.result == "raised":
+            with self._guarded():
+                self._scenes[call.n] = scene.of_call(sys._getframe(1), self.provenance.book, self._texts())
+                if len(self._scenes) > MAX_SCENES:
+                    del self._scenes[next(iter(self._scenes))]
         self.history.add_call(call)
         self._called.extend((after.uid[r.node], r.path) for r in call.roots if r.node >= 0 and after is not None)
         place = call.place
@@ -461,7 +474,8 @@ class Tracker:
                 if kinds.issubset(_NOTEBOOK_KINDS) and (name := self._names.get(snapshot.uid[index])) is not None
             }
             writes = self._writes
-            return Record(snapshot, self.calls, self.writes, dict(self.runs), outlived, writes.hidden(), writes.idle())
+            runs, scenes = dict(self.runs), dict(self._scenes)
+            return Record(snapshot, self.calls, self.writes, runs, outlived, writes.hidden(), writes.idle(), scenes)
 
     def _remember_names(self, snapshot: Snapshot) -> None:
         """Who owned what at this event: later it may be that only `Out` does."""

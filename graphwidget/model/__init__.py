@@ -38,6 +38,7 @@ from graphwidget.model.records import (
     Record,
     Write,
 )
+from graphwidget.model.scenes import Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
@@ -58,11 +59,14 @@ __all__ = [
     "Reason",
     "Record",
     "SavedTensor",
+    "Scene",
+    "Sight",
     "SlotState",
     "Snapshot",
     "Storage",
     "Storages",
     "TensorRef",
+    "Value",
     "Write",
     "bytes_text",
     "in_order",

@@ -9,6 +9,7 @@ from typing import Literal
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.scenes import Scene
 
 __all__ = [
     "BackwardCall",
@@ -239,6 +240,7 @@ class CellRun:
     required grad. Those without parameters are left out.
     `without_grad`: the tensors of which the line that raised read a `.grad` that was None, as it writes them: a
     ``"leaf"`` that requires grad, ``"computed"`` from such, or ``"plain"``.
+    `scene`: what else was measured where it raised.
     """
 
     run: int
@@ -252,6 +254,7 @@ class CellRun:
     grad_after: bool = True
     modules: Mapping[str, bool] = field(default_factory=dict)
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
+    scene: Scene = Scene()
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,8 @@ class Record:
     `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
     the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
     writes through ``.data``, which PyTorch does not count. `idle` are steps of optimizers that have never modified
-    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last.
+    anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `scenes`: what was
+    measured where calls (by n) raised.
     """
 
     snapshot: Snapshot
@@ -271,3 +275,4 @@ class Record:
     outlived: Mapping[int, str] = field(default_factory=dict)
     hidden: tuple[Write, ...] = ()
     idle: tuple[Write, ...] = ()
+    scenes: Mapping[int, Scene] = field(default_factory=dict)
