@@ -167,7 +167,8 @@ def _not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
             continue
         statement = node if isinstance(node, ast.stmt) else origins.statement_of(where_made, node)
-        calls = [n for n in ast.walk(source.given(node)) if isinstance(n, ast.Call)] if statement is not None else []
+        value = source.given(node) if isinstance(node, ast.stmt) else node
+        calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
         for call in calls:
             passed = origins.unrecorded(call, where_made)
             had = any_of(origins.passes_graph(one, where_made) for one in passed) if passed is not None else True
