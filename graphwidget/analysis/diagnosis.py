@@ -19,7 +19,7 @@ from graphwidget.analysis.inplace_modules import named, with_modules
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write, in_order
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write, in_order
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
@@ -87,7 +87,9 @@ def of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     """The finding behind a call that raised, if it is of a kind that we can explain."""
     if call.result != "raised":
         return
-    reason = reason_of(call)
+    reason, within = reason_of(call), record.scenes.get(call.n, Scene()).raised_in
+    if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
+        return  # of another call's graph, or words of the user's own
     if reason == "freed":
         yield second_backward(record, call)
     elif reason == "inplace":

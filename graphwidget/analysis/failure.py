@@ -51,10 +51,11 @@ class Failure:
 
     def node(self, name: str) -> int | None:
         """The node whose output a variable is, or was where the error was raised; for a leaf its AccumulateGrad."""
-        for owner in self.record.snapshot.owners:
-            if owner.path == name or owner.path.endswith(f": {name}"):
-                return owner.node
-        return None
+        return next((owner.node for owner in self.record.snapshot.owners if self._means(owner.path, name)), None)
+
+    def _means(self, path: str, name: str) -> bool:
+        """Whether an owner's path is what the line calls so: not a variable of the notebook that a local one hides."""
+        return path.endswith(f": {name}") or (path == name and not self.run.scene.is_local(name))
 
     def value(self, name: str | None) -> Value | None:
         """What a name was when the line raised, as was measured; None: it was not."""
@@ -68,18 +69,22 @@ class Failure:
     @property
     def before_a_backward(self) -> bool:
         """Whether a backward may come of what the line makes: one is called after it, or in a loop around it."""
-        for sight in self.run.scene.sights:
-            runs = [run for run in self.record.runs.values() if run.cell == sight.place.cell]
-            cell, line = (runs[-1].source if runs else ""), sight.place.line or 0
-            inside = source.function_at(cell, line)
-            body = inside[1].body if inside is not None else getattr(source.parse(cell), "body", [])
-            around = source.loops_around(cell, line)
-            for one in source.own_statements(body):
-                later = one.lineno >= line or any(one in ast.walk(loop) for loop in around)
-                called = [name.rsplit(".", 1)[-1] for name in source.calls_in(one)]
-                if later and ("backward" in called or "grad" in called):
-                    return True
-        return False
+        places = [sight.place for sight in self.run.scene.sights]
+        called = [name.rsplit(".", 1)[-1] for at in places for s in self._after(at) for name in source.calls_in(s)]
+        return "backward" in called or "grad" in called
+
+    @property
+    def after(self) -> list[ast.stmt]:
+        """The statements of the line's function, or of its cell, that run after it: its own too, in a loop."""
+        return list(self._after(self.place))
+
+    def _after(self, place: Place) -> Iterator[ast.stmt]:
+        runs = [run for run in self.record.runs.values() if run.cell == place.cell]
+        cell, line = (runs[-1].source if runs else ""), place.line or 0
+        inside = source.function_at(cell, line)
+        body = inside[1].body if inside is not None else getattr(source.parse(cell), "body", [])
+        loops = [node for loop in source.loops_around(cell, line) for node in ast.walk(loop)]
+        yield from (one for one in source.own_statements(body) if one.lineno >= line or one in loops)
 
     def leaves(self, name: str) -> list[str]:
         """Names of the leaves that a variable was computed from."""
@@ -99,8 +104,18 @@ class Failure:
     def tensor(self, name: str | None) -> TensorRef | None:
         """A variable's tensor; without its shape, where another was computed from it."""
         graph = self.record.snapshot
-        known = [TensorRef(owner.node, owner.output_nr) for owner in graph.owners if owner.path == name]
-        return next((ref for ref in graph.roots if name in ref.paths), next(iter(known), None))
+        if name is None:
+            return None
+        known = [TensorRef(owner.node, owner.output_nr) for owner in graph.owners if self._means(owner.path, name)]
+        roots = (ref for ref in graph.roots if any(self._means(path, name) for path in ref.paths))
+        return next(roots, next(iter(known), None))
+
+    def shape(self, name: str | None) -> tuple[int, ...] | None:
+        """The shape of a variable's tensor when the line raised, if that is known."""
+        value, ref = self.value(name), self.tensor(name)
+        if value is not None:
+            return value.shape if value.kind == "tensor" else None
+        return ref.shape if ref is not None and ref.numel != 1 else None
 
     def computed(self, name: str) -> int | None:
         """The node, if the variable is no leaf."""

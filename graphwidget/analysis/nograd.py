@@ -105,7 +105,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or _switched_off(origins, root, spot, made_of)
         or _frozen(origins, root, spot, made_of)
         or _compared(origins, root, spot)
-        or _unknown(origins, root, spot, made_of)
+        or _unknown(origins, call, root, spot, made_of)
     )
 
 
@@ -430,7 +430,9 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
         return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
     nodes = list(ast.walk(_value(statement)))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    if any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes):
+    with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
+    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
+    if reads and not with_graph:
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
         fix = Fix("autograd_grad_instead", words, False, _at(place))
         return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
@@ -520,6 +522,9 @@ def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
     found = {name: line for name in names if (line := origins.frozen_by(name)) is not None}
     lines = list(found.values())
     name = next(iter(found), names[0])
+    if not lines and any(_without_parameters(origins, one) for one in names):
+        words = "Make what should train an `nn.Parameter`: tensors in a plain list, and buffers, are none."
+        return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
     if not lines:
         text = f"No parameter of `{name}` requires grad."
         return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
@@ -528,6 +533,11 @@ def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
     return _unfreeze(
         origins, run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
     )
+
+
+def _without_parameters(origins: Origins, name: str) -> bool:
+    values = [sight.values[name] for sight in origins.scene.sights if name in sight.values]
+    return any(one.kind == "module" and one.requires_grad is None for one in values)
 
 
 def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
@@ -563,8 +573,9 @@ def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) ->
     alone = sum(1 for _ in origins.freezing()) == 1
     for run, one, outer in origins.freezing():
         named = source.names_in(outer) | ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
-        if named.intersection(made_of):
-            known = origins.has_graph(root, spot) is False
+        meant = named.intersection(made_of)
+        if meant and not any(origins.modules.get(name) for name in meant):
+            known = origins.goes_back_to_grad(root, spot) is False
             doubt = "" if known else "what it freezes does not require grad, and nothing else is known to."
             return _unfreeze(origins, run, one, alone and origins.freezes_all(one, outer), doubt or what)
     for where_made, node, _ in origins.back(root, spot):
@@ -600,14 +611,19 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
     return None
 
 
-def _unknown(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
+def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
     """No line is to blame: that nothing requires grad is said only where it is known."""
-    name, had = made_of[0], origins.has_graph(root, spot)
-    if had is False and not regaining.trains(origins.runs, made_of):
+    name = made_of[0]
+    if origins.scene.grad_mode is False:
+        words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
+        text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
+        return Cause(text, Fix("remove_no_grad", words, False), None)
+    if origins.goes_back_to_grad(root, spot) is False and not regaining.trains(origins.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (
-        f"Ask what `{name}` is made from for its `grad_fn`, step by step: the first that has one stands before the cut."
+        f"Look at the `grad_fn` of what `{name}` is made from, one step back after the other: the cut comes right after "
+        "the first that has one."
     )
     fix = Fix("find_the_cut", words, False)
     return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)

@@ -144,6 +144,7 @@ class Origins:
     scene: Scene = Scene()
     _open: set[int] = field(default_factory=set)
     _lifted: ast.stmt | None = None  # a block without grad mode, for the question what there would be without it
+    _whole: bool = False  # for the question what something goes back to: what it is itself does not answer that
 
     def spot_of(self, call: BackwardCall) -> Spot:
         """Where a call stands in the text."""
@@ -309,7 +310,7 @@ class Origins:
             return None
         value = self.measured(name, spot)
         if value is not None and value.kind == "module":
-            return bool(value.requires_grad)
+            return bool(value.requires_grad)  # one without parameters trains nothing either
         if name in self.modules:
             return self.modules[name]
         values = [source.given(s) for _, s in self.made(name, spot) if isinstance(s, ast.stmt)]
@@ -359,6 +360,20 @@ class Origins:
             return any_of(self.has_graph(part, spot) for part in parts)
         return None
 
+    def goes_back_to_grad(self, root: ast.expr, spot: Spot) -> bool | None:
+        """Whether something that an expression goes back to requires grad, be it cut off from that.
+
+        False only where nothing that was measured anywhere requires grad: what the text shows may not be all.
+        """
+        values = [one for sight in self.scene.sights for one in sight.values.values()]
+        if any(self.modules.values()) or any(one.requires_grad for one in values):
+            return None
+        self._whole = True
+        try:
+            return self.has_graph(root, spot)
+        finally:
+            self._whole = False
+
     def _of_loop(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, spot: Spot) -> bool | None:
         """A comprehension: its element, with what its loops go over in place of their names."""
         over = {name: loop.iter for loop in node.generators for name in source.names_in(loop.target)}
@@ -376,7 +391,7 @@ class Origins:
 
     def _of_name(self, name: str, spot: Spot) -> bool | None:
         value = self.measured(name, spot)
-        if value is not None and value.kind == "tensor" and self._lifted is None:
+        if value is not None and value.kind == "tensor" and self._lifted is None and not self._whole:
             return value.requires_grad
         if name in self.modules:
             return self.modules[name]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from math import prod
 
-from graphwidget.analysis import edits, engine, none_grads, source
+from graphwidget.analysis import edits, engine, grad_modes, none_grads, source
 from graphwidget.analysis.failure import Failure, latest, under_no_grad
 from graphwidget.analysis.regaining import updated_in_place
 from graphwidget.analysis.words import names, no_gradient, short
@@ -41,7 +42,8 @@ def _no_scalar(failure: Failure) -> Finding:
     called, name = _start(failure)
     shown = f"`{name}`" if name else "The root"
     ref = failure.tensor(name)
-    size = f"{ref.numel} values, of shape {list(ref.shape)}" if ref is not None and ref.numel != 1 else "several values"
+    shape = failure.shape(name)
+    size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
     simple = name is not None and not isinstance(edits.expression(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
     weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
@@ -118,7 +120,8 @@ def _leaf_written(failure: Failure) -> Finding:
     shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
     writes = _writes_to(failure, name) if name is not None else []
     edit = _together(failure, writes)
-    here = f", in line {' and '.join(str(one.lineno) for one in writes)}" if len(writes) > 1 else ""
+    lines = sorted({one.lineno for one in writes})
+    here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return failure.finding(
         f"{short(failure.text)} writes to {shown} while a graph is recorded.",
         f"{which} A write to it would be recorded, and it would be a leaf no longer.",
@@ -147,35 +150,44 @@ def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
 
 
 def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
-    """The line's statement, and those behind it in its block that write to the same name."""
-    if failure.statement is None:
+    """The line's statement, and what will run after it in its function that writes to the same, or to such a leaf."""
+    own = failure.statement
+    if own is None:
         return []
-    blocks = (
-        block
-        for node in ast.walk(source.parse(failure.cell) or ast.Module([], []))
-        for field in ("body", "orelse", "finalbody")
-        if isinstance(block := getattr(node, field, None), list)
-    )
-    spot = (failure.statement.lineno, failure.statement.col_offset)
-    for block in blocks:
-        places = [(s.lineno, s.col_offset) for s in block]
-        if spot in places:
-            behind = block[places.index(spot) + 1 :]
-            return [failure.statement, *(s for s in behind if name in edits.written(s))]
-    return [failure.statement]
+    others = (one for one in failure.after if _writes_to_leaf(failure, one, name))
+    same = (own.lineno, own.col_offset)
+    return [own, *(one for one in others if (one.lineno, one.col_offset) != same)]
+
+
+def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
+    text = ast.unparse(statement) if not hasattr(statement, "body") else ""
+    switch = grad_modes.around(failure.cell, statement)
+    if switch is not None and switch.off:
+        return False
+    changed = {edits.modified(text), edits.element(text)} if edits.written(statement) else set()
+    values = [value for one in changed if one and (value := failure.value(one)) is not None]
+    leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
+    return name in changed or name in edits.written(statement) or leaves
 
 
 def _together(failure: Failure, writes: list[ast.stmt]) -> edits.Edit:
-    """One block around writes that follow one another. Of others, one edit would leave some as they are: none."""
+    """One block around writes that follow one another, or with what is done to a `.grad` in between.
+
+    Of others, one edit would leave some as they are: none.
+    """
     if len(writes) < 2:
         return under_no_grad(failure.line, failure.line) if writes else ()
-    texts = [source.line_text(failure.cell, one.lineno) for one in writes]
-    numbers = [one.lineno for one in writes]
-    whole = numbers == list(range(numbers[0], numbers[0] + len(writes))) and all(
-        one.lineno == one.end_lineno and edits.statement_of(text) is not None for one, text in zip(writes, texts)
+    first, last = writes[0], max(writes, key=lambda one: one.lineno)
+    inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= last.lineno)]
+    texts = [source.line_text(failure.cell, line) for line in range(first.lineno, last.lineno + 1)]
+    plain = (
+        len(inside) == len(texts)
+        and all(one in inside for one in writes)
+        and all(edits.statement_of(text) is not None for text in texts)
     )
-    old = tuple(f"- {text}" for text in texts)
-    return (*old, "+ with torch.no_grad():", *(f"+     {text}" for text in texts)) if whole else ()
+    if not plain or any(one not in writes and ".grad" not in ast.unparse(one) for one in inside):
+        return ()
+    return (*(f"- {text}" for text in texts), "+ with torch.no_grad():", *(f"+     {text}" for text in texts))
 
 
 def _written(failure: Failure, *, element: bool = True) -> str | None:
@@ -198,7 +210,7 @@ def _view_written(failure: Failure) -> Finding:
     shown = f"`{name}`" if name else "A view"
     return failure.finding(
         f"{shown} is one of several views that one call made.",
-        f"{short(failure.text)} modifies {shown if name else 'it'} in place. Autograd cannot record that for views "
+        f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
         "from `unbind`, `split`, `chunk` and the like.",
         failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line) if name else ()),
         tensor=name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -26,7 +26,7 @@ _PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _DECORATED = "torch/utils/_contextlib.py"  # whose frame runs a function that a grad mode decorates
 
 
-def of_call(frame: FrameType | None, book: Book, texts: Sequence[str]) -> Scene:
+def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
     """Of a call that has just raised, from its frame outwards.
 
     Parameters
@@ -34,7 +34,20 @@ def of_call(frame: FrameType | None, book: Book, texts: Sequence[str]) -> Scene:
     texts
         Of the cells, the last one first: in the notebook's own frame all names that they write are looked up.
     """
-    return Scene(torch.is_grad_enabled(), tuple(_sights(list(_outwards(frame)), book, texts)))
+    sights = tuple(_sights(list(_outwards(frame)), book, texts))
+    return Scene(torch.is_grad_enabled(), sights, _raised_in(error.__traceback__))
+
+
+def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "call"]:
+    """What raised the error of a call: the engine, Python code that it ran, or a call of the engine in that code."""
+    names = []
+    while traceback is not None:
+        names.append(traceback.tb_frame.f_code.co_name)
+        traceback = traceback.tb_next
+    calls = [at for at, name in enumerate(names) if name == ti.ENGINE_CALL]
+    if len(calls) > 1:
+        return "call"
+    return "python" if calls and calls[0] < len(names) - 1 else "engine"
 
 
 def of_error(traceback: TracebackType | None, book: Book, texts: Sequence[str]) -> Scene:
@@ -63,9 +76,11 @@ def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence
         inside = frame.f_code.co_flags & reading.CO_OPTIMIZED
         place = book.place(scope.base + line, scope.base + line, -1)
         names = _names([scope.cell.source, *(() if inside else texts)])
-        variables = {**frame.f_globals, **dict(reading.locals_of(frame))}
+        own = dict(reading.locals_of(frame))
+        variables = {**frame.f_globals, **own}
         between = [one for one, _ in frames[at + 1 : following]]
-        yield Sight(place, bool(inside), _values(variables, names), _decorators(between))
+        local = frozenset(own) if inside else frozenset[str]()
+        yield Sight(place, bool(inside), _values(variables, names), _decorators(between), local)
 
 
 def _names(texts: Sequence[str]) -> dict[str, None]:
@@ -127,6 +142,7 @@ def _value(one: Any, named: Mapping[int, str]) -> Value | None:
             leaf=True if not requires else None if ti.maybe_stale_view(one) else ti.is_leaf(one),
             view_of=None if origin is None else named.get(id(origin), ""),
             dtype=ti.dtype_name(one),
+            shape=ti.shape_of(one),
         )
     if issubclass(cls, torch.nn.Module):
         return Value("module", cls.__name__, trainable.modules({"one": one}).get("one"))

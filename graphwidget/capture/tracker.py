@@ -116,7 +116,7 @@ class Tracker:
             forecaster=forecaster,
             search=self._search,
             finished=self._call_finished,
-            failed=self._add_note,
+            failed=self._call_failed,
             problem=self.problem,
             lock=self.lock,
             counted=self._call_counted,
@@ -323,6 +323,14 @@ class Tracker:
 
     # ------------------------------------------------------------ calls
 
+    def _call_failed(self, call: BackwardCall, error: BaseException) -> None:
+        """Measure what stands there, before the error leaves it."""
+        with self._guarded():
+            self._scenes[call.n] = scene.of_call(sys._getframe(1), error, self.provenance.book, self._texts())
+            if len(self._scenes) > MAX_SCENES:
+                del self._scenes[next(iter(self._scenes))]
+        self._add_note(call, error)
+
     def _add_note(self, call: BackwardCall, error: BaseException) -> None:
         """Put the explanation under the traceback. A program that fails on and on gets the first few only."""
         if self._explain is None or not self.notes or self._noted >= MAX_NOTES:
@@ -338,11 +346,6 @@ class Tracker:
 
     def _call_finished(self, call: BackwardCall, after: Snapshot | None) -> None:
         self._changed()
-        if call.result == "raised":
-            with self._guarded():
-                self._scenes[call.n] = scene.of_call(sys._getframe(1), self.provenance.book, self._texts())
-                if len(self._scenes) > MAX_SCENES:
-                    del self._scenes[next(iter(self._scenes))]
         self.history.add_call(call)
         self._called.extend((after.uid[r.node], r.path) for r in call.roots if r.node >= 0 and after is not None)
         place = call.place
