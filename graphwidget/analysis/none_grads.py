@@ -61,7 +61,7 @@ def _blamed(failure: Failure) -> set[str]:
     """Of which tensors a `.grad` stands where the error says that something was None: ``w.grad.norm`` for 'norm'."""
     error = failure.run.error or ""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", error)
-    found = set()
+    found = set[str]()
     for node in ast.walk(failure.statement) if failure.statement is not None else ():
         if attribute is not None:
             parts = [node.value] if isinstance(node, ast.Attribute) and node.attr == attribute[1] else []

@@ -160,10 +160,10 @@ def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
 
 
 def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
-    text = ast.unparse(statement) if not hasattr(statement, "body") else ""
     switch = grad_modes.around(failure.cell, statement)
-    if switch is not None and switch.off:
+    if hasattr(statement, "body") or (switch is not None and switch.off):
         return False
+    text = ast.unparse(statement)
     changed = {edits.modified(text), edits.element(text)} if edits.written(statement) else set()
     values = [value for one in changed if one and (value := failure.value(one)) is not None]
     leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
