@@ -200,7 +200,11 @@ class Cuts:
         cell = self.meeting.text_of_cell(made.cell)
         found = source.statements_at(cell, made.line)
         kept = [n for n in source.targets(found[-1]) if n in source.paths_read(found[-1])] if found else []
-        if not kept or any(map(self._detaching.is_container, kept)) or not comes_by(self.meeting, (made.cell, made.line)):
+        if (
+            not kept
+            or any(map(self._detaching.is_container, kept))
+            or not comes_by(self.meeting, (made.cell, made.line))
+        ):
             return
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.analysis import idle, leak, nograd, refused, silent
+from graphwidget.analysis import idle, leak, nograd, none_grads, refused, silent
 from graphwidget.analysis.blame import culprit
 from graphwidget.analysis.carrier import Carrier
 from graphwidget.analysis.fitting import checked, made_once_run_often
@@ -21,7 +21,7 @@ from graphwidget.analysis.numbering import with_numbers, without_numbers
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
 from graphwidget.analysis.words import short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Snapshot, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
@@ -58,7 +58,7 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
     found.extend(leak.find(record))
     found.extend(silent.find(record))
     found.extend(idle.find(record))
-    found.extend(refused.of_reads(record))
+    found.extend(none_grads.of_reads(record))
     found.extend(stale_now(record))
     unique: dict[tuple[object, ...], Finding] = {}
     for finding in found:
@@ -106,7 +106,9 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     """The finding behind a call that raised, if it is of a kind that we can explain."""
     if call.result != "raised":
         return
-    reason = reason_of(call)
+    reason, within = reason_of(call), record.scenes.get(call.n, Scene()).raised_in
+    if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
+        return  # of another call's graph, or words of the user's own
     if reason == "freed":
         yield second_backward(record, call)
     elif reason == "inplace":
@@ -116,7 +118,7 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     elif reason == "input":
         yield nograd.of_input(call)
     elif reason == "unused":
-        yield refused.of_unused(call)
+        yield none_grads.of_unused(call)
 
 
 def reason_of(call: BackwardCall) -> str | None:

@@ -230,7 +230,9 @@ class Candidates:
         name = Carrier(meeting).name
         line = meeting.later.place.outer_source or meeting.later.place.source
         inside = f" in the code that {short(line)} calls" if line else ""
-        text = f"Cut the graph between passes: detach `{name}` after each backward{inside}, before the next pass uses it."
+        text = (
+            f"Cut the graph between passes: detach `{name}` after each backward{inside}, before the next pass uses it."
+        )
         return Fix("detach", text, False, None, starves=self._starved())
 
     def compute_again(self) -> Fix | None:

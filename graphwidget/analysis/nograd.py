@@ -7,11 +7,11 @@ import re
 import sys
 from dataclasses import replace
 
-from graphwidget.analysis import edits, regaining, source
+from graphwidget.analysis import edits, grad_modes, regaining, source
 from graphwidget.analysis.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.analysis.story import root_name
 from graphwidget.analysis.words import names, place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
 _ONCE = "once_differentiable"
 
@@ -41,7 +41,7 @@ class Cause:
 
 def explain(record: Record, call: BackwardCall) -> Finding:
     """A call on a tensor that does not require grad: which line is to blame."""
-    name = root_name(call)
+    name = _root(call)
     cause = _cause(record, call, name)
     return Finding(
         "no_grad",
@@ -73,9 +73,22 @@ def of_input(call: BackwardCall) -> Finding:
     )
 
 
+def _root(call: BackwardCall) -> str:
+    """The root that has no graph: of several, torch says which by its number."""
+    number = re.match(r"element (\d+) of tensors", call.error or "")
+    if number is None or len(call.roots) < 2:
+        return root_name(call)
+    at, statement = int(number[1]), edits.statement_of(call.place.source)
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
+    found = [n.args[0].elts for n in calls if isinstance(n.args[0], (ast.List, ast.Tuple))]
+    whole = [elements for elements in found if len(elements) == len(call.roots)]
+    return ast.unparse(whole[0][at]) if len(whole) == 1 and at < len(call.roots) else "the root"
+
+
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
-    origins = Origins(runs, dict(runs[-1].modules) if runs else {})
+    scene = record.scenes.get(call.n, Scene())
+    origins = Origins(runs, dict(runs[-1].modules) if runs else {}, scene)
     root, spot = _expression(name), origins.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
@@ -84,14 +97,116 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (
         off
+        or _around_the_call(origins, call, root, spot)
         or _of_grad(name)
         or cut
+        or _not_recorded(origins, root, spot)
         or _too_late(origins, root, spot, name)
         or _switched_off(origins, root, spot, made_of)
         or _frozen(origins, root, spot, made_of)
         or _compared(origins, root, spot)
-        or _unknown(origins, root, spot, made_of)
+        or _unknown(origins, call, root, spot, made_of)
     )
+
+
+def _around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot) -> Cause | None:
+    """Grad mode was off where the call raised, as was measured, and the root was computed within what had done it."""
+    scene, own = origins.scene, call.place
+    if scene.grad_mode is not False:
+        return None
+    name = ast.unparse(root)
+    for depth, sight in enumerate(scene.sights):
+        run = next((run for run in origins.runs if run.run == sight.place.run), None)
+        at = source.statements_at(run.source, sight.place.line or 0) if run is not None else []
+        switch = grad_modes.around(run.source, at[-1]) if run is not None and at else None
+        if run is None or (switch is None and not sight.decorators):
+            continue
+        line = switch.outer.lineno if switch is not None else sight.place.line or 0
+        if switch is not None and isinstance(switch.outer, ast.FunctionDef):
+            text = f"`@{switch.text}` of `{switch.outer.name}`"
+        else:
+            text = f"`with {switch.text}`" if switch is not None else f"`{sight.decorators[-1]}`"
+        if not _made_within(origins, name, spot, depth, switch.outer if switch is not None else None):
+            return None
+        place = place_of(run, line)
+        inference = "inference" in text
+        words = (
+            f"Take the call out of {text} ({where(place)})."
+            if inference
+            else f"Take the call out of {text} ({where(place)}), or compute `{name}` and what follows from it under "
+            "`with torch.enable_grad():`."
+        )
+        return Cause(
+            f"Grad mode is off where {short(own.source)} runs: {text} ({where(place)}) is around it. "
+            f"`{name}` was computed there, without a graph.",
+            Fix("remove_no_grad", words, False, _at(place)),
+            place,
+        )
+    return None
+
+
+def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast.stmt | None) -> bool:
+    """Whether what the root is made of was assigned while the frame at this depth was under it."""
+    names = sorted(source.names_in(_expression(name)))
+    for at, one in (pair for each in names for pair in origins.made(each, spot)):
+        if not isinstance(one, ast.stmt) or isinstance(one, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        inside = source.function_at(origins.runs[at.at].source, one.lineno)
+        own = source.function_at(origins.runs[spot.at].source, spot.line)
+        if at.at == spot.at and (
+            (depth > 0 and own is not None and inside == own)
+            or (depth == 0 and outer is not None and outer.lineno <= one.lineno <= (outer.end_lineno or 0))
+        ):
+            return True
+    return False
+
+
+def _not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """Code that is never recorded, and was given no tensor that requires grad: then nothing of it gets a graph."""
+    for where_made, node, _ in origins.back(root, spot):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
+            continue
+        statement = node if isinstance(node, ast.stmt) else origins.statement_of(where_made, node)
+        value = source.given(node) if isinstance(node, ast.stmt) else node
+        calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
+        for call in calls:
+            passed = origins.unrecorded(call, where_made)
+            had = any_of(origins.passes_graph(one, where_made) for one in passed) if passed is not None else True
+            if statement is None or had is True:
+                continue
+            place = place_of(origins.runs[where_made.at], statement.lineno)
+            given = f"{short(ast.unparse(call))} ({where(place)})"
+            tensors = [ast.unparse(one) for one in passed or () if _is_plain_tensor(origins, one, where_made)]
+            known = (
+                f"{names(tuple(tensors))} {'do' if len(tensors) > 1 else 'does'} not require grad." if tensors else ""
+            )
+            return Cause(
+                f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
+                f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
+                _for_unrecorded(call, place, tensors),
+                place,
+            )
+    return None
+
+
+def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
+    """Whether an argument is a tensor without grad: as was measured, at a call of the function if it is an argument."""
+    value = origins.measured(ast.unparse(one), spot)
+    if value is not None:
+        return value.kind == "tensor" and not value.requires_grad
+    passed = [(at, made) for at, made in origins.made(ast.unparse(one), spot) if isinstance(made, ast.expr)]
+    seen = [origins.measured(ast.unparse(made), at) for at, made in passed]
+    return bool(seen) and all(each is not None and each.kind == "tensor" and not each.requires_grad for each in seen)
+
+
+def _for_unrecorded(call: ast.Call, place: Place, tensors: list[str]) -> Fix:
+    if any(k.arg == "use_reentrant" for k in call.keywords):
+        edit = edits.replaced(place.source, place.source.replace("use_reentrant=True", "use_reentrant=False"))
+        words = f"Pass `use_reentrant=False` ({where(place)}): that records what the parameters inside need."
+        return Fix("use_reentrant_false", words, False, _at(place), edit=edit)
+    which = names(tuple(tensors)) or "a tensor among its arguments"
+    words = f"Let {which} require grad where it is made, or pass the parameters that should train as arguments."
+    return Fix("input_requires_grad", words, False, _at(place))
 
 
 def _expression(name: str) -> ast.expr:
@@ -315,7 +430,9 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
         return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
     nodes = list(ast.walk(_value(statement)))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    if any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes):
+    with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
+    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
+    if reads and not with_graph:
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
         fix = Fix("autograd_grad_instead", words, False, _at(place))
         return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
@@ -384,10 +501,14 @@ def _gradless(record: Record, cut: Cut) -> Cause:
         line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
         moved = outer.body
     at = (run.cell, line) if run.cell is not None else None
-    condition = _condition(name)
-    if condition:
-        sentence = f"Check `{condition}` (In[{run.cell}], line {line}): where it is false, no graph is built."
-        text = f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{condition}` was false."
+    if not cut.sure and (condition := grad_modes.condition(name)) is not None:
+        decides, answer = condition
+        sentence = (
+            f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
+        )
+        text = (
+            f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
+        )
         return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
     works = cut.sure and regaining.trains(record.runs.values(), names)
     works = works and regaining.meant_to_train(record.runs.values(), moved)
@@ -396,34 +517,52 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _condition(name: str) -> str:
-    """What decides whether ``set_grad_enabled(phase == 'train')`` switches grad mode on; empty where it is plain."""
-    calls = [n for n in ast.walk(_expression(name)) if isinstance(n, ast.Call)]
-    given = [
-        a for n in calls if "set_grad_enabled" in ast.unparse(n.func) for a in (*n.args, *(k.value for k in n.keywords))
-    ]
-    return ast.unparse(given[0]) if given and not isinstance(given[0], ast.Constant) else ""
-
-
 def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
     """Modules, frozen, from which the root was computed."""
     found = {name: line for name in names if (line := origins.frozen_by(name)) is not None}
     lines = list(found.values())
     name = next(iter(found), names[0])
+    if not lines and any(_without_parameters(origins, one) for one in names):
+        words = "Make what should train an `nn.Parameter`: tensors in a plain list, and buffers, are none."
+        return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
     if not lines:
         text = f"No parameter of `{name}` requires grad."
         return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
     run, one, outer = lines[0]
     alone = len(names) == 1 and sum(1 for _ in origins.freezing()) == 1
-    return _unfreeze(run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad.")
+    return _unfreeze(
+        origins, run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
+    )
 
 
-def _unfreeze(run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
+def _without_parameters(origins: Origins, name: str) -> bool:
+    values = [sight.values[name] for sight in origins.scene.sights if name in sight.values]
+    return any(one.kind == "module" and one.requires_grad is None for one in values)
+
+
+def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
+    """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
     line = source.line_text(run.source, place.line)
     edit = edits.replaced(line, line.replace("False", "True"))
+    asked = _gradients_of_inputs(origins)
     sentence = f"Let what should train require grad: change `{text}`."
-    return Cause(f"`{text}` ({where(place)}): {what}", Fix("unfreeze", sentence, works, _at(place), edit=edit), place)
+    if asked:
+        sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
+            f"Or, if what was frozen should train, change `{text}`."
+        )
+    fix = Fix("unfreeze", sentence, works and not asked, _at(place), edit=() if asked else edit)
+    return Cause(f"`{text}` ({where(place)}): {what}", fix, place)
+
+
+def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
+    """Tensors of which the cells read a `.grad`, and that do not require grad as was measured: an input's is wanted."""
+    values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
+    trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
+    read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
+    found = dict.fromkeys(ast.unparse(node.value) for node in read)
+    plain = (name for name in found if name in values and values[name].kind == "tensor")
+    return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")
 
 
 def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
@@ -434,13 +573,14 @@ def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) ->
     alone = sum(1 for _ in origins.freezing()) == 1
     for run, one, outer in origins.freezing():
         named = source.names_in(outer) | ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
-        if named.intersection(made_of):
-            known = origins.has_graph(root, spot) is False
+        meant = named.intersection(made_of)
+        if meant and not any(origins.modules.get(name) for name in meant):
+            known = origins.goes_back_to_grad(root, spot) is False
             doubt = "" if known else "what it freezes does not require grad, and nothing else is known to."
-            return _unfreeze(run, one, alone and origins.freezes_all(one, outer), doubt or what)
+            return _unfreeze(origins, run, one, alone and origins.freezes_all(one, outer), doubt or what)
     for where_made, node, _ in origins.back(root, spot):
         if isinstance(node, ast.stmt) and "requires_grad=False" in ast.unparse(source.given(node)):
-            return _unfreeze(origins.runs[where_made.at], node, False, "it does not require grad.")
+            return _unfreeze(origins, origins.runs[where_made.at], node, False, "it does not require grad.")
     return None
 
 
@@ -471,13 +611,21 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
     return None
 
 
-def _unknown(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
+def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
     """No line is to blame: that nothing requires grad is said only where it is known."""
-    name, had = made_of[0], origins.has_graph(root, spot)
-    if had is False and not regaining.trains(origins.runs, made_of):
+    name = made_of[0]
+    if origins.scene.grad_mode is False:
+        words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
+        text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
+        return Cause(text, Fix("remove_no_grad", words, False), None)
+    if origins.goes_back_to_grad(root, spot) is False and not regaining.trains(origins.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
-    fix = Fix("unfreeze", f"Look for what `{name}` is made from: some of it must require grad.", False)
+    words = (
+        f"Look at the `grad_fn` of what `{name}` is made from, one step back after the other: the cut comes right "
+        "after the first that has one."
+    )
+    fix = Fix("find_the_cut", words, False)
     return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
 
 

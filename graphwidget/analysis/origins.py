@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from graphwidget.analysis import source
-from graphwidget.model import BackwardCall, CellRun
-
-_GRADLESS = ("no_grad", "inference_mode", "set_grad_enabled")
+from graphwidget.analysis import grad_modes, source
+from graphwidget.model import BackwardCall, CellRun, Scene, Value
 
 # What makes something without a graph of a value that has one.
 CUTTING = {
@@ -73,18 +71,6 @@ def any_of(answers: Iterable[bool | None]) -> bool | None:
     """Whether one of several is true; unknown where none surely is and one may be."""
     found = list(answers)
     return True if True in found else None if None in found else False
-
-
-def around_without_grad(cell: str, statement: ast.stmt) -> tuple[ast.stmt, str] | None:
-    """The innermost `with` or decorated function around a statement that switches grad mode off, and its text."""
-    for outer in source.statements_at(cell, statement.lineno)[:-1]:
-        names = [ast.unparse(item.context_expr) for item in outer.items] if isinstance(outer, ast.With) else []
-        if isinstance(outer, ast.FunctionDef):
-            names = [ast.unparse(decorator) for decorator in outer.decorator_list]
-        for name in names:
-            if any(gradless in name for gradless in _GRADLESS) and "True" not in name:
-                return outer, name
-    return None
 
 
 def what_is_cut(node: ast.AST) -> tuple[str, list[ast.expr]] | None:
@@ -150,18 +136,84 @@ class Origins:
     """What the values of a notebook were made from, up to a call.
 
     `runs` are those of its cells in order, `modules` what was measured: whether parameters of a module require grad.
+    So is `scene`: what the names of the failing lines were.
     """
 
     runs: Sequence[CellRun]
     modules: dict[str, bool] = field(default_factory=dict)
+    scene: Scene = Scene()
     _open: set[int] = field(default_factory=set)
     _lifted: ast.stmt | None = None  # a block without grad mode, for the question what there would be without it
+    _whole: bool = False  # for the question what something goes back to: what it is itself does not answer that
 
     def spot_of(self, call: BackwardCall) -> Spot:
         """Where a call stands in the text."""
         place = call.place
         at = max((i for i, run in enumerate(self.runs) if run.cell == place.cell), default=len(self.runs) - 1)
         return Spot(at, place.line or 1, 1)
+
+    def measured(self, name: str, spot: Spot) -> Value | None:
+        """What a name was where the call raised, if it had been given no other value since the line."""
+        if not 0 <= spot.at < len(self.runs):
+            return None
+        inside = source.function_at(self.runs[spot.at].source, spot.line)
+        for sight in self.scene.sights:
+            at = next((i for i, run in enumerate(self.runs) if run.run == sight.place.run), -1)
+            at = at if sight.in_function or at < 0 else max(at, spot.at)
+            if at < 0 or sight.in_function is not (inside is not None):
+                continue
+            there = Spot(at, sight.place.line or 1, 0)
+            if inside is not None and (self.runs[at].source, inside) != (
+                self.runs[spot.at].source,
+                source.function_at(self.runs[at].source, there.line),
+            ):
+                continue
+            if name in sight.values and self.made(name, spot) == self.made(name, there):
+                return sight.values[name]
+        return None
+
+    def is_function(self, made: ast.AST) -> bool:
+        """Whether a class is an ``autograd.Function``: its `forward` is never recorded."""
+        known = {name for sight in self.scene.sights for name, one in sight.values.items() if one.kind == "function"}
+        if not isinstance(made, ast.ClassDef):
+            return False
+        bases = [ast.unparse(base).rsplit(".", 1)[-1] for base in made.bases]
+        return made.name in known or any(base == "Function" or base in known for base in bases)
+
+    def unrecorded(self, node: ast.AST, spot: Spot) -> list[ast.expr] | None:
+        """Of a call that runs code without recording it, and has a graph only if an argument has: its arguments.
+
+        ``Function.apply`` is one, and a re-entrant checkpoint.
+        """
+        if not isinstance(node, ast.Call):
+            return None
+        called = ast.unparse(node.func)
+        base, _, last = called.rpartition(".")
+        if last == "apply" and base:
+            value = self.measured(base, spot)
+            made = [one for _, one in self.made(base, spot)]
+            is_one = value is not None and value.kind == "function"
+            return list(node.args) if is_one or any(self.is_function(one) for one in made) else None
+        told = [ast.unparse(k.value) for k in node.keywords if k.arg == "use_reentrant"]
+        return node.args[1:] if last.startswith("checkpoint") and told == ["True"] else None
+
+    def passes_graph(self, node: ast.expr, spot: Spot) -> bool | None:
+        """The same as `has_graph` of an argument. A module is no tensor: it hands no graph on."""
+        return False if self._is_module(ast.unparse(node), spot) else self.has_graph(node, spot)
+
+    def _is_module(self, name: str, spot: Spot) -> bool:
+        """Whether a name surely is a module: as was measured, else as it was made."""
+        value = self.measured(name, spot)
+        if value is not None or name in self.modules:
+            return value is None or value.kind == "module"
+        made = [source.given(one) for _, one in self.made(name, spot) if isinstance(one, ast.stmt)]
+        texts = [ast.unparse(one.func) if isinstance(one, ast.Call) else "" for one in made]
+        return bool(texts) and all(_LAYER.search(text) or self._makes_layers(text) for text in texts)
+
+    def _instances(self, cls: str) -> set[str]:
+        """The names of the modules that were measured to be of a class."""
+        seen = ((name, one) for sight in self.scene.sights for name, one in sight.values.items())
+        return {name for name, one in seen if one.kind == "module" and one.type_name == cls}
 
     # ------------------------------------------------------------------ where values come from
 
@@ -199,12 +251,14 @@ class Origins:
     ) -> Iterator[tuple[Spot, ast.AST]]:
         """What the calls of a function in the cells pass as an argument."""
         around, made = function
-        called = around.name if around is not None and made.name == "__init__" else made.name
+        called = {around.name if around is not None and made.name == "__init__" else made.name}
+        if around is not None and made.name in ("forward", "__call__"):
+            called |= {name.rsplit(".", 1)[-1] for name in self._instances(around.name)}
         position = names.index(name) - (around is not None and names[:1] == ["self"]) if name in names else -1
         for at, run in enumerate(self.runs):
             tree = source.parse(run.source)
             for node in (n for n in ast.walk(tree) if isinstance(n, ast.Call)) if tree else ():
-                if ast.unparse(node.func).rsplit(".", 1)[-1] != called:
+                if ast.unparse(node.func).rsplit(".", 1)[-1] not in called:
                     continue
                 by_name = [k.value for k in node.keywords if k.arg == name]
                 given = by_name or (node.args[position : position + 1] if position >= 0 else [])
@@ -254,6 +308,9 @@ class Origins:
         """Whether a module has a parameter that requires grad."""
         if name is None:
             return None
+        value = self.measured(name, spot)
+        if value is not None and value.kind == "module":
+            return bool(value.requires_grad)  # one without parameters trains nothing either
         if name in self.modules:
             return self.modules[name]
         values = [source.given(s) for _, s in self.made(name, spot) if isinstance(s, ast.stmt)]
@@ -303,6 +360,20 @@ class Origins:
             return any_of(self.has_graph(part, spot) for part in parts)
         return None
 
+    def goes_back_to_grad(self, root: ast.expr, spot: Spot) -> bool | None:
+        """Whether something that an expression goes back to requires grad, be it cut off from that.
+
+        False only where nothing that was measured anywhere requires grad: what the text shows may not be all.
+        """
+        values = [one for sight in self.scene.sights for one in sight.values.values()]
+        if any(self.modules.values()) or any(one.requires_grad for one in values):
+            return None
+        self._whole = True
+        try:
+            return self.has_graph(root, spot)
+        finally:
+            self._whole = False
+
     def _of_loop(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, spot: Spot) -> bool | None:
         """A comprehension: its element, with what its loops go over in place of their names."""
         over = {name: loop.iter for loop in node.generators for name in source.names_in(loop.target)}
@@ -319,6 +390,9 @@ class Origins:
         return any(isinstance(s, ast.stmt) and text in source.targets(s) for _, s in self.made(text, spot))
 
     def _of_name(self, name: str, spot: Spot) -> bool | None:
+        value = self.measured(name, spot)
+        if value is not None and value.kind == "tensor" and self._lifted is None and not self._whole:
+            return value.requires_grad
         if name in self.modules:
             return self.modules[name]
         found = self.made(name, spot)
@@ -327,7 +401,8 @@ class Origins:
             if id(one) in self._open:
                 continue
             self._open.add(id(one))
-            answers.append(self._of_binding(name, one, where))
+            filled = isinstance(one, ast.stmt) and _is_empty(source.given(one)) and any(_put(s, name) for _, s in found)
+            answers.append(False if filled else self._of_binding(name, one, where))
             self._open.discard(id(one))
         return any_of(answers) if found else None
 
@@ -337,9 +412,16 @@ class Origins:
         if isinstance(one, ast.expr):
             return self.has_graph(one, spot)
         if isinstance(one, ast.stmt):
-            outer = around_without_grad(self.runs[spot.at].source, one)
-            if (outer is not None and outer[0] is not self._lifted) or indices_only(one, name):
+            switch = grad_modes.around(self.runs[spot.at].source, one)
+            if switch is not None and switch.outer is not self._lifted:
+                return False if switch.off else None
+            if indices_only(one, name):
                 return False
+            put = _put(one, name)
+            if put:
+                return any_of(self.has_graph(part, spot) for part in put)
+            if _is_empty(source.given(one)):
+                return None  # who has filled it, and with what, is not seen
             value = self.has_graph(source.given(one), spot)
             return any_of((value, self._of_name(name, spot))) if isinstance(one, ast.AugAssign) else value
         return None
@@ -356,6 +438,9 @@ class Origins:
             return not (node.args and ast.unparse(node.args[0]) == "False")
         if root in _PLAIN or last in ("len", "range", "float", "str"):
             return False
+        passed = self.unrecorded(node, spot)
+        if passed is not None:
+            return any_of(self.passes_graph(one, spot) for one in passed)
         arguments = [*node.args, *(k.value for k in node.keywords)]
         given = any_of(self.has_graph(one, spot) for one in arguments)
         inner = ast.unparse(node.func.func) if isinstance(node.func, ast.Call) else ""
@@ -394,7 +479,7 @@ class Origins:
         for where, node, name in queue:
             yield where, node, name
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                for one in self.returned(node, name.partition("self.")[2]):
+                for one in [] if self.is_function(node) else self.returned(node, name.partition("self.")[2]):
                     queue.append((Spot(where.at, one.lineno), one, ""))
                 continue
             statement = isinstance(node, ast.stmt)
@@ -415,8 +500,8 @@ class Origins:
 
     def is_cut(self, spot: Spot, node: ast.AST, name: str = "") -> bool:
         """Whether a statement as a whole makes something without a graph."""
-        around = isinstance(node, ast.stmt) and around_without_grad(self.runs[spot.at].source, node) is not None
-        return around or (isinstance(node, ast.stmt) and indices_only(node, name))
+        switch = grad_modes.around(self.runs[spot.at].source, node) if isinstance(node, ast.stmt) else None
+        return (switch is not None and switch.off is True) or (isinstance(node, ast.stmt) and indices_only(node, name))
 
     def cuts(self, root: ast.AST, spot: Spot) -> Iterator[Cut]:
         """The cuts on the way back from an expression whose value had a graph, or may have had one."""
@@ -427,10 +512,10 @@ class Origins:
             if statement is None or not 0 <= where.at < len(self.runs):
                 continue
             run, value = self.runs[where.at], source.given(node) if isinstance(node, ast.stmt) else node
-            outer = around_without_grad(run.source, statement)
+            switch = grad_modes.around(run.source, statement)
             parts: list[tuple[str, list[ast.expr], ast.stmt | None]] = []
-            if outer is not None and isinstance(value, ast.expr):
-                parts.append((outer[1], [value], outer[0]))
+            if switch is not None and isinstance(value, ast.expr):
+                parts.append((switch.text, [value], switch.outer))
             elif isinstance(node, ast.stmt) and indices_only(node, name) and isinstance(value, ast.Call):
                 base = [value.func.value] if isinstance(value.func, ast.Attribute) else []
                 parts.append(("indices", [*(b for b in base if not _is_library(b)), *value.args], None))
@@ -443,7 +528,8 @@ class Origins:
                 self._lifted = None
                 if had is not False:
                     calls = frozenset(ast.unparse(n.func) for one in inner for n in _calls(one))
-                    yield Cut(run, statement, by, around, had is True, len(parts) == 1, calls)
+                    sure = had is True and (switch is None or switch.off is True)
+                    yield Cut(run, statement, by, around, sure, len(parts) == 1, calls)
 
     def statement_of(self, spot: Spot, node: ast.AST) -> ast.stmt | None:
         """The statement that an expression of a line stands in."""
@@ -457,7 +543,7 @@ class Origins:
         for where, node, _ in self.back(root, spot):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
                 continue
-            if isinstance(node, ast.stmt) and around_without_grad(self.runs[where.at].source, node) is not None:
+            if isinstance(node, ast.stmt) and grad_modes.around(self.runs[where.at].source, node) is not None:
                 continue
             value = source.given(node) if isinstance(node, ast.stmt) else node
             for call in (n for n in outside_of_cuts(value) if isinstance(n, ast.Call)):
@@ -508,10 +594,35 @@ def _defines(node: ast.AST, name: str) -> bool:
     return isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name
 
 
+_PUTTING = ("append", "extend", "insert", "add", "update")
+
+
+def _put(statement: ast.AST, name: str) -> list[ast.expr]:
+    """What a statement puts into a container of that name: ``losses.append(loss)``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return []
+    return call.args if call.func.attr in _PUTTING and ast.unparse(call.func.value) == name else []
+
+
+def _is_empty(node: ast.AST) -> bool:
+    """Whether what is written there is a container without anything in it."""
+    if isinstance(node, (ast.List, ast.Set)):
+        return not node.elts
+    if isinstance(node, ast.Dict):
+        return not node.keys
+    return isinstance(node, ast.Call) and not (node.args or node.keywords) and ast.unparse(node.func) in _CONTAINERS
+
+
+_CONTAINERS = ("list", "dict", "set", "deque", "collections.deque", "OrderedDict")
+
+
 def _gives(statement: ast.stmt, name: str) -> bool:
     """Whether a statement gives a name a value, or one of its elements."""
     if isinstance(statement, ast.For):
         return name in source.names_in(statement.target)
+    if _put(statement, name):
+        return True
     return any(target == name or target.startswith(f"{name}[") for target in source.targets(statement))
 
 

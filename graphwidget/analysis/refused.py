@@ -1,106 +1,30 @@
-"""What PyTorch refuses outside the engine: errors of cells that no call raised, and inputs that a call did not use.
+"""What PyTorch refuses outside the engine: errors of cells that no call raised.
 
-Told from torch's message, the text of the line that raised, and what the notebook's variables refer to now. Where a
-fix is called verified, the text alone leaves no doubt that the line then works, or the engine's simulation said so.
+Told from torch's message, the text of the line that raised, and what its names were when it did, as was measured.
+Where a fix is called verified, that leaves no doubt that the program then runs, or the engine's simulation said so.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from collections.abc import Callable, Iterator
+from math import prod
 
-from graphwidget.analysis import edits, engine, source
+from graphwidget.analysis import edits, engine, grad_modes, none_grads, source
+from graphwidget.analysis.failure import Failure, latest, under_no_grad
 from graphwidget.analysis.regaining import updated_in_place
-from graphwidget.analysis.story import root_name
-from graphwidget.analysis.words import at, names, place_of, short, where
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, SlotState, TensorRef
+from graphwidget.analysis.words import names, no_gradient, short
+from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef
 
 _OPTIMIZER = re.compile(r"\b(?:optim\.\w+|SGD|\w*Adam\w*|RMSprop|R?prop|Adagrad|Adadelta|Adafactor|ASGD|LBFGS|Muon)\(")
 _OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A cell's error, and the line that raised it."""
-
-    record: Record
-    run: CellRun
-    place: Place
-
-    @cached_property
-    def text(self) -> str:
-        """The statement in one line."""
-        found = self.statement
-        whole = found is not None and found.lineno != found.end_lineno
-        return ast.unparse(found) if whole and found is not None else self.place.source
-
-    @cached_property
-    def cell(self) -> str:
-        """The cell that has the line: that of the function, if a function raised."""
-        runs = [run for run in self.record.runs.values() if run.cell == self.place.cell]
-        return runs[-1].source if runs else ""
-
-    @cached_property
-    def statement(self) -> ast.stmt | None:
-        """The simple statement that has the line."""
-        found = source.statements_at(self.cell, self.place.line or 0)
-        return found[-1] if found and not hasattr(found[-1], "body") else None
-
-    @property
-    def line(self) -> str:
-        """The text of the statement, if it is all on one line; else nothing, as no edit can be told for it."""
-        one = self.statement is not None and self.statement.lineno == self.statement.end_lineno
-        return self.place.source if one and edits.statement_of(self.place.source) is not None else ""
-
-    def node(self, name: str) -> int | None:
-        """The node whose output a variable is, or was where the error was raised; for a leaf its AccumulateGrad."""
-        for owner in self.record.snapshot.owners:
-            if owner.path == name or owner.path.endswith(f": {name}"):
-                return owner.node
-        return None
-
-    def tensor(self, name: str | None) -> TensorRef | None:
-        """A variable's tensor; without its shape, where another was computed from it."""
-        graph = self.record.snapshot
-        known = [TensorRef(owner.node, owner.output_nr) for owner in graph.owners if owner.path == name]
-        return next((ref for ref in graph.roots if name in ref.paths), next(iter(known), None))
-
-    def computed(self, name: str) -> int | None:
-        """The node, if the variable is no leaf."""
-        node = self.node(name)
-        return None if node is None or self.record.snapshot.node(node).leaf is not None else node
-
-    def made(self, node: int | None) -> str:
-        """Where a node was made, as the end of a sentence; nothing where that is unknown."""
-        place = where(self.record.snapshot.place_of(node)) if node is not None else ""
-        return f" in {place}" if place else ""
-
-    def finding(
-        self,
-        headline: str,
-        text: str,
-        *fixes: Fix,
-        kind: Literal["no_grad", "refused"] = "refused",
-        tensor: str | None = None,
-        nodes: Iterable[int | None] = (),
-    ) -> Finding:
-        """`nodes`: those to show, by index; by default that of `tensor`."""
-        found = nodes or ([self.node(tensor)] if tensor is not None else [])
-        uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
-        return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
-
-    def fix(self, id: str, text: str, edit: edits.Edit = (), verified: bool = False, price: str = "") -> Fix:
-        return Fix(id, text, verified and bool(edit), at(self.place), price, edit)
-
-
 def of_cells(record: Record) -> Iterator[Finding]:
     """What there is to say of cells that raised when they were last run."""
-    for run in _latest(record):
+    for run in latest(record):
         if run.error is None:
             continue
         failure = Failure(record, run, run.error_place or Place(run.cell, None))
@@ -108,11 +32,6 @@ def of_cells(record: Record) -> Iterator[Finding]:
         found = tell(failure) if tell is not None else None
         if found is not None:
             yield found
-
-
-def _latest(record: Record) -> Iterator[CellRun]:
-    """The last run of each cell."""
-    yield from {run.cell_id or run.run: run for run in record.runs.values()}.values()
 
 
 # ------------------------------------------------------------------ what a backward starts from
@@ -123,7 +42,8 @@ def _no_scalar(failure: Failure) -> Finding:
     called, name = _start(failure)
     shown = f"`{name}`" if name else "The root"
     ref = failure.tensor(name)
-    size = f"{ref.numel} values, of shape {list(ref.shape)}" if ref is not None and ref.numel != 1 else "several values"
+    shape = failure.shape(name)
+    size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
     simple = name is not None and not isinstance(edits.expression(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
     weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
@@ -194,21 +114,80 @@ def _complex(failure: Failure) -> Finding:
 
 
 def _leaf_written(failure: Failure) -> Finding:
-    """``w -= 0.1 * w.grad``: a leaf is changed while the graph is recorded."""
+    """``w -= 0.1 * w.grad``: a leaf is changed while the graph is recorded, itself or through a view."""
     view = (failure.run.error or "").startswith("a view")
     name = _written(failure, element=not view)
+    shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
+    writes = _writes_to(failure, name) if name is not None else []
+    edit = _together(failure, writes)
+    lines = sorted({one.lineno for one in writes})
+    here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return failure.finding(
-        f"{short(failure.text)} writes to {f'`{name}`' if name else 'a leaf'} while a graph is recorded.",
-        f"{f'`{name}`' if name else 'It'} is a leaf that requires grad: what `.grad` belongs to. A write to it"
-        f"{' through a view' if view else ''} would be recorded, and it would be a leaf no longer.",
+        f"{short(failure.text)} writes to {shown} while a graph is recorded.",
+        f"{which} A write to it would be recorded, and it would be a leaf no longer.",
         failure.fix(
             "under_no_grad",
-            "Write to it under `with torch.no_grad():`. Then nothing is recorded, and it stays a leaf.",
-            _under_no_grad(failure.line, failure.line) if name else (),
+            f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
+            edit,
             name is not None and not _is_saved(failure, name),
         ),
         tensor=name,
     )
+
+
+def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
+    """What the line writes to, as a sentence: a leaf, or a view of one. As was measured, else as torch says."""
+    what = "a leaf that requires grad: what `.grad` belongs to."
+    value = failure.value(name)
+    if value is None or value.leaf is None:
+        return f"{f'`{name}`' if name else 'It'} is{', or is a view of,' if view else ''} {what}"
+    if value.leaf:
+        return f"`{name}` is {what}"
+    if value.view_of is None:
+        return f"{short(failure.text)} writes to {what}"
+    base = f"`{value.view_of}`, " if value.view_of else ""
+    return f"`{name}` is a view of {base}{what}"
+
+
+def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
+    """The line's statement, and what will run after it in its function that writes to the same, or to such a leaf."""
+    own = failure.statement
+    if own is None:
+        return []
+    others = (one for one in failure.after if _writes_to_leaf(failure, one, name))
+    same = (own.lineno, own.col_offset)
+    return [own, *(one for one in others if (one.lineno, one.col_offset) != same)]
+
+
+def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
+    switch = grad_modes.around(failure.cell, statement)
+    if hasattr(statement, "body") or (switch is not None and switch.off):
+        return False
+    text = ast.unparse(statement)
+    changed = {edits.modified(text), edits.element(text)} if edits.written(statement) else set()
+    values = [value for one in changed if one and (value := failure.value(one)) is not None]
+    leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
+    return name in changed or name in edits.written(statement) or leaves
+
+
+def _together(failure: Failure, writes: list[ast.stmt]) -> edits.Edit:
+    """One block around writes that follow one another, or with what is done to a `.grad` in between.
+
+    Of others, one edit would leave some as they are: none.
+    """
+    if len(writes) < 2:
+        return under_no_grad(failure.line, failure.line) if writes else ()
+    first, last = writes[0], max(writes, key=lambda one: one.lineno)
+    inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= last.lineno)]
+    texts = [source.line_text(failure.cell, line) for line in range(first.lineno, last.lineno + 1)]
+    plain = (
+        len(inside) == len(texts)
+        and all(one in inside for one in writes)
+        and all(edits.statement_of(text) is not None for text in texts)
+    )
+    if not plain or any(one not in writes and ".grad" not in ast.unparse(one) for one in inside):
+        return ()
+    return (*(f"- {text}" for text in texts), "+ with torch.no_grad():", *(f"+     {text}" for text in texts))
 
 
 def _written(failure: Failure, *, element: bool = True) -> str | None:
@@ -226,16 +205,12 @@ def _is_saved(failure: Failure, name: str) -> bool:
     return not keys.isdisjoint(held)
 
 
-def _under_no_grad(old: str, new: str) -> edits.Edit:
-    return (f"- {old.strip()}", "+ with torch.no_grad():", f"+     {new.strip()}") if old and new else ()
-
-
 def _view_written(failure: Failure) -> Finding:
     name = _written(failure)
     shown = f"`{name}`" if name else "A view"
     return failure.finding(
         f"{shown} is one of several views that one call made.",
-        f"{short(failure.text)} modifies {shown if name else 'it'} in place. Autograd cannot record that for views "
+        f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
         "from `unbind`, `split`, `chunk` and the like.",
         failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line) if name else ()),
         tensor=name,
@@ -249,10 +224,17 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
     if name is None:
         return None
     cut, made = f"{name} = {name}.detach()", failure.made(failure.computed(name))
+    # Another value of a loop's variable, or of what a module computes anew, changes nothing where the old one is kept.
+    alone = name.isidentifier() and name not in source.loop_names(failure.cell)
     return failure.finding(
         f"`{name}` is no leaf.",
         f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf can be told.",
-        failure.fix("detach", f"Cut it off: `{cut}`.", edits.replaced(failure.line, cut)),
+        failure.fix(
+            "detach",
+            f"Cut it off: `{cut}`." if alone else f"Use `{name}.detach()` where it is read.",
+            edits.replaced(failure.line, cut) if alone else (),
+            price="No gradient flows back through it.",
+        ),
         tensor=name,
     )
 
@@ -265,32 +247,37 @@ def _optimized(failure: Failure) -> Finding:
     name = found[0] if len(found) == 1 else None
     shown = names(tuple(found)) or "A tensor that it was given"
     made = failure.made(failure.computed(name)) if name else ""
+    leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
+    new = f"{name} = {name}.detach().requires_grad_()"
+    leaf = failure.fix(
+        "leaf",
+        f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
+        edits.before(failure.cell, failure.place.line or 0, [new]) if name and failure.line else (),
+        verified=not leaves,
+        price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
+    )
+    instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
     return failure.finding(
         f"{shown} {'are no leaves' if len(found) > 1 else 'is no leaf'}.",
         f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. An optimizer changes leaves: backward writes "
         "`.grad` into them only.",
-        failure.fix(
-            "leaf",
-            f"Make a leaf of it first: `{name or 'w'} = {name or 'w'}.detach().requires_grad_()`.",
-            edits.before(failure.cell, failure.place.line or 0, [f"{name} = {name}.detach().requires_grad_()"])
-            if name and failure.line
-            else (),
-            verified=True,
-            price="What it was computed from gets no gradient.",
-        ),
+        *((instead, leaf) if leaves else (leaf,)),
         tensor=name,
     )
 
 
-def _no_parameter(failure: Failure) -> Finding:
+def _no_parameter(failure: Failure) -> Finding | None:
     """``net.weight = net.weight - 0.1 * net.weight.grad``."""
+    told = re.search(r"cannot assign '([\w.]+)' as parameter '(\w+)'", failure.run.error or "")
+    if told is not None and not told[1].endswith("Tensor"):
+        return None  # a list, a string: not of autograd
     statement = failure.statement
     name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
     update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ()
     new = update[1].removeprefix("+ ") if update else ""
     fix = (
         failure.fix(
-            "under_no_grad", "Change its values in place, and record nothing.", _under_no_grad(failure.line, new)
+            "under_no_grad", "Change its values in place, and record nothing.", under_no_grad(failure.line, new)
         )
         if update
         else failure.fix(
@@ -299,10 +286,11 @@ def _no_parameter(failure: Failure) -> Finding:
             "get their gradient, use `torch.func.functional_call`.",
         )
     )
+    which = f"`{name}`" if name else f"`{told[2]}`" if told is not None else "A parameter"
     return failure.finding(
-        f"`{name}` must stay a Parameter." if name else "A parameter must stay a Parameter.",
-        f"{short(failure.text)} would replace it by a computed tensor. That is no leaf: it gets no `.grad`, and no "
-        "optimizer knows it. So the module refuses.",
+        f"{which} must stay a Parameter.",
+        f"{short(failure.text)} would put a tensor that is no Parameter in the place of {which}. No optimizer knows "
+        "that one, and `parameters()` would not list it. So the module refuses.",
         fix,
         tensor=name,
     )
@@ -315,23 +303,28 @@ def _to_numpy(failure: Failure) -> Finding:
     """``out.numpy()``."""
     tree = source.parse(failure.line) if failure.line else None
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.args] if tree else []
-    there = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"]
+    there = [
+        (n, n.func)
+        for n in calls
+        if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy" and failure.may_require_grad(n.func.value)
+    ]
     raw = failure.line.encode()
-    for call in sorted(there, key=lambda n: -(n.end_col_offset or 0)):
-        if isinstance(call.func, ast.Attribute) and ".detach()" not in ast.unparse(call.func):
-            dot = (call.func.end_col_offset or 0) - len(".numpy")
+    for _, function in sorted(there, key=lambda pair: -(pair[0].end_col_offset or 0)):
+        if ".detach()" not in ast.unparse(function):
+            dot = (function.end_col_offset or 0) - len(".numpy")
             raw = raw[:dot] + b".detach()" + raw[dot:]
-    asked = [ast.unparse(call.func.value) for call in there if isinstance(call.func, ast.Attribute)]
+    asked = [ast.unparse(function.value) for _, function in there]
     shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
     return failure.finding(
-        f"{shown} has a graph, and an array has none.",
+        f"{shown} requires grad, and an array has no graph.",
         f"{short(failure.text)} asks for the values as an array. No gradient comes back from there, so torch wants it "
         "said that you leave the graph.",
         failure.fix(
             "detach",
             "Leave it: `.detach()` before the values are taken.",
             edits.replaced(failure.line, raw.decode()),
-            verified=True,
+            verified=not failure.before_a_backward,
+            price="No gradient flows back through the array.",
         ),
         tensor=asked[0] if len(asked) == 1 else None,
     )
@@ -344,21 +337,29 @@ def _copied(failure: Failure) -> Finding:
     whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
     paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
     found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
-    shown = names(found) or "A tensor in it"
+    shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
     cut = [f"{path} = {path}.detach()" for path in found]
+    fix = (
+        failure.fix(
+            "detach",
+            f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
+            edits.before(failure.cell, failure.place.line or 0, cut),
+            verified=not failure.before_a_backward,
+            price="No gradient flows back through it from then on.",
+        )
+        if simple
+        else failure.fix(
+            "copy_weights",
+            "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
+            "what was computed before the copy, if nothing reads it any more.",
+        )
+    )
     return failure.finding(
         f"{shown} {'have' if len(found) > 1 else 'has'} a graph, and graphs are not copied.",
         f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. Only leaves can be copied by `deepcopy`.",
-        failure.fix(
-            "detach",
-            f"Cut {'them' if len(found) > 1 else 'it'} off first: "
-            + (", ".join(f"`{one}`" for one in cut) if simple else "`.detach()` where it is kept")
-            + ".",
-            edits.before(failure.cell, failure.place.line or 0, cut) if simple else (),
-            verified=True,
-        ),
+        fix,
         tensor=found[0] if len(found) == 1 else None,
         nodes=[failure.node(path) for path in found],
     )
@@ -368,149 +369,30 @@ def _is_in(path: str, whole: str) -> bool:
     return path == whole or path.startswith((f"{whole}.", f"{whole}["))
 
 
-# ------------------------------------------------------------------ gradients that are None
-
-
-def _none(failure: Failure) -> Finding | None:
-    """``w - 0.1 * w.grad`` where that is None, as was measured: the error says only that something was."""
-    without = failure.run.without_grad
-    name = next(iter(without), None)
-    if name is None:
-        return None
-    if without[name] == "computed":
-        return _of_no_leaf(failure, name, failure.computed(name))
-    ran = [call for call in failure.record.calls if call.result == "ok" and call.api == "backward"]
-    if without[name] == "plain":
-        text = "It does not require grad, so no backward writes to it."
-        fix = failure.fix("unfreeze", f"Let `{name}` require grad before the loss is computed from it.")
-    elif any(_reached(call, name) for call in ran):
-        text = f"A backward wrote to it. `zero_grad()` has set it to None since, or `{name}` is a new tensor."
-        fix = failure.fix("zero_grad_or_step_order", "Read it after backward, and before `zero_grad()`.")
-    elif not ran:
-        text = "No backward is known to have run."
-        fix = failure.fix("run_backward", f"Run backward first, on something computed from `{name}`.")
-    else:
-        text = "No backward has written to it: none that ran is known to have reached it."
-        fix = failure.fix("run_backward", f"See that the loss is computed from `{name}`, and that nothing cuts it off.")
-    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
-
-
-def _reached(call: BackwardCall, name: str) -> bool:
-    """Whether a call ran the node that adds to the `.grad` of a leaf of that name."""
-    graph = call.graph
-    if graph is None:
-        return False
-    nodes = [index for index, leaf in graph.leaves.items() if name in leaf.paths]
-    return any(graph.uid[index] in call.executed for index in nodes)
-
-
-def _grads_read(statement: ast.stmt) -> list[str]:
-    """What a statement reads the `.grad` of: `w` in ``w - w.grad``, nothing in ``torch.autograd.grad(y, x)``."""
-    read = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
-    found = [ast.unparse(node.value) for node in read if isinstance(node.ctx, ast.Load)]
-    return [name for name in dict.fromkeys(found) if name not in ("torch.autograd", "autograd")]
-
-
-def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
-    graph, statement = failure.record.snapshot, failure.statement
-    place = graph.place_of(node) if node is not None else None
-    again = place is not None and at(place) == at(failure.place)
-    update = updated_in_place(failure.cell, statement) if again and statement is not None and failure.line else ()
-    if update:
-        # It was a leaf in the pass before. The fix is sure where nothing needs the leaf's values any more.
-        how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
-        fix = failure.fix(
-            "under_no_grad",
-            "Change the leaf in place, and record nothing.",
-            _under_no_grad(failure.line, update[1].removeprefix("+ ")),
-            SlotState.HELD not in graph.slot_state,
-            "`.grad` adds up from call to call: set it to None after use.",
-        )
-    else:
-        how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        cell = next((r.source for r in failure.record.runs.values() if place and r.cell == place.cell), "")
-        keep = edits.after(cell, place.line or 0, [f"{name}.retain_grad()"]) if place is not None and cell else ()
-        uid = graph.uid[node] if node is not None else None
-        ran = any(uid in call.executed for call in failure.record.calls if call.result == "ok")
-        fix = Fix(
-            "retain_grad",
-            f"Ask for it before backward: `{name}.retain_grad()`.",
-            ran and bool(keep),
-            at(place),
-            "",
-            keep,
-        )
-    text = f"{how} Backward writes `.grad` into leaves only."
-    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
-
-
-def of_reads(record: Record) -> Iterator[Finding]:
-    """``print(y.grad)`` where `y` is no leaf: it raises nothing, and is None.
-
-    Only of lines that run once and come after that which made the variable. Where anything asks for `retain_grad`,
-    nothing is said.
-    """
-    if any("retain_grad" in run.source for run in record.runs.values()):
-        return
-    runs = [run for run in _latest(record) if run.error is None and ".grad" in run.source]
-    read = {
-        name: (run, statement)
-        for run in runs
-        for statement in getattr(source.parse(run.source), "body", ())
-        if not hasattr(statement, "body")
-        for name in _grads_read(statement)
-    }
-    graph = record.snapshot
-    for owner in graph.owners if read else ():
-        run, statement = read.pop(owner.path, (None, None))
-        place = graph.place_of(owner.node) if owner.node not in graph.leaves else None
-        if run is None or statement is None or place is None or place.run is None or place.outer_line is None:
-            continue
-        if (place.run, place.outer_line) < (run.run, statement.lineno):
-            failure = Failure(record, run, place_of(run, statement.lineno))
-            yield replace(_of_no_leaf(failure, owner.path, owner.node), kind="silent", severity="info")
-
-
-def of_unused(call: BackwardCall) -> Finding:
-    """``torch.autograd.grad(loss, [w, b])`` where `loss` was not computed from `b`."""
-    written = source.asked(call.place.source, "inputs")
-    index = re.search(r"at index (\d+)", call.error or "")
-    known = index is not None and len(written) == len(call.inputs or ())
-    name = written[int(index[1])] if known and index is not None and int(index[1]) < len(written) else None
-    shown = f"`{name}`" if name else "An input"
-    return Finding(
-        "no_grad",
-        "error",
-        f"No path leads from `{root_name(call)}` to {shown if name else 'it'}. It was not computed from that, or a "
-        "line between them cut the graph.",
-        f"{shown} is not part of the graph of `{root_name(call)}`.",
-        call.n,
-        tensor=name,
-        fixes=(
-            Fix(
-                "allow_unused",
-                "If that is meant, pass `allow_unused=True`: its gradient is then None.",
-                False,
-                at(call.place),
-                "",
-                edits.with_keyword(call.place.source, "allow_unused=True"),
-            ),
-        ),
-    )
-
-
 # ------------------------------------------------------------------ tensors that cannot have a graph
 
 
 def _no_real_numbers(failure: Failure) -> Finding:
-    text = "A gradient needs real numbers: an integer tensor cannot require grad."
-    fix = Fix("float_dtype", "Write `1.` instead of `1`, or pass `dtype=torch.float32`.", True)
-    return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
+    read = source.names_in(failure.statement) if failure.statement is not None else set()
+    whole = {name: value.dtype for name in sorted(read) if (value := failure.value(name)) and value.dtype}
+    found = {name: dtype for name, dtype in whole.items() if not re.match("float|bfloat|complex", dtype)}
+    name, dtype = next(iter(found.items())) if len(found) == 1 else (None, "")
+    which = f"`{name}` is {dtype}. " if name else ""
+    text = f"{which}Only tensors of floating point and complex numbers can require grad."
+    fix = Fix(
+        "float_dtype",
+        "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
+        "`dtype=torch.float32`. Indices and masks get no gradient.",
+        False,
+    )
+    return failure.finding(
+        f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad", tensor=name
+    )
 
 
 def _inference(failure: Failure) -> Finding:
-    text = "A tensor made under `torch.inference_mode()` can never take part in a graph."
-    fix = Fix("no_grad_or_item", "Use `torch.no_grad()` instead, or `.clone()` the tensor outside.", True)
+    text = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
+    fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
     return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
 
 
@@ -530,5 +412,5 @@ _TELLERS: tuple[tuple[str, Callable[[Failure], Finding | None]], ...] = (
     ("support the deepcopy protocol", _copied),
     ("nly Tensors of floating point", _no_real_numbers),
     ("Inference tensors cannot be saved for backward", _inference),
-    ("NoneType", _none),
+    ("NoneType", none_grads.of_none),
 )

@@ -4,12 +4,24 @@ a write behind autograd's back."""
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from graphwidget.analysis import source
 from graphwidget.analysis.story import lasting_name, own_path, root_name, source_line
 from graphwidget.analysis.words import names, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState, Snapshot, Write, bytes_text, in_order
+from graphwidget.model import (
+    BackwardCall,
+    CellRun,
+    Finding,
+    Fix,
+    Record,
+    SlotState,
+    Snapshot,
+    Write,
+    bytes_text,
+    in_order,
+)
 
 MOST_CALLS = 100  # looked at for writes that autograd did not see
 _CREATORS = ("tensor", "zeros", "ones", "rand", "randn", "full", "arange", "linspace", "empty", "eye", "Parameter")
@@ -37,8 +49,8 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
             "silent",
             "warning",
             f"`{path}` was made without a graph (In[{made[0]}], line {made[1]}), and told to require grad. "
-            "So it is a leaf: backward ran no node and reached no parameter.",
-            f"`{root_name(call)}.backward()` did nothing: 0 nodes ran.",
+            f"So it is a leaf: backward reached nothing but `{path}` itself.",
+            f"`{root_name(call)}.backward()` reached no parameter.",
             call.n,
             tensor=path,
             fixes=(
@@ -53,7 +65,12 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
 
 
 def _computed(record: Record, name: str) -> tuple[int, int] | None:
-    """(cell, line) where `name` was computed from other tensors rather than created, or created from their values."""
+    """(cell, line) where `name` was computed from other tensors rather than created, or created from their values.
+
+    Only of what a line tells to require grad: any other leaf, such as a parameter under a second name, may be meant.
+    """
+    if not any(_told(run, name) for run in record.runs.values()):
+        return None
     for _, run in sorted(record.runs.items(), reverse=True):
         for statement in reversed(source.assignments(run.source, name)):
             value = getattr(statement, "value", None)
@@ -64,6 +81,22 @@ def _computed(record: Record, name: str) -> tuple[int, int] | None:
             new = created and not _from_values(record, value)
             return None if new or told or isinstance(value, ast.Constant) else (run.cell, statement.lineno)
     return None
+
+
+def _told(run: CellRun, name: str) -> bool:
+    """Whether a cell tells a variable to require grad: ``loss.requires_grad_()``, ``loss = f(requires_grad=True)``."""
+    tree = source.parse(run.source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Attribute) and node.attr in ("requires_grad_", "requires_grad"):
+            if ast.unparse(node.value) == name and (node.attr == "requires_grad_" or isinstance(node.ctx, ast.Store)):
+                return True
+        if isinstance(node, ast.stmt) and name in source.targets(node):
+            calls = [n for n in ast.walk(source.given(node)) if isinstance(n, ast.Call)]
+            keywords = [k for call in calls for k in call.keywords if k.arg == "requires_grad"]
+            methods = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+            if keywords or "requires_grad_" in methods:
+                return True
+    return False
 
 
 def _from_values(record: Record, value: ast.AST) -> bool:
@@ -96,6 +129,8 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         if run is not None and "retain_graph" not in run.source:
             continue  # a function of a library set it: there is nothing to drop
         told.add(line)
+        if line in _needed(record):
+            continue  # another pass of the same line needs it
         graph = call.graph
         held = graph.held_bytes() if graph is not None else 0
         yield Finding(
@@ -108,8 +143,20 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         )
 
 
+def _needed(record: Record) -> set[tuple[int | None, int | None]]:
+    """The lines of calls of which a later call ran what they kept, or may have done."""
+    found = set()
+    for position, call in enumerate(record.calls):
+        line, kept = (call.place.cell, call.place.line), set(call.executed)
+        if call.retain_graph and line not in found:
+            later = record.calls[position + 1 :]
+            if not kept or any(not other.executed or kept.intersection(other.executed) for other in later):
+                found.add(line)
+    return found
+
+
 def _unseen_writes(record: Record) -> Iterator[Finding]:
-    """A write between a forward and its backward that no version tells of: no check sees it, the gradient is wrong."""
+    """A write between a forward and its backward that no version tells of: no check sees it."""
     every = (*record.hidden, *(write for write in record.writes if not write.optimizer))
     told: set[object] = set()
     known = [(call, call.graph) for call in record.calls if call.graph is not None and call.result == "ok"]
@@ -137,9 +184,33 @@ def _saved(record: Record, graph: Snapshot, call: BackwardCall, keys: set[int]) 
         if at < 0 or graph.slot_state[slot] != SlotState.HELD or graph.storages.key[at] not in keys:
             continue
         index = graph.node_with(slot)
+        if not _reads(graph, index, slot):
+            continue
         owners = graph.storages.owners.get(at)
         if owners and graph.uid[index] in ran and graph.seq[index] >= 0:
             yield graph.storages.key[at], graph.seq[index], lasting_name(record, owners)
+
+
+_BILINEAR = re.compile(r"\w*(?:Conv|Linear)\w*Backward\d*$")
+_OF_SIZES = re.compile(r"(?:Adaptive|Max|Avg|Reflection|Replication)\w*(?:Pool|Pad)\w*Backward\d*$")
+
+
+def _reads(graph: Snapshot, index: int, slot: int) -> bool:
+    """Whether the gradient of a node may depend on the values that it saved in a slot.
+
+    Pooling saves what it was given for its sizes. A convolution saves both what it was given and its weight, whatever
+    is asked for, and goes by each of them for the gradient of the other: with one edge, that is the one it leads away
+    from.
+    """
+    name, tensor = graph.name_of(index), graph.slot_names[graph.slot_name[slot]]
+    if _OF_SIZES.match(name):
+        return tensor != "self"
+    edges = graph.next(index)
+    if _BILINEAR.match(name) and len(edges) == 1:
+        saved = graph.slot_storage[slot]
+        leaf = graph.leaves.get(edges[0])
+        return leaf is None or saved < 0 or not set(leaf.paths) & set(graph.storages.owners.get(saved) or ())
+    return True
 
 
 def _unseen_write(write: Write, tensors: tuple[str, ...], call: BackwardCall) -> Finding:
@@ -151,7 +222,7 @@ def _unseen_write(write: Write, tensors: tuple[str, ...], call: BackwardCall) ->
         "silent",
         "warning",
         f"{short(write.by)} ({where(write.place)}) wrote to {shown} after the graph had saved it. {how} that from "
-        f"autograd's check. {by} used what is there now: where it differs, the gradient is wrong.",
+        f"autograd's check. {by} went by what is there now, so what it computed may be wrong.",
         f"A gradient may be silently wrong: {shown} was written to{' through `.data`' if through else ''}.",
         call.n,
         tensor=tensors[0],

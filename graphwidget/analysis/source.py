@@ -124,6 +124,26 @@ def between(source: str, first: int, last: int) -> list[ast.stmt]:
     return [s for s in found if first < s.lineno <= last]
 
 
+def behind(source: str, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow one in its block."""
+    around = _blocks_around(source, statement.lineno)
+    spot = (statement.lineno, statement.col_offset)
+    for block in around:
+        places = [(one.lineno, one.col_offset) for one in block]
+        if spot in places:
+            return block[places.index(spot) + 1 :]
+    return []
+
+
+def _blocks_around(source: str, line: int) -> list[list[ast.stmt]]:
+    """The blocks around a line, the outermost first."""
+    tree = parse(source)
+    found = [tree.body] if tree is not None else []
+    for one in statements_at(source, line):
+        found += _blocks(one)
+    return found
+
+
 def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements at any depth of a body, in the order of the text, without those of functions and classes in it."""
     for statement in body:

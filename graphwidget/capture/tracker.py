@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import holders, noted, owners, reading, swaps, trainable, without_grad
+from graphwidget.capture import holders, noted, owners, reading, scene, swaps, trainable, without_grad
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
 from graphwidget.capture.counted import Model
@@ -44,6 +44,7 @@ from graphwidget.model import (
     Finding,
     Kind,
     Record,
+    Scene,
     Snapshot,
     TensorRef,
     Write,
@@ -57,6 +58,7 @@ SEARCH_SECONDS = 0.02
 UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
+MAX_SCENES = 100  # failed calls of which it is kept what was measured then
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 
@@ -120,7 +122,7 @@ class Tracker:
             forecaster=forecaster,
             search=self._search,
             finished=self._call_finished,
-            failed=self._add_note,
+            failed=self._call_failed,
             problem=self.problem,
             lock=self.lock,
             counted=self._call_counted,
@@ -155,6 +157,7 @@ class Tracker:
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._uids = UIDS  # how many may be remembered before the dead are looked for
         self._called: deque[tuple[int, str | None]] = deque(maxlen=64)  # roots of recent calls: uid, name
+        self._scenes: dict[int, Scene] = {}  # n -> what was measured where the call raised
 
     def problem(self, error: BaseException) -> None:
         """Note an exception of our own. Only its text is kept: its frames hold the user's variables."""
@@ -293,7 +296,12 @@ class Tracker:
             error_place=place,
             without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
             through_backward=ti.came_through_backward(error.__traceback__),
+            scene=scene.of_error(error.__traceback__, self.provenance.book, self._texts()),
         )
+
+    def _texts(self) -> list[str]:
+        """Of the cells, the last one first."""
+        return [run.source for run in reversed(self.runs.values())]
 
     def _after_cell(self, run: int, ok: bool) -> Generator[int, None, None]:
         """Look at what a cell has left, and tell of it; yields how many nodes are still to be read."""
@@ -326,6 +334,14 @@ class Tracker:
         self._tell(event)
 
     # ------------------------------------------------------------ calls
+
+    def _call_failed(self, call: BackwardCall, error: BaseException) -> None:
+        """Measure what stands there, before the error leaves it."""
+        with self._guarded():
+            self._scenes[call.n] = scene.of_call(sys._getframe(1), error, self.provenance.book, self._texts())
+            if len(self._scenes) > MAX_SCENES:
+                del self._scenes[next(iter(self._scenes))]
+        self._add_note(call, error)
 
     def _add_note(self, call: BackwardCall, error: BaseException) -> None:
         """Put the explanation under the traceback. A program that fails on and on gets the first few only."""
@@ -511,6 +527,7 @@ class Tracker:
                 self._holders(snapshot),
                 self.notebook,
                 self.looks.all(),
+                dict(self._scenes),
             )
 
     def _holders(self, snapshot: Snapshot) -> dict[str, str]:

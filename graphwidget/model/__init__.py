@@ -42,6 +42,7 @@ from graphwidget.model.records import (
     Verdict,
     Write,
 )
+from graphwidget.model.scenes import Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
@@ -64,11 +65,14 @@ __all__ = [
     "Reason",
     "Record",
     "SavedTensor",
+    "Scene",
+    "Sight",
     "SlotState",
     "Snapshot",
     "Storage",
     "Storages",
     "TensorRef",
+    "Value",
     "Verdict",
     "Write",
     "bytes_text",

@@ -9,6 +9,7 @@ from typing import Literal
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.scenes import Scene
 
 __all__ = [
     "BackwardCall",
@@ -245,6 +246,7 @@ class CellRun:
     `without_grad`: the tensors of which the line that raised read a `.grad` that was None, as it writes them: a
     ``"leaf"`` that requires grad, ``"computed"`` from such, or ``"plain"``.
     `through_backward`: whether the error came out of a call of `backward` or `autograd.grad`.
+    `scene`: what else was measured where it raised.
     """
 
     run: int
@@ -259,6 +261,7 @@ class CellRun:
     modules: Mapping[str, bool] = field(default_factory=dict)
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
     through_backward: bool = False
+    scene: Scene = Scene()
 
 
 @dataclass(frozen=True)
@@ -279,8 +282,9 @@ class Record:
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
     names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
-    `notebook`: somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`: what
-    was kept alive when some of the calls were made, oldest first.
+    `notebook`: somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`:
+    what was kept alive when some of the calls were made, oldest first. `scenes`: what was measured where calls (by n)
+    raised.
     """
 
     snapshot: Snapshot
@@ -293,6 +297,7 @@ class Record:
     holders: Mapping[str, str] = field(default_factory=dict)
     notebook: bool = False
     looks: tuple[Look, ...] = ()
+    scenes: Mapping[int, Scene] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

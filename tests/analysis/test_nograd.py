@@ -50,7 +50,7 @@ def test_the_line_that_cut_the_graph_is_named(case):
 
 def test_a_grad_mode_that_was_switched_on_again_is_not_blamed():
     text = "torch.set_grad_enabled(False)\ntorch.set_grad_enabled(True)\nloss = net(x)\n"
-    assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["unfreeze"]
+    assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["find_the_cut"]
 
 
 EDITS = {
@@ -129,7 +129,7 @@ def test_where_something_is_frozen_nothing_is_sure():
 
 def test_a_grad_mode_that_is_on_is_not_blamed():
     text = "with torch.set_grad_enabled(True):\n    loss = net(x)\n"
-    assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["unfreeze"]
+    assert [f.id for f in explained(text, "loss.backward()\n").fixes] == ["find_the_cut"]
 
 
 OFF = "def evaluate():\n    torch.set_grad_enabled(False)\n    return net(x).mean()\n"

@@ -3,6 +3,7 @@
 from array import array
 from dataclasses import replace
 
+import pytest
 from handmade import HELD, STALE, N, graph, leaf
 from records import place
 
@@ -20,12 +21,23 @@ def ran(text, root=LEAF, **more):
 
 def test_a_loss_that_was_told_to_require_grad_after_it_was_computed_ran_nothing():
     (finding,) = silent.find(ran("loss = out.mean()\nloss.requires_grad_()\n"))
-    assert finding.headline == "`loss.backward()` did nothing: 0 nodes ran."
+    assert finding.headline == "`loss.backward()` reached no parameter."
     assert finding.fixes[0].at == (1, 1)
 
 
 def test_a_leaf_that_was_created_as_one_is_fine():
     assert not list(silent.find(ran("loss = torch.ones((), requires_grad=True)\n")))
+
+
+@pytest.mark.parametrize("text", ["loss = net.bias\n", "loss = make()\n"])
+def test_a_leaf_that_no_line_told_to_require_grad_may_be_meant(text):
+    assert not list(silent.find(ran(text)))
+
+
+def test_a_retain_graph_that_another_pass_of_its_line_needed_is_not_to_be_dropped():
+    first = ran("", TensorRef(0, 0, ("y",)), retain_graph=True, executed=array("q", [1, 2])).calls[0]
+    later = replace(first, n=1)
+    assert not list(silent.find(Record(Snapshot(), (first, later))))
 
 
 def test_a_retain_graph_that_nothing_used_is_worth_knowing():

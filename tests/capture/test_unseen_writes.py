@@ -17,6 +17,8 @@ with torch.no_grad():
     for p in net.parameters():
         p.fill_(0.5)
 x = torch.ones(2, 3)
+conv = torch.nn.Conv1d(1, 1, 2).requires_grad_(False)
+deep = torch.nn.Conv1d(1, 1, 2)
 def change(t):
     t.data.mul_(3)
 def never():
@@ -65,6 +67,9 @@ y.backward()""",
     "of another": "y = (w ** 3).sum()\nv.data.mul_(2)  # write\ny.backward()",
     "of what is saved for another leaf": "y = (w * v.detach()).sum()\nw.data.mul_(2)  # write\ny.backward()",
     "of the first layer": "y = net(x).sum()\nnet[0].weight.data.mul_(2)  # write\ny.backward()",
+    "of what a frozen convolution was given": "y = conv(w[None]).sum()\nw.data.mul_(2)  # write\ny.backward()",
+    "of what a convolution was given": "y = deep(v[None]).sum()\nv.data.mul_(2)  # write\ny.backward()",
+    "of what was pooled": "y = torch.max_pool1d(w[None], 2).sum()\nw.data.mul_(2)  # write\ny.backward()",
     "of a copy": "y = (w ** 3).sum()\nw.clone().data.mul_(2)  # write\ny.backward()",
     "not run": "y = (w ** 3).sum()\nif False:\n    w.data.mul_(2)  # write\ny.backward()",
     "defined and not called": "y = (w ** 3).sum()\ndef f():\n    w.data.mul_(2)  # write\ny.backward()",

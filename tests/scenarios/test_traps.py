@@ -1,7 +1,8 @@
 """Programs in which a fix looks right and is not: a second carrier, a second write, an alias, a tensor used again later.
 
 The header of each says which fixes are verified. Each of these is applied by a machine and the program run in plain torch.
-Where a header says so, parts of what the finding and its fixes tell.
+Where a header says so (`# says: one | another`), parts of what the findings and their fixes tell; and (`# never says:`)
+what none of them may tell or write: a false sentence, a harmful edit.
 """
 
 import sys
@@ -32,9 +33,17 @@ def verified_in(header):
     return line.removeprefix("# verified:").split()
 
 
-def said_in(header):
-    lines = [line.removeprefix("# says:") for line in header if line.startswith("# says:")]
+def said_in(header, key="# says:"):
+    lines = [line.removeprefix(key) for line in header if line.startswith(key)]
     return [part.strip() for line in lines for part in line.split(" | ")]
+
+
+def every_word_of(finding):
+    """All that a finding says, and all that its fixes say and would write."""
+    fixes = finding["fixes"]
+    written = (line[2:] for fix in fixes for line in fix["edit"] if line.startswith("+"))
+    names = (str(finding.get(key) or "") for key in ("headline", "tensor"))
+    return " ".join([finding["text"], *names, *(fix["text"] + " " + fix["price"] for fix in fixes), *written])
 
 
 @pytest.mark.parametrize("name", TRAPS)
@@ -54,3 +63,5 @@ def test_what_is_called_verified_works(name):
     texts = ([f["text"], *(fix["text"] + " " + fix["price"] for fix in f["fixes"])] for f in document["findings"])
     told = " ".join(text for one in texts for text in one)
     assert [part for part in said_in(header) if part not in told] == [], told
+    words = " ".join(every_word_of(finding) for finding in document["findings"])
+    assert [part for part in said_in(header, "# never says:") if part in words] == [], words

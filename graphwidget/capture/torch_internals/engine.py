@@ -12,6 +12,7 @@ import torch
 from .tensors import is_tensor
 
 __all__ = [
+    "ENGINE_CALL",
     "came_through_backward",
     "engine_wrapper_installed",
     "in_backward",
@@ -22,7 +23,7 @@ __all__ = [
     "wrap_engine",
 ]
 
-_NAME = "_engine_run_backward"
+ENGINE_CALL = "_engine_run_backward"
 _installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
 _local = threading.local()
 
@@ -31,7 +32,7 @@ _CALLS = {  # (module, function): of a call of the user's, also one that is refu
     ("torch._tensor", "backward"),
     ("torch.autograd", "backward"),
     ("torch.autograd", "grad"),
-    ("torch.autograd.graph", _NAME),
+    ("torch.autograd.graph", ENGINE_CALL),
 }
 
 
@@ -67,12 +68,12 @@ def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> boo
     if _installed:
         return False
     for module in _modules():
-        original = getattr(module, _NAME, None)
+        original = getattr(module, ENGINE_CALL, None)
         if original is None:
             continue
         ours = _Switch(make(original), original)
         _installed[module.__name__] = (original, ours)
-        setattr(module, _NAME, ours)
+        setattr(module, ENGINE_CALL, ours)
     return bool(_installed)
 
 
@@ -82,7 +83,7 @@ class _Switch:
     def __init__(self, ours: Callable[..., Any], original: Callable[..., Any]) -> None:
         self._ours: Callable[..., Any] | None = ours
         self._original = original
-        self.__name__ = _NAME
+        self.__name__ = ENGINE_CALL
         self.__wrapped__ = original
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -102,8 +103,8 @@ def unwrap_engine() -> None:
             continue
         original, ours = entry
         ours.off()
-        if getattr(module, _NAME, None) is ours:
-            setattr(module, _NAME, original)
+        if getattr(module, ENGINE_CALL, None) is ours:
+            setattr(module, ENGINE_CALL, original)
 
 
 def engine_wrapper_installed() -> bool:

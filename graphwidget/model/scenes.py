@@ -1,0 +1,81 @@
+"""What was measured where an error was raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from graphwidget.model.parts import Place
+
+__all__ = ["Scene", "Sight", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a variable was.
+
+    Attributes
+    ----------
+    kind
+        A tensor, a module, or a class that is an ``autograd.Function``.
+    type_name
+        The name of its class; of a Function its own.
+    requires_grad
+        Of a tensor: its flag. Of a module: whether a parameter in it requires grad; None: it has none.
+    leaf
+        Of a tensor; None: looking would have changed something.
+    view_of
+        Of a view: a name of the tensor that it is a view of, empty where that has none. None: it is no view.
+    """
+
+    kind: Literal["tensor", "module", "function"]
+    type_name: str = ""
+    requires_grad: bool | None = None
+    leaf: bool | None = None
+    view_of: str | None = None
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One frame of a cell's code: its line, and what the names that its cell writes were.
+
+    `decorators` are the grad modes that torch had switched on around its call, such as ``"no_grad"``. `local` are the
+    names of a function's own variables.
+    """
+
+    place: Place
+    in_function: bool
+    values: Mapping[str, Value] = field(default_factory=dict)
+    decorators: tuple[str, ...] = ()
+    local: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where an error was raised.
+
+    Attributes
+    ----------
+    grad_mode
+        Of a call; None: not known.
+    sights
+        Of the frames of cells, innermost first.
+    raised_in
+        What raised the error of a call: the engine itself; Python code that it ran (a Function's backward, a hook);
+        or another call of the engine in that code, whose error says nothing of this call's own graph.
+    """
+
+    grad_mode: bool | None = None
+    sights: tuple[Sight, ...] = ()
+    raised_in: Literal["engine", "python", "call"] = "engine"
+
+    def value(self, name: str) -> Value | None:
+        """What a name was in the line that raised."""
+        return self.sights[0].values.get(name) if self.sights else None
+
+    def is_local(self, name: str) -> bool:
+        """Whether a path begins with a variable of the function that raised."""
+        return bool(self.sights) and name.split(".", 1)[0].split("[", 1)[0] in self.sights[0].local

@@ -1,0 +1,7 @@
+# verified:
+# says: a tensor that is no Parameter in the place of `net.weight`
+# never says: computed tensor
+# %%
+import torch, torch.nn as nn
+net = nn.Linear(3, 3)
+net.weight = torch.zeros(3, 3)

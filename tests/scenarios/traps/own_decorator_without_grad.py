@@ -1,0 +1,18 @@
+# verified:
+# says: Which line cut it, if one did, is unknown.
+# never says: Nothing that | requires_grad=True
+# %%
+import functools, torch, torch.nn as nn
+def evaluation(function):
+    @functools.wraps(function)
+    def inner(*given):
+        with torch.no_grad():
+            return function(*given)
+    return inner
+net = nn.Linear(3, 1)
+@evaluation
+def score(x):
+    return net(x).mean()
+# %%
+loss = score(torch.randn(2, 3))
+loss.backward()
