@@ -34,6 +34,7 @@ import torch
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.freed import Freed
+from graphwidget.capture.hues import Hues
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.outcome import (
     afterwards,
@@ -117,6 +118,7 @@ class CallLog:
         self.count = 0
         self.running: dict[int, object] = {}
         self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
+        self.hues = Hues()
         self.previous: Snapshot | None = None
         self.watched_from = 0
         self._home = threading.get_ident()
@@ -519,6 +521,8 @@ class CallLog:
             self._release(pending, before, executed)
         after = afterwards(before, executed, None if pending.keep else pending.n)
         after = with_grads(after, grads_now(outputs, self.identity))
+        earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
+        call.__dict__["order"] = self.hues.of_call(call, after, earlier)  # nobody has seen the record yet
         if whole:
             self._remember_model((pending.shape, len(before)), call, pending.distances)
         if call.error and call.freed_by is not None:

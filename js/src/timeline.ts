@@ -3,8 +3,7 @@ import { attr, attrs, button, h, redraw, s, text } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import { callMarks } from "./glyphs.ts";
 import { tool } from "./header.ts";
-import { orderOfCall } from "./inspector.ts";
-import type { Graph, TimelineEvent } from "./picture/model.ts";
+import { type Graph, orderOfCall, type TimelineEvent } from "./picture/model.ts";
 import { bytes, eventText, eventTitle } from "./say.ts";
 import { type Context, type Part, position } from "./state.ts";
 
