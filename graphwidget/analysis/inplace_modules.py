@@ -6,7 +6,6 @@ that such a module made has replaced what it was given, and the graph says what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
@@ -83,7 +82,5 @@ def named(module: ModuleCall) -> str:
 
 
 def expression(module: ModuleCall) -> str:
-    """How the user's code can name a module, ``net[2].act`` for ``net.2.act``; empty: it cannot."""
-    text = re.sub(r"\.(\d+)(?![^.])", r"[\1]", module.path)
-    names = re.sub(r"\[\d+\]", "", text).split(".")
-    return text if module.named and all(name.isidentifier() for name in names) else ""
+    """How the user's code can name a module; empty: it cannot."""
+    return module.path if module.named else ""

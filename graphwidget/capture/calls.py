@@ -34,6 +34,7 @@ import torch
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.freed import Freed
+from graphwidget.capture.hues import Hues
 from graphwidget.capture.identity import Identity
 from graphwidget.capture.looks import due
 from graphwidget.capture.outcome import (
@@ -123,6 +124,7 @@ class CallLog:
         self.count = 0
         self.running: dict[int, object] = {}
         self.recent: Callable[[], dict[int, BackwardCall]] = dict  # the calls that the tracker still remembers
+        self.hues = Hues()
         self.everything: Snapshot | None = None  # the last snapshot of all that has a name
         self.previous: Snapshot | None = None  # that of the last call
         self.watched_from = 0
@@ -544,6 +546,8 @@ class CallLog:
             self._unseen |= not (agreed or everything) or threading.get_ident() != self._home
         after = afterwards(before, executed, None if pending.keep else pending.n)
         after = with_grads(after, grads_now(outputs, self.identity))
+        earlier = self.recent().get(call.freed_by) if call.freed_by is not None else None
+        call = replace(call, order=self.hues.of_call(call, after, earlier))
         if whole:
             self._remember_model((pending.shape, pending.size), call, pending.distances)
         if call.error and call.freed_by is not None:

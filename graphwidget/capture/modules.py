@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
+from graphwidget.capture import reading
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.ranges import FRESH, Ranges
 from graphwidget.model import ModuleCall
@@ -209,7 +210,7 @@ class ModuleTracer:
             known = wanted.get(id(module))
             # The variable that was there first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
             if known is not None and known.path is None:
-                known.path = f"{variable}.{path}" if path else variable
+                known.path = written(variable, root, path)
 
     def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
         """A stretch's three integers in words. A module without a name is called by its class."""
@@ -218,7 +219,7 @@ class ModuleTracer:
         if path is None and inner != outer:
             outer_class, outer_path = self._described(outer)
             below = self._below(outer, inner)
-            path = f"{outer_path or outer_class}.{below}" if below else None
+            path = written(outer_path or outer_class, *below) if below else None
             named = below is not None and outer_path is not None
         return ModuleCall(path or class_name, class_name, call, named, self._still_in_place(inner))
 
@@ -232,14 +233,16 @@ class ModuleTracer:
         known = self._alive.get(key)
         return (known.class_name, known.path) if known is not None else self._by_key[key]
 
-    def _below(self, outer: int, inner: int) -> str | None:
+    def _below(self, outer: int, inner: int) -> tuple[torch.nn.Module, str] | None:
+        """The outer module, and where in it the inner one is."""
         above, below = self._alive.get(outer), self._alive.get(inner)
         module = above.ref() if above is not None else None
         if module is None or above is None or below is None:
             return None
         if above.children is None:
             above.children = {id(child): path for path, child in module.named_modules()}
-        return above.children.get(id(below.ref()))
+        path = above.children.get(id(below.ref()))
+        return (module, path) if path else None
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """Of a sequence number: keys of the innermost and the outermost module, and the call's number."""
@@ -257,6 +260,20 @@ class ModuleTracer:
         for state in self.threads:
             if state.ranges.full:
                 state.ranges.keep(live())
+
+
+def written(name: str, root: torch.nn.Module, dotted: str) -> str:
+    """A module inside of `root` as users write it, and as leaves are called: ``net.h[0].act`` for ``h.0.act``.
+
+    `dotted`: its name in `named_modules`; `name`: what `root` is called.
+    """
+    module: Any = root
+    for key in dotted.split(".") if dotted else ():
+        children = module._modules
+        item = reading.static_attribute(type(module), "__getitem__")
+        name, _ = reading.by_child(item, name, (list(children).index(key), key), module)
+        module = children[key]
+    return name
 
 
 def _works_in_place(module: torch.nn.Module) -> bool:

@@ -145,6 +145,7 @@ class Tracker:
             steps.pause, steps.unpause = self.provenance.lines.pause, self.provenance.lines.unpause
         self.history = History(history_bytes, self.provenance.place)
         self.log.recent = lambda: self.history.calls
+        self.hues = self.log.hues
         self._end_of_notes: Callable[[], None] = lambda: None
         self._end_of_swaps: Callable[[], None] = lambda: None
         self._subscribers: list[Callable[[Event], None]] = []
@@ -153,7 +154,6 @@ class Tracker:
         self._run = 0
         self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
         self._findings: tuple[Finding, ...] | None = None
-        self._orders: dict[str, int] = {}
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._uids = UIDS  # how many may be remembered before the dead are looked for
         self._called: deque[tuple[int, str | None]] = deque(maxlen=64)  # roots of recent calls: uid, name
@@ -309,6 +309,7 @@ class Tracker:
             snapshot = yield from self._looking()
             yield 0
             self._remember_names(snapshot)
+            self.hues.settle(snapshot)
             self._forget_the_dead()
             yield 0
             self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
@@ -587,17 +588,6 @@ class Tracker:
         return [graph for call in wanted if (graph := self.history.graph_after(call)) is not None]
 
     # ------------------------------------------------------------ roots
-
-    def order_of(self, root: TensorRef) -> int:
-        """Which hue and stroke a root has: a small number that stays while a root of this name lives."""
-        with self.lock:
-            name = root.path or f"#{root.node}"
-            if name not in self._orders:
-                alive = {ref.path for ref in self.snapshot().roots}
-                self._orders = {path: order for path, order in self._orders.items() if path in alive}
-                taken = set(self._orders.values())
-                self._orders[name] = next(i for i in range(len(taken) + 1) if i not in taken)
-            return self._orders[name]
 
     def cells_of(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:
         """Runs whose cells made the graph of a root, in order; None: not all of it is known. See `runs`."""

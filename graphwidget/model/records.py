@@ -101,7 +101,8 @@ class BackwardCall:
     `executed` holds node uids in engine order as far as they are known; `executed_count` is always
     right. `graph` is the snapshot taken just before the call (plain data, may be dropped to bound
     memory); `uids` in it are the same as elsewhere. `same_as` names an earlier call of the same
-    shape when this one was only counted.
+    shape when this one was only counted. `order` picks the hue and style of its first root, which are the same in
+    all pictures; -1: unknown.
     """
 
     n: int
@@ -134,6 +135,7 @@ class BackwardCall:
     thread: int = 0
     graph: Snapshot | None = None
     same_as: int | None = None
+    order: int = -1
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from graphwidget.capture.hues import Hues, key_of
 from graphwidget.model import Drawing, Kind, Snapshot, TensorRef
 from graphwidget.render.wire import OfferedRoot
 
@@ -29,61 +30,48 @@ class Offers:
 
     drawing: Drawing = field(default_factory=lambda: Drawing(Snapshot()))
     current: dict[int, Offer] = field(default_factory=dict)
+    _hues: Hues = field(default_factory=Hues)
+    _settles: bool = True  # whether nobody else says from when on roots look as they do
     _ids: dict[tuple[int, int, str | None], int] = field(default_factory=dict)
-    _orders: dict[object, int] = field(default_factory=dict)
     _next: int = 1
 
-    def update(self, drawing: Drawing) -> tuple[OfferedRoot, ...]:
-        """Offer the roots of `drawing`, and nothing else from now on. A root that stays keeps its id.
+    def follow(self, hues: Hues | None) -> None:
+        """Roots look from now on as a tracker says; None: there is none."""
+        self._hues, self._settles = hues or Hues(), hues is None
 
-        A root's `order` belongs to its path: a `loss` that is computed anew looks like the old one.
-        """
+    def update(self, drawing: Drawing) -> tuple[OfferedRoot, ...]:
+        """Offer the roots of `drawing`, and nothing else from now on. A root that stays keeps its id."""
         snapshot = drawing.snapshot
         refs = [ref for ref in snapshot.roots if ref.node >= 0]
         runs = cells_to_rebuild(snapshot, refs)
-        names = [_name(snapshot, ref) for ref in refs]
-        self._orders = {name: order for name, order in self._orders.items() if name in set(names)}
+        if self._settles:
+            self._hues.settle(snapshot)
+        orders = self._orders(snapshot, refs)
         ids: dict[tuple[int, int, str | None], int] = {}
         current: dict[int, Offer] = {}
         offered = []
-        for ref, name, made_by in zip(refs, names, runs):
+        for ref, order, made_by in zip(refs, orders, runs):
             key = (snapshot.uid[ref.node], ref.output_nr, ref.path)
             ids[key] = self._ids.get(key) or self._new_id()
             if not snapshot.ghost[ref.node]:  # a dead root is drawn, and nothing can be asked of it
                 current[ids[key]] = Offer(ids[key], ref, key[0], made_by)
-            offered.append(OfferedRoot(ids[key], ref, self._order(name), _numbers(snapshot, made_by)))
+            offered.append(OfferedRoot(ids[key], ref, order, _numbers(snapshot, made_by)))
         # A request may be looking: it sees either the old picture or this one.
         self._ids, self.drawing, self.current = ids, drawing, current
         return tuple(offered)
 
     def past(self, snapshot: Snapshot) -> tuple[OfferedRoot, ...]:
         """The roots of a stored snapshot, to look at only: their ids are never offered."""
-        known = {
-            (offer.uid, offer.ref.output_nr): self._orders.get(offer.ref.path or "", 0)
-            for offer in self.current.values()
-        }
-        return tuple(
-            OfferedRoot(-1 - i, ref, known.get((snapshot.uid[ref.node], ref.output_nr), self._orders.get(ref.path, i)))
-            for i, ref in enumerate(snapshot.roots)
-            if ref.node >= 0
-        )
+        refs = [ref for ref in snapshot.roots if ref.node >= 0]
+        orders = self._orders(snapshot, refs)
+        return tuple(OfferedRoot(-1 - i, ref, order) for i, (ref, order) in enumerate(zip(refs, orders)))
 
     def _new_id(self) -> int:
         self._next += 1
         return self._next - 1
 
-    def _order(self, name: str) -> int:
-        if name not in self._orders:
-            taken = set(self._orders.values())
-            self._orders[name] = next(i for i in range(len(taken) + 1) if i not in taken)
-        return self._orders[name]
-
-
-def _name(snapshot: Snapshot, ref: TensorRef) -> str:
-    """What a root's hue belongs to: its path; a root without one, or a dead one, has a hue of its own."""
-    if ref.path is None or snapshot.ghost[ref.node]:
-        return f"#{snapshot.uid[ref.node]}.{ref.output_nr}"
-    return ref.path
+    def _orders(self, snapshot: Snapshot, refs: list[TensorRef]) -> list[int]:
+        return self._hues.look([key_of(snapshot, ref) for ref in refs])
 
 
 def _numbers(snapshot: Snapshot, runs: tuple[int, ...] | None) -> tuple[int, ...] | None:

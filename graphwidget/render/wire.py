@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, compress, groupby, islice
+from itertools import count as counting
 from operator import attrgetter, sub
 from typing import Any, TypeVar
 
@@ -70,9 +71,16 @@ class OfferedRoot:
     cells: tuple[int, ...] | None = None
 
 
-def offer(snapshot: Snapshot) -> tuple[OfferedRoot, ...]:
-    """The snapshot's roots numbered as they come: for pictures that nobody can click."""
-    return tuple(OfferedRoot(i, ref, i) for i, ref in enumerate(snapshot.roots))
+def offer(drawing: Drawing) -> tuple[OfferedRoot, ...]:
+    """The roots of a picture that nobody can click: they look as the calls on them do, else as they come."""
+    graph = drawing.snapshot
+    called = {call.graph.uid[r.node]: call.order for call in drawing.calls if call.graph for r in call.roots[:1]}
+    known = [called.get(graph.uid[ref.node], -1) if ref.node >= 0 else -1 for ref in graph.roots]
+    free = (order for order in counting() if order not in known)
+    return tuple(
+        OfferedRoot(i, ref, order if order >= 0 else next(free))
+        for i, (ref, order) in enumerate(zip(graph.roots, known))
+    )
 
 
 class _Numbered(defaultdict[T, int]):
@@ -120,7 +128,7 @@ class Base:
         cls, drawing: Drawing, serial: int, roots: Sequence[OfferedRoot] | None = None, *, off: bool = False
     ) -> Base:
         """Encode everything; `off`: the tracker is switched off."""
-        offered = offer(drawing.snapshot) if roots is None else tuple(roots)
+        offered = offer(drawing) if roots is None else tuple(roots)
         strings = _Strings()
         body = _graph(drawing.snapshot, strings)
         body["roots"] = [_root(root, drawing.snapshot, strings) for root in offered]
@@ -155,7 +163,7 @@ def delta(
 ) -> str | None:
     """What changed since `base` as JSON text; None where the structure did and a new base is needed."""
     new, old = drawing.snapshot, base.drawing.snapshot
-    offered = offer(new) if roots is None else tuple(roots)
+    offered = offer(drawing) if roots is None else tuple(roots)
     if offered != base.roots or not _same_structure(new, old) or not _same_memory(new, old):
         return None
     strings = _Strings(base.strings)
@@ -380,6 +388,7 @@ def _call(call: BackwardCall, strings: _Strings, with_order: set[int]) -> dict[s
         "did": strings(_did(call)),
         "roots": [strings.known(ref.path) for ref in call.roots],
         "rootUids": [graph.uid[r.node] for r in call.roots if 0 <= r.node < len(graph)] if graph else [],
+        "order": call.order,
         "result": call.result,
         "failedUid": call.failed_uid,
         "executed": call.executed.tolist() if call.n in with_order else None,

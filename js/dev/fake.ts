@@ -175,6 +175,7 @@ export function encode(story: Story, serial: number): string {
       cells: root.cells ?? null,
     })),
     calls: story.calls.map((call) => ({
+      order: story.roots.find(({ uid }) => uid === (call.rootUids as number[])[0])?.order ?? -1,
       ...call,
       source: S(call.source as string),
       text: S(`${call.roots}.backward(${call.retain ? "retain_graph=True" : ""})`),

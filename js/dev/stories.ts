@@ -213,7 +213,7 @@ export function trunk(): Story {
         seq: 4,
         next: [15],
         place: [3, 1, "z = trunk(X)", null],
-        module: ["trunk.3", "ReLU"],
+        module: ["trunk[3]", "ReLU"],
         slots: [held("result", 16384)],
       },
       {
@@ -222,7 +222,7 @@ export function trunk(): Story {
         seq: 3,
         next: [3, 14, 4],
         place: [3, 1, "z = trunk(X)", null],
-        module: ["trunk.2", "Linear"],
+        module: ["trunk[2]", "Linear"],
         slots: [held("mat1", 16384), held("mat2", 65536)],
       },
       {
@@ -231,7 +231,7 @@ export function trunk(): Story {
         seq: 2,
         next: [13],
         place: [3, 1, "z = trunk(X)", null],
-        module: ["trunk.1", "ReLU"],
+        module: ["trunk[1]", "ReLU"],
         slots: [held("result", 16384)],
       },
       {
@@ -240,7 +240,7 @@ export function trunk(): Story {
         seq: 1,
         next: [1, 2],
         place: [3, 1, "z = trunk(X)", null],
-        module: ["trunk.0", "Linear"],
+        module: ["trunk[0]", "Linear"],
         slots: [held("mat1", 8192)],
       },
       leaf(1, "trunk[0].bias", 512),
@@ -321,7 +321,7 @@ export function deep(layers: number): Story {
     const first = uid;
     const place: FakeNode["place"] = [2, 3, "loss = net(x).sum()", null];
     params.push(weight);
-    const module = [`net.layers.${k}`, "Block"] as [string, string];
+    const module = [`net.layers[${k}]`, "Block"] as [string, string];
     nodes.push({
       uid: uid++,
       name: "AddmmBackward0",

@@ -4,7 +4,7 @@ import { drive } from "./drive.ts";
 import { prose } from "./glyphs.ts";
 import { isHere } from "./home.ts";
 import { NoAnswer, Refused } from "./kernel.ts";
-import type { Root } from "./picture/model.ts";
+import { orderOfCall, type Root } from "./picture/model.ts";
 import { decodeSlices } from "./picture/wire.ts";
 import type { Answer, Args, Question } from "./replies.ts";
 import { backwardName, cellList } from "./say.ts";
@@ -102,9 +102,10 @@ export function kernelActions(context: Context) {
       act.close();
       void run("backward", { ...args, confirmed: key }, what);
     };
+    const order = (n: number) => (state.now ? orderOfCall(state.now, n) : -1);
     act.ask(title, [
       h("p", h("b", "Nothing has run.")),
-      lines.map((line) => h("p", prose(line))),
+      lines.map((line) => h("p", prose(line, order))),
       h(
         "div.gw-row",
         button("gw-btn.gw-pri", act.close, { autofocus: true }, "Cancel"),

@@ -1,6 +1,32 @@
 /** What stands in the canvas while there is nothing to draw. */
-import { attr, h, redraw, s } from "./dom.ts";
+import { attr, type Child, h, redraw, s } from "./dom.ts";
+import { prose } from "./glyphs.ts";
+import type { Graph } from "./picture/model.ts";
 import type { Context, Part } from "./state.ts";
+
+const records = () => [
+  "A graph is recorded where you compute with a tensor that has ",
+  h("code", "requires_grad=True"),
+  ", outside of ",
+  h("code", "torch.no_grad()"),
+  ".",
+];
+
+/** Whether a graph was there before: then it is gone, or what was computed since has none. */
+const hadOne = ({ calls, events }: Graph) => calls.length > 0 || events.some(({ held }) => held > 0);
+
+/** What can be said for certain; the findings know why. */
+function reasons(graph: Graph): Child {
+  const [finding] = graph.findings;
+  if (finding) return [h("b", "No autograd graph"), h("p", prose(finding.headline || finding.text))];
+  if (hadOne(graph)) return [h("b", "No autograd graph now"), h("p", "Nothing keeps one any more. ", records())];
+  return [h("b", "No autograd graph yet"), h("p", records())];
+}
+
+const waiting = (gone: boolean): Child =>
+  gone
+    ? [h("b", "Nothing to show"), h("p", "There is no kernel: run the notebook first.")]
+    : [h("b", "Waiting for the kernel"), h("p", "The picture comes with the first answer.")];
 
 export function emptyPart({ state }: Context): Part {
   const skeleton = s(
@@ -10,21 +36,14 @@ export function emptyPart({ state }: Context): Part {
   );
   const words = h("div");
   const el = h("div.gw-empty", { hidden: true }, skeleton, words);
-  let waits = true;
-  const paint = redraw(words, () =>
-    waits
-      ? [h("b", "Waiting for the kernel"), h("p", "The picture comes with the first answer.")]
-      : [
-          h("b", "No autograd graph yet"),
-          h("p", "Run a cell that computes with a tensor that has ", h("code", "requires_grad=True"), "."),
-        ],
-  );
+  let shown: Graph | null = null;
+  const paint = redraw(words, () => (shown ? reasons(shown) : waiting(state.link === "gone")));
   return {
     el,
     update(graph) {
       attr(el, "hidden", graph && graph.n > 0);
-      waits = !graph && state.link !== "gone";
-      paint(waits);
+      shown = graph;
+      paint(graph?.findings[0], graph && hadOne(graph), state.link);
     },
   };
 }

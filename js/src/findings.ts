@@ -2,8 +2,7 @@
 import { attr, button, type Child, h, redraw } from "./dom.ts";
 import { copy } from "./export.ts";
 import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
-import { orderOfCall } from "./inspector.ts";
-import type { Finding, Fix, Graph } from "./picture/model.ts";
+import { type Finding, type Fix, type Graph, orderOfCall } from "./picture/model.ts";
 import { bytes, nameOf } from "./say.ts";
 import { type Context, type Part, shown } from "./state.ts";
 

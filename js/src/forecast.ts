@@ -1,6 +1,7 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
 import { attr, type Child, h, redraw, row, table } from "./dom.ts";
 import { checkGlyph, octagonGlyph, prose } from "./glyphs.ts";
+import { orderOfCall } from "./picture/model.ts";
 import type { Forecast, Forecasts } from "./replies.ts";
 import { backwardName, count } from "./say.ts";
 import type { Context, Mode, Part, Preview } from "./state.ts";
@@ -18,13 +19,18 @@ function ending(word: string, at: string | null): Child {
 }
 
 /** What one of the two calls would do. */
-function card(mode: Mode, { ok, outcome, facts }: Forecast, chosen: boolean): HTMLElement {
+function card(
+  mode: Mode,
+  { ok, outcome, facts }: Forecast,
+  chosen: boolean,
+  order: (n: number) => number,
+): HTMLElement {
   return h(
     chosen ? "div.gw-card.gw-box.gw-on" : "div.gw-card.gw-box",
     { "data-mode": mode },
     h("b", h("code", mode === "retain" ? "retain_graph=True" : "backward()")),
     h(ok === false ? "h3.gw-err" : "h3", outcome),
-    facts.map((fact) => h("div", prose(fact))),
+    facts.map((fact) => h("div", prose(fact, order))),
   );
 }
 
@@ -36,7 +42,7 @@ function afterwards({ backward, retain }: Forecasts): Child {
   return rows.length > 0 && [h("h4", "Afterwards"), table("gw-after", ["", "backward()", "retain_graph"], rows)];
 }
 
-function draw({ root, mode, problem, forecasts }: Preview): Child {
+function draw({ root, mode, problem, forecasts }: Preview, order: (n: number) => number): Child {
   const head = [
     h("div.gw-kick", "Forecast · nothing has run"),
     h("h3", "If you run ", h("code", backwardName(root, mode))),
@@ -49,7 +55,7 @@ function draw({ root, mode, problem, forecasts }: Preview): Child {
     head,
     h(
       "div.gw-cards",
-      (["backward", "retain"] as const).map((each) => card(each, forecasts[each], each === mode)),
+      (["backward", "retain"] as const).map((each) => card(each, forecasts[each], each === mode, order)),
     ),
     afterwards(forecasts),
     raises && !reaches.length
@@ -69,7 +75,10 @@ function draw({ root, mode, problem, forecasts }: Preview): Child {
 
 export function forecastPart({ state }: Context): Part {
   const el = h("section.gw-forecast", { "aria-label": "Forecast" });
-  const paint = redraw(el, () => state.preview && draw(state.preview));
+  const paint = redraw(
+    el,
+    () => state.preview && draw(state.preview, (n) => (state.now ? orderOfCall(state.now, n) : -1)),
+  );
   return {
     el,
     update() {

@@ -1,7 +1,7 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 import { attr, button, type Child, h, list, redraw, row, table } from "./dom.ts";
 import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
-import { type Graph, placeOf, type Root } from "./picture/model.ts";
+import { type Graph, orderOfCall, placeOf, type Root } from "./picture/model.ts";
 import * as SLOT from "./picture/slot.ts";
 import type { Kept } from "./replies.ts";
 import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "./say.ts";
@@ -21,15 +21,6 @@ function slotRows(graph: Graph, node: number, kept: Kept | undefined): Child[] {
     const others = h("code", owners.slice(0, 4).join(", "));
     return [line, owners.length > 0 && h("tr.gw-sub", h("td", { colspan: 4 }, "memory also held by ", others))];
   });
-}
-
-/** The hue of a call is that of its first root, where that root still has one. */
-export function orderOfCall(graph: Graph, n: number): number {
-  const call = graph.calls.find((each) => each.n === n);
-  const root =
-    graph.roots.find(({ node }) => node >= 0 && graph.uid[node] === call?.rootUids[0]) ??
-    graph.roots.find(({ path }) => path === call?.roots[0]);
-  return root?.order ?? n;
 }
 
 function keptRows(kept: KeptOrNot | undefined): Child {

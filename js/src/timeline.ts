@@ -1,10 +1,9 @@
 /** The footer: stepper, cells, calls, bytes held over time, and the scrubber. Steps have equal width: order, not wall time. */
-import { attr, attrs, button, h, redraw, s, text } from "./dom.ts";
+import { attr, attrs, button, type Child, h, redraw, s, text } from "./dom.ts";
 import { drawMarks } from "./draw.ts";
 import { callMarks } from "./glyphs.ts";
 import { tool } from "./header.ts";
-import { orderOfCall } from "./inspector.ts";
-import type { Graph, TimelineEvent } from "./picture/model.ts";
+import { type Graph, orderOfCall, type TimelineEvent } from "./picture/model.ts";
 import { bytes, eventText, eventTitle } from "./say.ts";
 import { type Context, type Part, position } from "./state.ts";
 
@@ -63,13 +62,13 @@ export function area(events: TimelineEvent[], place: (i: number) => number, top:
 const axis = (x: number, y: number, words: string) => s("text.g-note", { x, y, "text-anchor": "end" }, words);
 const line = (kind: string, d: string) => s(`path.${kind}` as "path.", { d });
 
-function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): SVGElement[] {
+function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): Child[] {
   const { events } = graph;
-  const top = Math.max(...events.map(({ held, freed = 0 }) => held + freed), 1);
+  const top = Math.max(...events.map(({ held, freed = 0 }) => held + freed));
   return [
     line("g-band", `M${LEFT} ${TOP + 12}H${right}`),
-    line("gw-area", `${area(events, place, top, right)}V${BASE}Z`),
-    axis(LEFT - 8, TOP + 15.5, bytes(top)),
+    line("gw-area", `${area(events, place, top || 1, right)}V${BASE}Z`),
+    top > 0 && axis(LEFT - 8, TOP + 15.5, bytes(top)),
     axis(LEFT - 8, BASE + 3, "0 B"),
     line("gw-marker", `M${place(at) - 5} 2h10v6l-4 3v${BASE - 4}h-2v${4 - BASE}l-4-3z`),
     ...chips(graph, place),

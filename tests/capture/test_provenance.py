@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from graphwidget.capture import owners
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.provenance import Provenance
 from graphwidget.capture.ranges import Ranges
@@ -240,7 +241,44 @@ def test_a_module_is_named_by_its_path_from_the_users_name(cells: Cells) -> None
     cells.run("for _ in range(2):\n    y = net(x)")
     cells.provenance.name_modules([cells.namespace])
     call = cells.provenance.module_of(cells.number_of("y"))
-    assert call is not None and (call.path, call.class_name, call.call) == ("net.1", "Tanh", 1)
+    assert call is not None and (call.path, call.class_name, call.call) == ("net[1]", "Tanh", 1)
+
+
+TREE = """class Tree(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        linear = lambda: torch.nn.Linear(3, 3)
+        self.h = torch.nn.ModuleList([torch.nn.Sequential(linear(), torch.nn.Tanh()) for _ in range(2)])
+        self.heads = torch.nn.ModuleDict({"a": linear(), "for": linear()})
+        self.named = torch.nn.Sequential()
+        self.named.add_module("first", linear())
+        self.add_module("0odd", linear())
+    def forward(self, x):
+        for block in self.h:
+            x = block(x)
+        for head in self.heads.values():
+            x = head(x)
+        return self._modules["0odd"](self.named(x))
+"""
+
+
+@pytest.mark.parametrize("name", ["tree", "tree.module", "Tree"])
+def test_a_module_is_written_as_users_write_it_and_as_its_parameters_are_called(cells: Cells, name: str) -> None:
+    wrapped = "class Wrap(torch.nn.Module):\n    def __init__(self, m):\n        super().__init__()\n        self.module = m\n"
+    cells.run(TREE + wrapped + "    def forward(self, x):\n        return self.module(x)\n")
+    make = {"tree": "tree = Tree()\nout = tree(x)", "tree.module": "tree = Wrap(Tree())\nout = tree(x)"}
+    cells.run(make.get(name, "made = [Tree()]\nout = made[0](x)"))
+    cells.provenance.name_modules([cells.namespace])
+    last = cells.number_of("out")
+    paths = {call.path for seq in range(last - 40, last + 1) if (call := cells.provenance.module_of(seq)) is not None}
+    inner = ["h[0][0]", "h[0][1]", "h[1][0]", "h[1][1]", "heads['a']", "heads['for']", "named.first"]
+    assert {f"{name}.{path}" for path in inner} | {f"{name}._modules['0odd']"} <= paths
+    if name in make:
+        holdings = owners.find(dict(cells.namespace)).holdings
+        of_parameters = {h.path.removesuffix(".weight") for h in holdings if h.path.endswith(".weight")}
+        assert {path for path in paths if not path.endswith("[1]")} <= of_parameters | {name}
+        for path in paths:
+            assert isinstance(eval(path, cells.namespace), torch.nn.Module)
 
 
 def test_what_a_loop_leaves_behind_does_not_name_a_module(cells: Cells) -> None:
@@ -248,7 +286,7 @@ def test_what_a_loop_leaves_behind_does_not_name_a_module(cells: Cells) -> None:
     cells.run("y = x\nfor f in layers:\n    y = f(y)")
     cells.provenance.name_modules([cells.namespace])
     calls = [cells.provenance.module_of(cells.number_of("y") - back) for back in (0, 1)]
-    assert [call and call.path for call in calls] == ["layers.1", "body"]
+    assert [call and call.path for call in calls] == ["layers[1]", "body"]
 
 
 def test_a_module_without_a_name_goes_by_its_class(cells: Cells) -> None:

@@ -97,17 +97,17 @@ def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, sho
 def test_opening_a_block_shows_what_is_inside_and_keeps_the_others(open_notebook, shots, how):
     notebook, widget = show(open_notebook, GPT2)
     before = titles(widget)
-    block = widget.locator('[aria-expanded=false][data-node="model.h.5"]')
+    block = widget.locator('[aria-expanded=false][data-node="model.h[5]"]')
     if how == "Enter":
         block.focus()
         notebook.page.keyboard.press("Enter")
     else:
         block.dblclick()
-    inner = widget.locator(f"{BOX}[aria-label*='model.h.5.attn'], {BOX}[aria-label*='model.h.5.mlp']")
+    inner = widget.locator(f"{BOX}[aria-label*='model.h[5].attn'], {BOX}[aria-label*='model.h[5].mlp']")
     inner.first.wait_for()
     wait_for(lambda: block.count() == 0, 20, "the block gone from among the boxes")
     after = titles(widget)
-    assert set(before) - {"model.h.5"} <= set(after)
+    assert set(before) - {"model.h[5]"} <= set(after)
     assert len(after) > len(before)
     screenshot(widget, shots / f"gpt2-open-{how.replace(' ', '-')}.png")
     clean(notebook)
@@ -178,7 +178,7 @@ def test_a_first_look_has_every_card_readable_and_covered_by_no_other(open_noteb
 
 def test_fit_shows_all_that_was_opened_and_another_width_is_fitted_anew(open_notebook, shots):
     notebook, widget = show(open_notebook, GPT2)
-    for block in ("model.h.5", "model.h.5.attn"):
+    for block in ("model.h[5]", "model.h[5].attn"):
         closed = widget.locator(f'[aria-expanded=false][data-node="{block}"]')
         closed.dblclick()
         wait_for(lambda closed=closed: closed.count() == 0, 20, f"{block} opened")
@@ -197,7 +197,7 @@ def test_search_finds_operations_modules_and_lines_in_closed_blocks(open_noteboo
     notebook, widget = show(open_notebook, GPT2)
     widget.get_by_role("button", name="Search", exact=True).click()
     field, found = widget.get_by_role("searchbox"), widget.locator(".gw-found")
-    for words, least in (("Softmax", 12), ("model.h.7.mlp", 4), ("return self.c_proj(F.gelu", 12), ("logits", 1)):
+    for words, least in (("Softmax", 12), ("model.h[7].mlp", 4), ("return self.c_proj(F.gelu", 12), ("logits", 1)):
         field.fill("there is no such thing")
         wait_for(lambda: found.inner_text() == "none", 20, "no hit")
         field.fill(words)

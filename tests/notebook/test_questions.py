@@ -154,3 +154,24 @@ def test_a_hover_says_the_same_and_counts_as_the_view_does(stage: Stage) -> None
 def test_the_call_that_freed_it_is_known_after_a_long_loop(stage: Stage) -> None:
     stage.cell("for it in range(30):\n    total = (w * v).exp().sum()\n    total.backward()", 2)
     assert "was freed by call 30 (In[2]:3, iteration 29)" in asks(stage, "total")["lines"][0]
+
+
+GAN = """from torch import nn
+D, G = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), nn.Linear(2, 4)
+opt_D = torch.optim.SGD(D.parameters(), lr=0.1)
+fake = G(torch.randn(3, 2))
+d_loss, g_loss = D(fake.detach()).mean(), -D(fake).mean()
+d_loss.backward()
+opt_D.step()"""
+
+
+def test_a_loss_that_a_step_has_made_impossible_says_so_before_anybody_runs_it(stage: Stage) -> None:
+    """It never ran, and no finding is due: the button knows all the same."""
+    stage.cell(GAN, 2)
+    told = stage.result("forecast", root=stage.root("g_loss"))
+    for one in told.values():
+        assert one["ok"] is False and "modified in place" in one["sentence"] and one["failsAt"] is not None
+    question = asks(stage, "g_loss")
+    assert question["title"] == "g_loss.backward() would raise" and "modified in place" in question["lines"][0]
+    assert all(parameter.grad is None for parameter in stage.names["G"].parameters())
+    assert "inplace operation" in stage.run_anyway("g_loss")["raised"]["message"]

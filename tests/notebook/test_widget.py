@@ -13,6 +13,7 @@ from typing import Any
 import anywidget
 import pytest
 
+from graphwidget.capture.hues import Hues
 from graphwidget.model import Drawing, Event, Snapshot
 from graphwidget.notebook import widget as module
 from graphwidget.notebook.offers import Offers
@@ -56,6 +57,7 @@ class FakeTracker:
         self.busy: str | None = None
         self.running = True
         self.problems: list[str] = []
+        self.hues = Hues()
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         self.callbacks.append(callback)

@@ -65,12 +65,12 @@ def test_places_name_the_inner_and_the_outer_line_and_unknown_is_null() -> None:
 
 
 def test_modules_and_the_owners_of_storages_carry_names() -> None:
-    calls = (ModuleCall("net.0", "Linear", 2), ModuleCall("net.1", "Tanh", 0))
+    calls = (ModuleCall("net[0]", "Linear", 2), ModuleCall("net[1]", "Tanh", 0))
     graph = replace(reused_product(), modules=calls, storages=(Storage(1, 12, owners=("x", "w")),))
     m = decode(wire.encode(Drawing(graph)))
     assert list(zip(m["modulePath"], m["moduleClass"], m["moduleCall"])) == [
-        ("net.0", "Linear", 2),
-        ("net.1", "Tanh", 0),
+        ("net[0]", "Linear", 2),
+        ("net[1]", "Tanh", 0),
     ]
     assert [[at, [m["s"][name] for name in names]] for at, names in m["storageOwners"]] == [[0, ["x", "w"]]]
 

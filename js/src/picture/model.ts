@@ -65,6 +65,8 @@ export interface Call {
   did: string;
   roots: (string | null)[];
   rootUids: number[];
+  /** Picks the hue and style of its first root: the same in all pictures. -1: unknown. */
+  order: number;
   result: "ok" | "raised" | "running";
   failedUid: number | null;
   executed: number[] | null;
@@ -172,4 +174,9 @@ export function placeOf(graph: Graph, node: number): Place | undefined {
   const line = graph.places[graph.place[node] ?? -1];
   const iteration = graph.iteration[node]!;
   return line && { ...line, iteration: iteration < 0 ? null : iteration };
+}
+
+/** Picks the hue and style of a call, -1: unknown. */
+export function orderOfCall({ calls }: Graph, n: number): number {
+  return calls.find((call) => call.n === n)?.order ?? -1;
 }

@@ -236,7 +236,7 @@ describe("names", () => {
 
   test("gpt2 shows its twelve blocks by module path", () => {
     const folded = fold(toGraph(recorded("gpt2")));
-    const blocks = folded.boxes.filter((box) => /^h\.\d+$/.test(box.title));
+    const blocks = folded.boxes.filter((box) => /^h\[\d+\]$/.test(box.title));
     expect(blocks).toHaveLength(12);
     expect(blocks.every((box) => box.count === 57)).toBe(true);
     expect(folded.boxes.length).toBeLessThanOrEqual(25);
@@ -272,18 +272,18 @@ describe("names", () => {
 
   test("a pass of a loop over a list of modules is called by the module that it ran", () => {
     const graph = loop(14, (b, x, iteration) => {
-      const y = ops(b, x, { mod: `net.up.${iteration}.conv`, line: "c:3", iteration, call: iteration });
+      const y = ops(b, x, { mod: `net.up[${iteration}].conv`, line: "c:3", iteration, call: iteration });
       return b.fn("Neg", [y], { line: "c:4", iteration });
     });
-    expect(titles(graph)).toEqual(Array.from({ length: 14 }, (_, i) => `net.up.${i}`));
+    expect(titles(graph)).toEqual(Array.from({ length: 14 }, (_, i) => `net.up[${i}]`));
   });
 
   test("a pass that ran members of two lists is called by both, one that ran a module again by its number", () => {
     const two = loop(14, (b, x, iteration) => {
-      const y = ops(b, x, { mod: `net.conv.${iteration}`, line: "c:3", iteration, call: iteration });
-      return ops(b, y, { mod: `net.up.${iteration}.0`, line: "c:3", iteration, call: iteration });
+      const y = ops(b, x, { mod: `net.conv[${iteration}]`, line: "c:3", iteration, call: iteration });
+      return ops(b, y, { mod: `net.up[${iteration}][0]`, line: "c:3", iteration, call: iteration });
     });
-    expect(titles(two)[13]).toBe("net.conv.13 … net.up.13");
+    expect(titles(two)[13]).toBe("net.conv[13] … net.up[13]");
     const one = loop(14, (b, x, iteration) => {
       const y = ops(b, x, { mod: "cell", line: "c:3", iteration, call: iteration });
       return b.fn("Neg", [y], { line: "c:4", iteration });
@@ -327,11 +327,11 @@ test("groups that do the same are open together, wherever they stand", () => {
   for (let stage = 0; stage < 6; stage++) {
     const where = { line: "c:3", iteration: stage, call: stage };
     for (const op of ["Conv", "Norm", "Relu", "Conv", "Norm", "Tanh", "Exp"])
-      x = b.fn(op, [x], { ...where, mod: `net.down.${stage}` });
+      x = b.fn(op, [x], { ...where, mod: `net.down[${stage}]` });
     // The last stage is a group of its own level: nothing follows in its pass.
     if (stage < 5) x = b.fn("Pool", [x], where);
   }
-  const shown = fold(toGraph(b.graph)).boxes.filter((box) => box.title.startsWith("net.down."));
+  const shown = fold(toGraph(b.graph)).boxes.filter((box) => box.title.startsWith("net.down["));
   expect(shown.map((box) => box.count)).toEqual([7, 7, 7, 7, 7, 7]);
 });
 
@@ -344,12 +344,12 @@ test("members of a list that are of one class are open together, though one of t
     for (const [i, cls] of classes.entries())
       for (let k = i ? 0 : 1; k < (i ? second : size); k++) {
         // Neither a chain nor a repeat.
-        const next = b.fn(`Op${k}`, [x, before], { mod: `net.layers.${i}`, line: "c:1", call: i, cls });
+        const next = b.fn(`Op${k}`, [x, before], { mod: `net.layers[${i}]`, line: "c:1", call: i, cls });
         [before, x] = [x, next];
       }
     // Something else, so that the graph is not shown as it is.
     for (let k = 0; k < 60; k++) x = b.fn(k % 2 ? "Exp" : "Sin", [x], { line: "c:2", cell: 2 });
-    return fold(toGraph(b.graph)).boxes.filter(({ title }) => title.startsWith("net.layers.")).length;
+    return fold(toGraph(b.graph)).boxes.filter(({ title }) => title.startsWith("net.layers[")).length;
   };
   expect(closed(9, ["Layer", "Layer"])).toBe(0);
   // There would be room for one of them.
@@ -365,7 +365,7 @@ test("a repeat is unrolled where its units follow one another, and stays folded 
     let x = trunk;
     for (let i = 0; i < 8; i++)
       for (const [k, op] of ["Mul", "Tanh", "Add", "Neg", "Sin", "Cos"].entries())
-        x = b.fn(op, [parallel && k === 0 ? trunk : x], { mod: `heads.${i}`, line: "c:2", call: i });
+        x = b.fn(op, [parallel && k === 0 ? trunk : x], { mod: `heads[${i}]`, line: "c:2", call: i });
     return fold(toGraph(b.graph)).boxes.map(({ kind, times }) => (kind === "node" ? 0 : times));
   };
   expect(passes(false)).toEqual([0, 1, 1, 1, 1, 1, 1, 1, 1]);
@@ -377,11 +377,11 @@ describe("what the user opens and closes", () => {
 
   test("opening a block changes only that block", () => {
     const before = fold(graph);
-    const block = before.boxes.find((box) => box.title === "h.5")!;
+    const block = before.boxes.find((box) => box.title === "h[5]")!;
     const after = fold(graph, { opened: new Set([block.key]) });
     const keys = new Set(after.boxes.map((box) => box.key));
-    expect(before.boxes.filter((box) => !keys.has(box.key)).map((box) => box.title)).toEqual(["h.5"]);
-    expect(after.open.map((group) => group.title)).toContain("h.5");
+    expect(before.boxes.filter((box) => !keys.has(box.key)).map((box) => box.title)).toEqual(["h[5]"]);
+    expect(after.open.map((group) => group.title)).toContain("h[5]");
     expect(after.boxes.some((box) => box.parent === block.key)).toBe(true);
   });
 
@@ -426,7 +426,11 @@ describe("after an earlier picture", () => {
     let x = b.leaf("w");
     for (let part = 0; part < count; part++)
       for (let k = 0; k < 3 + part; k++)
-        x = b.fn(["Mul", "Exp", "Add"][(k * k + part) % 3], [x], { mod: `net.${part}`, call: part, line: `c:${part}` });
+        x = b.fn(["Mul", "Exp", "Add"][(k * k + part) % 3], [x], {
+          mod: `net[${part}]`,
+          call: part,
+          line: `c:${part}`,
+        });
     return b.graph;
   };
   /** Cells of a residual block each, and what the last one made. */
@@ -436,7 +440,7 @@ describe("after an earlier picture", () => {
     let x = w;
     for (let cell = 1; cell <= count; cell++) {
       for (let k = 0; k < blocks; k++) {
-        const where = { cell, line: `c:${k + 1}`, mod: `net${cell}.${k}`, call: 100 * cell + k };
+        const where = { cell, line: `c:${k + 1}`, mod: `net${cell}[${k}]`, call: 100 * cell + k };
         const h = b.fn("Relu", [b.fn("Addmm", [x, w], where)], where);
         x = b.fn("Add", [x, b.fn("Mul", [h, w], where)], where);
       }
@@ -568,8 +572,8 @@ describe("search", () => {
 
   test("finds operations, modules, leaves, lines, and several words together", () => {
     expect(count("softmax")).toBe(13);
-    expect(count("h.5")).toBeGreaterThanOrEqual(57);
-    expect(count("SoftmaxBackward0 h.5")).toBe(1);
+    expect(count("h[5]")).toBeGreaterThanOrEqual(57);
+    expect(count("SoftmaxBackward0 h[5]")).toBe(1);
     expect(count("wte.weight")).toBe(1);
     expect(count("In[1]:146")).toBe(3);
   });

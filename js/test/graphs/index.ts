@@ -26,7 +26,7 @@ export function recorded(name: (typeof RECORDED)[number]): PlainGraph {
       kind: leaf ? "leaf" : "fn",
       seq,
       line: text(compact.lines, line),
-      mod: text(compact.modules, mod),
+      mod: text(compact.modules, mod)?.replace(/\.(\d+)/g, "[$1]") ?? null,
       call: call < 0 ? undefined : call,
     });
   }
@@ -76,7 +76,7 @@ export function residual(size: number, seed = 1): PlainGraph {
   const ops = ["Addmm", "Mul", "Add", "View", "Bmm", "Softmax", "NativeLayerNorm", "Tanh", "NativeDropout"];
   let x = b.fn("Embedding", [b.leaf("wte.weight")]);
   for (let block = 0; b.nodes.length < size; block++) {
-    const where = { mod: `h.${block}`, line: `m.py:${block % 7}` };
+    const where = { mod: `h[${block}]`, line: `m.py:${block % 7}` };
     const start = x;
     for (let i = 6 + next() * 8; i > 0; i--) {
       const inputs = [x];
@@ -130,7 +130,7 @@ export function accumulation(batches: number, layers = 6): PlainGraph {
   for (let batch = 0; batch < batches; batch++) {
     let x = -1;
     for (let i = 0; i < layers; i++) {
-      const where = { mod: `layers.${i}`, call: batch, line: "m.py:3" };
+      const where = { mod: `layers[${i}]`, call: batch, line: "m.py:3" };
       const w = b.fn("T", [weights[i]], where);
       x = b.fn("Tanh", [b.fn("Addmm", x < 0 ? [w] : [x, w], where)], where);
     }
@@ -156,7 +156,7 @@ export function anyDag(size: number, seed: number, reach = 20): PlainGraph {
     const where: Partial<PlainNode> = {};
     if (next() < 0.7) Object.assign(where, { line: `c:${int(9)}`, cell: 1 + Math.floor((3 * b.nodes.length) / size) });
     if (next() < 0.6)
-      Object.assign(where, { mod: ["a", "a.b", "a.b.c", "a.d", "e.1.f", "e.2.f"][int(6)], call: int(3) });
+      Object.assign(where, { mod: ["a", "a.b", "a.b.c", "a.d", "e[1].f", "e[2].f"][int(6)], call: int(3) });
     if (next() < 0.1) where.freed = true;
     made.push(b.fn(["Mul", "Add", "Mv", "T", "View", "Exp"][int(6)], inputs, where));
   }

@@ -40,9 +40,11 @@ describe("what does not fit", () => {
     let x = b.leaf("w");
     for (let i = 0; i < 12; i++)
       for (const op of ["Exp", "Mul", "Tanh", "Add"])
-        x = b.fn(op, [x], { mod: `network.backbone.stages.blocks.${i}`, line: `c:${op.length}`, call: i });
+        x = b.fn(op, [x], { mod: `network.backbone.stages.blocks[${i}]`, line: `c:${op.length}`, call: i });
     const groups = sceneOf(toGraph(b.graph)).items.filter(({ role }) => role === "group");
-    expect(groups.map((group) => texts(group)[0]!.replace(/^….*(?=\.)/, ""))).toEqual(groups.map((_, i) => `.${i} ▸`));
+    expect(groups.map((group) => texts(group)[0]!.replace(/^….*(?=\.)/, ""))).toEqual(
+      groups.map((_, i) => `.blocks[${i}] ▸`),
+    );
   });
 
   it("a card says its name before anything of its saved tensors, however little room there is", () => {

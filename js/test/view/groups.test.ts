@@ -52,11 +52,11 @@ test("a hit inside a closed group is stood for by the group, and going to it ope
   view.press("/");
   await view.settle();
   const box = view.one("input[type=search]") as HTMLInputElement;
-  box.value = "tanh layers.5";
+  box.value = "tanh layers[5]";
   box.dispatchEvent(new Event("input"));
   await view.settle();
   expect(view.one(".gw-found").textContent).toBe("1 of 1");
-  const hit = '[data-node="TanhBackward0"][aria-label*="layers.5,"]';
+  const hit = '[data-node="TanhBackward0"][aria-label*="layers[5],"]';
   expect(view.all(hit)).toEqual([]);
   view.press("Enter", box);
   await view.settle();

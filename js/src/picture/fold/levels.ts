@@ -1,6 +1,7 @@
 /** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
 import { ints } from "../arrays.ts";
 import type { CodeLine, Graph } from "../model.ts";
+import { lastPart, prefixesOf } from "../path.ts";
 import type { Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 
@@ -11,7 +12,7 @@ export interface Levels {
   key(level: number, node: number): number;
   /** Short text for the key at a level, part of group keys; the same when a cell runs again. */
   tag(level: number, node: number): string;
-  /** Number that is the same for keys that differ only in what counts up: `h.3` and `h.4`, iterations, calls. */
+  /** Number that is the same for keys that differ only in what counts up: `h[3]` and `h[4]`, iterations, calls. */
   shape(level: number, node: number): number;
   /** Module prefixes of a node's module, outermost first, and their texts. */
   prefixes(node: number): readonly number[];
@@ -99,7 +100,7 @@ function intern(
   return Int32Array.from(places, (p) => (unknown(p) ? -1 : number(text(p))));
 }
 
-/** `h.5.attn` has the prefixes `h`, `h.5` and `h.5.attn`. Texts with other digits share a generic number. */
+/** `h[5].attn` has the prefixes `h`, `h[5]` and `h[5].attn`. Texts with other digits share a generic number. */
 function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts: string[]; generic: number[] } {
   const number = numbering();
   const genericNumber = numbering();
@@ -110,9 +111,7 @@ function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts
     let list = lists.get(path);
     if (list) return list;
     lists.set(path, (list = []));
-    for (let end = 0; path && end >= 0; ) {
-      end = path.indexOf(".", end + 1);
-      const text = end < 0 ? path : path.slice(0, end);
+    for (const text of prefixesOf(path)) {
       const id = number(text);
       texts[id] = text;
       generic[id] = genericNumber(text.replace(/\d+/g, "*"));
@@ -121,10 +120,6 @@ function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts
     return list;
   });
   return { prefixes, texts, generic };
-}
-
-function lastPart(path: string): string {
-  return path.slice(path.lastIndexOf(".") + 1);
 }
 
 /** Hashes of intervals of the line by operation and state, so that equal runs can be found. */

@@ -1,5 +1,6 @@
 /** What a group is called: as a person would, from what all its nodes have in common. */
 import { type CodeLine, placeOf } from "../model.ts";
+import { isMember, lastPart, prefixesOf } from "../path.ts";
 import { join, placeText } from "../words.ts";
 import type { Common, Group, Line } from "./tree.ts";
 import type { Box } from "./types.ts";
@@ -143,18 +144,17 @@ export function className(line: Line, group: Group, prefix = commonOf(line, grou
   return "";
 }
 
-/** `h.0 … 9` for a stretch of modules beside one another; "" if it is not one. */
+/** `h[0] … [9]` for a stretch of modules beside one another; "" if it is not one. */
 function moduleRange(line: Line, group: Group, outer: number): string {
   const [first, last] = [group.a, group.b - 1].map((at) => {
     const [list = "", member = ""] = pathsBelow(line, line.order[at], outer);
-    return MEMBER.test(member) && !MEMBER.test(list) ? member : list;
+    return isMember(member) && !isMember(list) ? member : list;
   });
-  // In one list the second is told by its number.
-  const list = first.slice(0, first.lastIndexOf(".") + 1);
-  return first && last && first !== last ? `${first} … ${last.replace(list, "")}` : "";
+  if (!first || !last || first === last) return "";
+  // In one list, or one module, the second is told by its number or name.
+  const [around, other] = [first, last].map((path) => prefixesOf(path).at(-2) ?? "");
+  return `${first} … ${around === other ? lastPart(last) : last}`;
 }
-
-const MEMBER = /\.\d+$/;
 
 /** The modules of a node below another, outermost first. */
 function pathsBelow({ levels }: Line, v: number, outer: number): string[] {
@@ -162,7 +162,7 @@ function pathsBelow({ levels }: Line, v: number, outer: number): string[] {
   return prefixes.slice(prefixes.indexOf(outer) + 1).map(levels.prefixText);
 }
 
-/** `h.3` for a pass of a loop over a list of modules, where it ran no other; else "". */
+/** `h[3]` for a pass of a loop over a list of modules, where it ran no other; else "". */
 function memberOf(line: Line, group: Group, outer: number): string {
   const { graph, order } = line;
   let found = "";
@@ -170,11 +170,11 @@ function memberOf(line: Line, group: Group, outer: number): string {
     if (graph.module[order[i]] === module) continue;
     module = graph.module[order[i]];
     const below = pathsBelow(line, order[i], outer);
-    const member = below.find((path) => MEMBER.test(path)) ?? below[0];
+    const member = below.find(isMember) ?? below[0];
     if (member && found && member !== found) return "";
     found ||= member;
   }
-  return MEMBER.test(found) ? found : "";
+  return isMember(found) ? found : "";
 }
 
 /** `iteration 3–9` for a repeat of passes; "" if it is not one. */

@@ -200,7 +200,7 @@ function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Gro
     const families = new Map<number | string, Family>();
     for (const { group, depth } of closed) {
       // `layers.0` and `layers.1` of one class belong together even where one has a node more.
-      const ofClass = /\/\d+$/.test(group.key) && className(line, group);
+      const ofClass = /\/\[\d+\]$/.test(group.key) && className(line, group);
       const alike = ofClass ? group.key.replace(/\d+/g, ofClass) : line.hash(group.a, group.b);
       if (refused.has(alike) || group.chunk || !isNew(group) || isLong(line, group)) continue;
       const family = families.get(alike) ?? { alike, groups: [], depth, cost: 0 };

@@ -10,8 +10,8 @@ import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 
 /** Fewer letters of a note say nothing, and the end of a number something else. */
 const TELLING = /^…\D.../;
-/** Modules are told apart by the ends of their paths: `…h.11`. */
-const PATH = /^[\w. …]+ ▸$/;
+/** Modules are told apart by the ends of their paths: `…h[11]`. */
+const PATH = /^[\w.[\]'" …]+ ▸$/;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
 export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
@@ -97,7 +97,7 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
     x,
     y: card.oneLine ? card.h / 2 : 13,
     right,
-    title: shorten(card.title, left, op, measure, PATH.test(card.title) ? 1 : 0).replace(/^…\w*\.(?=\D)/, "…"),
+    title: shorten(card.title, left, op, measure, PATH.test(card.title) ? 1 : 0).replace(/^…\w*\.(?=\w)/, "…"),
     suffix: near && name + measure(card.suffix, "op suffix") <= left ? card.suffix : "",
     note,
     end,

@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, placeOf, type Root } from "../model.ts";
+import { type Call, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
 import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
@@ -277,7 +277,7 @@ export function rootOfCall(context: Context, call: Call): RootView | undefined {
 }
 
 /** Hue class of call n. */
-export function hueOfCall(context: Context, n: number): string {
-  const call = context.graph.calls.find((one) => one.n === n);
-  return (call && rootOfCall(context, call)?.hue) || "r0";
+export function hueOfCall({ graph }: Context, n: number): string {
+  const order = orderOfCall(graph, n);
+  return order < 0 ? "r0" : rootLook(order).hue;
 }

@@ -5,7 +5,7 @@ import { MIDDLE, shorten } from "../measure.ts";
 import type { Call, Finding } from "../model.ts";
 import type { Item, Mark } from "../scene.ts";
 import { callNumber, join } from "../words.ts";
-import { type Context, type RootView, sized, startsAt } from "./context.ts";
+import { type Context, hueOfCall, type RootView, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 
 export const PILL_H = 22;
@@ -134,14 +134,16 @@ function flagLabel({ view, name, sub, calls, warning }: Flag): string {
   );
 }
 
-function lineItem({ measure }: Context, { view, calls, words, sign }: Flag, x: number, y: number): Item {
+function lineItem(context: Context, { view, calls, words, sign }: Flag, x: number, y: number): Item {
   const { id } = view.root;
-  const marks = calls.flatMap((call, i) => callNumberMark(8 + i * NUMBER, 8, callNumber(call.n), view.hue, true, 7.5));
+  const marks = calls.flatMap(({ n }, i) =>
+    callNumberMark(8 + i * NUMBER, 8, callNumber(n), hueOfCall(context, n), true, 7.5),
+  );
   let at = 8 + calls.length * NUMBER;
   if (sign) {
     marks.push(...sign(at, 8, sign === octagon ? 6 : 6.5));
     at += SIGN;
   }
   marks.push(text(at - 6, 8, words, sign ? "raised" : "note"));
-  return { key: `line${id}`, role: "note", root: id, x, y, w: at + measure(words, "raised"), h: 16, marks };
+  return { key: `line${id}`, role: "note", root: id, x, y, w: at + context.measure(words, "raised"), h: 16, marks };
 }
