@@ -451,11 +451,9 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         if not meeting.made_on_the_way:
             yield make.recompute
     elif not meeting.starved and (stepped or meeting.made_on_the_way):
-        if meeting.made_on_the_way:
-            yield make.recompute  # made in one pass for all that follow: a cache
-        yield make.detach
-        if not meeting.made_on_the_way:
-            yield make.recompute
+        anew_first = meeting.made_on_the_way or meeting.exclusive_leaves  # a cache; what a cut would take a gradient from
+        yield make.recompute if anew_first else make.detach
+        yield make.detach if anew_first else make.recompute
     elif stepped and not _stepped_behind(meeting) and not meeting.repeated:
         yield make.detach_in_earlier
         yield make.recompute

@@ -104,7 +104,8 @@ def _once_more(
 def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
     """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
     before = [one for one in record.calls if one.n < call.n]
-    plan = rerun(Meeting(record, call, before[-1], graph), everything=True) if before else None
+    meeting = Meeting(record, call, before[-1], graph) if before else None
+    plan = (rerun(meeting, everything=True) or rerun(meeting)) if meeting is not None else None
     return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
 
 

@@ -85,10 +85,11 @@ def _made_something(meeting: Meeting, text: str, spot: Spot, scope: object) -> b
 
 def runs_backward(text: str, line: int | None) -> bool:
     """Whether the statement at a line calls backward itself: ``loss.backward()``, ``self.manual_backward(loss)``."""
-    found = source.statements_at(text, line) if line is not None else []
-    if not found or hasattr(found[-1], "body"):
+    if line is None:
         return False
-    return any(name.endswith("backward") or name.rsplit(".", 1)[-1] == "grad" for name in source.calls_in(found[-1]))
+    found = [*source.statements_at(text, line)[-1:], *source.beginning_at(text, line)]
+    called = (name for s in found if not hasattr(s, "body") for name in source.calls_in(s))
+    return any(name.endswith("backward") or name.rsplit(".", 1)[-1] == "grad" for name in called)
 
 
 def _shared_loop(text: str, line: int, other: int) -> bool:

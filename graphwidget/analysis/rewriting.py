@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphwidget.analysis import detaching, edits, making, source
+from graphwidget.analysis.lifted import in_its_function
 from graphwidget.analysis.story import Meeting
 from graphwidget.analysis.words import short
 from graphwidget.model import CellRun, Place
@@ -47,6 +48,13 @@ def rerun(meeting: Meeting, everything: bool = False) -> Rerun | None:
     everything
         All that the later call reaches, not only what leads to freed saved tensors.
     """
+    plan = _among_the_lines_that_ran(meeting, everything)
+    inner = in_its_function(meeting, everything) if plan is None else None
+    return plan if inner is None else _among_the_lines_that_ran(inner, everything)
+
+
+def _among_the_lines_that_ran(meeting: Meeting, everything: bool) -> Rerun | None:
+    """The same among the lines of the cell that ran, not of the functions that it called; or in special places."""
     for special in (_in_init, _in_closure, _in_generator, _behind_a_test, _behind_a_decorator):
         plan = special(meeting)
         if plan is not None:

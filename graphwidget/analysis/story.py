@@ -143,10 +143,11 @@ class Meeting:
         """Reached nodes with freed or stale slots, or that lead to such: those that a fresh graph must replace."""
         graph, old = self.graph, self.old
 
-        def gone(slot: int) -> bool:
-            return graph.slot_freed_by[slot] >= 0 or graph.slot_state[slot] == SlotState.STALE
+        def gone(index: int, slot: int) -> bool:
+            freed = index in old and graph.slot_freed_by[slot] >= 0
+            return freed or graph.slot_state[slot] == SlotState.STALE
 
-        wanted = [i for i in self.reached & old if any(gone(s) for s in graph.slots_of(i))]
+        wanted = [i for i in self.reached if any(gone(i, s) for s in graph.slots_of(i))]
         return frozenset(self.leading_to(wanted or self.boundary))
 
     def leading_to(self, goals: Iterable[int]) -> set[int]:

@@ -1,4 +1,4 @@
-# verified: zero_grad_or_step_order recompute_in_loop
+# verified: recompute_in_loop zero_grad_or_step_order
 # %%
 import torch, torch.nn as nn
 G = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3))
