@@ -14,7 +14,6 @@ Three numbers name things, and they are never mixed:
 
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
-    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -26,6 +25,7 @@ from graphwidget.model.parts import (
     Storages,
     TensorRef,
     in_order,
+    is_notebooks,
 )
 from graphwidget.model.records import (
     BackwardCall,
@@ -43,7 +43,6 @@ from graphwidget.model.records import (
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
-    "NOT_THE_USERS",
     "BackwardCall",
     "CellRun",
     "Drawing",
@@ -70,4 +69,5 @@ __all__ = [
     "Write",
     "bytes_text",
     "in_order",
+    "is_notebooks",
 ]
