@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
-from graphwidget.analysis import leak_fixes, notebook_keeps, piles
+from graphwidget.analysis import leak_fixes, notebook_keeps, piles, unrun
 from graphwidget.analysis.loops import ENOUGH
 from graphwidget.analysis.surgery import bytes_held, reachable
 from graphwidget.analysis.words import names
@@ -18,7 +18,9 @@ MOST_HOLDERS = 40  # names looked at one by one
 def find(record: Record) -> Iterator[Finding]:
     """Everything that piles up in a record."""
     yield from _cycles(record)
-    yield from piles.find(record)
+    found = list(piles.find(record))
+    yield from found
+    yield from unrun.find(record, {path for finding in found for path in finding.carriers})
     yield from notebook_keeps.find(record)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from graphwidget.analysis import detaching, edits, source
 from graphwidget.analysis.detaching import local
 from graphwidget.analysis.story import root_name, spoken
 from graphwidget.analysis.words import at, names, outer_at, short, where
-from graphwidget.model import BackwardCall, CellRun, Fix, Record
+from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 
 if TYPE_CHECKING:
     from graphwidget.analysis.piles import Pile
@@ -27,7 +28,7 @@ def _cells(record: Record) -> list[CellRun]:
 def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
     """Fixes for graphs that pile up; `lasting`: they are still there when the program has come this far."""
     name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
-    keep = _cut_each_time(record, pile) if pile.chain else _keep_numbers(record, name, pile)
+    keep = _cut_each_time(record, pile) if pile.chain else keep_numbers(record, pile.name, pile.owners)
     if keep is None:
         line = f" ({where(place)})" if where(place) else ""
         keep = Fix(
@@ -38,37 +39,54 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
             at(place),
             _NONE,
         )
-    return (keep, _let_go(record, name)) if lasting and pile.alone and _is_disposable(pile) else (keep,)
+    end = _let_go(record, pile, name) if lasting and pile.alone else ""
+    if not end:
+        return (keep,)
+    read = is_read(record, source.last_name(name))
+    price = "What reads it must stand before that." if read else "It costs nothing."
+    return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
-def _is_disposable(pile: Pile) -> bool:
-    """Whether the holder is a variable, and nothing but tensors or Python's own containers of them.
+def _let_go(record: Record, pile: Pile, name: str) -> str:
+    """A statement after which the graphs are gone, if one does no harm.
 
-    Never an object's attribute, which its methods need, nor a module, a parameter, a buffer.
+    A variable is deleted if nothing but tensors and Python's own containers goes with it. Of what an object has only a
+    container that took in results is emptied: nothing that its methods need is taken away from it, no module, no
+    parameter, no buffer.
     """
-    plain = all(kind in _CONTAINERS for owner in pile.owners for kind, _ in owner.containers[: owner.path.count("[")])
-    return len(pile.paths) == 1 and pile.name.isidentifier() and plain
+    depth = name.count("[")
+    inside = [owner.containers[: owner.path.count("[") - depth] for owner in pile.owners]
+    plain = all(kind in _CONTAINERS for containers in inside for kind, _ in containers)
+    if len(pile.paths) > 1 or not plain or not detaching.is_code(name):
+        return ""
+    if name.isidentifier():
+        return f"del {name}"
+    kinds = {containers[-1][0] for containers in inside if containers}
+    return f"{name}.clear()" if not pile.chain and kinds and kinds <= _EMPTIED else ""
 
 
-def _let_go(record: Record, name: str) -> Fix:
-    reads = {(run.cell, line) for run in _cells(record) for line in _read_at(run.source, name)}
-    price = "What reads it later must stand before that." if reads else "It costs nothing."
-    return Fix("del_variable", f"Let go of it when done: `del {name}`.", not reads, None, price, (f"+ del {name}",))
+def is_read(record: Record, name: str) -> bool:
+    """Whether a line of the cells reads a variable or attribute, other than to put something into it."""
+    return any(True for run in _cells(record) for _ in _read_at(run.source, name))
 
 
 def _read_at(cell: str, name: str) -> Iterator[int]:
-    """Lines that read a variable, other than those that put something into it or give it its next value."""
+    """Lines that read a variable or attribute, other than to put something into it or to give it its next value."""
     tree = source.parse(cell)
     for statement in source.steps_of_all(tree) if tree is not None else ():
-        if name in source.names_read(statement) and name not in source.changed(statement):
+        nodes = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Load)]
+        read = any(getattr(node, "id", getattr(node, "attr", None)) == name for node in nodes)
+        grown = any(isinstance(node, ast.Attribute) and node.attr in source.GROWING for node in nodes)
+        if read and not grown and name not in {source.last_name(target) for target in source.targets(statement)}:
             yield statement.lineno
 
 
 _CONTAINERS = {"list", "tuple", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict"}
+_EMPTIED = _CONTAINERS - {"tuple", "frozenset"}
 _UNLESS = " Only if no backward needs what it keeps."
 
 
-def _needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> bool:
+def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> bool:
     """Whether a line, other than those that keep it, reads what `name` keeps as more than a number.
 
     Parameters
@@ -86,9 +104,11 @@ def _needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> 
     )
 
 
-def _keep_numbers(record: Record, name: str, pile: Pile) -> Fix | None:
-    """Detach at the lines that put tensors into a container."""
-    inside = {owner.path[len(pile.name) :] for owner in pile.owners}
+def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix | None:
+    """Detach at the lines that put tensors into a container; `holder`: its path."""
+    base = re.sub(r"(\[[^]]*\])+$", "", holder) if "__" not in holder else holder
+    inside = {owner.path[len(base) :] for owner in owners}
+    name = source.last_name(spoken(holder))
     for run in _cells(record):
         found = detaching.kept_detached(run.source, name, inside)
         if not found or run.cell is None:
@@ -97,7 +117,7 @@ def _keep_numbers(record: Record, name: str, pile: Pile) -> Fix | None:
         new = " and ".join(short(edit[1][2:]) for _, edit in found[:2])
         more = f" and {len(found) - 2} more lines" if len(found) > 2 else ""
         text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
-        free = not _needed(record, name, {(run.cell, line) for line, _ in found})
+        free = not needed(record, name, {(run.cell, line) for line, _ in found})
         edit = tuple(step for _, one in found for step in one)
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edit)
     return None
@@ -131,7 +151,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         edit = detaching.added_detached(text)
         here = f"In[{run.cell}], line {statement.lineno}"
         if edit:
-            free = not _needed(record, last, {(run.cell, statement.lineno)})
+            free = not needed(record, last, {(run.cell, statement.lineno)})
             text = f"Write {short(edit[1][2:])} ({here}).{'' if free else _UNLESS}"
             return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edit)
         line = statement.lineno
@@ -148,7 +168,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         text = f"Cut the graph each time: {short('; '.join(cut), 90)} after In[{run.cell}], line {line}."
         loop = source.loop_at(run.source, line)  # each pass makes it anew
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
-        free = not _needed(record, last, {(run.cell, one) for one in inside_loop})
+        free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edit)
     return None
 

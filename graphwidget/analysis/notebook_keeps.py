@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from graphwidget.analysis.surgery import bytes_held, reachable
-from graphwidget.model import CellRun, Finding, Fix, Owner, Record, bytes_text
+from graphwidget.model import CellRun, Finding, Fix, Owner, Record, bytes_text, is_notebooks
 
 MUCH = 2**20  # bytes of saved tensors from which on they are worth a word
 MOST = 40  # nodes looked at one by one, the newest: each costs a walk
@@ -75,8 +75,8 @@ def _displayed(record: Record, much: int) -> Iterator[Finding]:
 def _of_the_last_error(record: Record, much: int) -> Iterator[Finding]:
     """What only the frames of the last error keep, after an error that has to do with graphs or with memory."""
     graph = record.snapshot
-    kinds = graph.owner_kinds()
-    only = {node for node, found in kinds.items() if found == {"traceback"}}
+    only = {owner.node for owner in graph.owners if owner.kind == "traceback"}
+    only -= {owner.node for owner in graph.owners if owner.kind == "out" or not is_notebooks(owner.kind, owner.path)}
     kept = _only_kept_by(record, only) if only and _has_to_do_with_it(record) else 0
     if kept < much:
         return

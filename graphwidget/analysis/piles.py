@@ -19,7 +19,7 @@ from graphwidget.analysis.source import last_name
 from graphwidget.analysis.story import source_line, spoken
 from graphwidget.analysis.surgery import bytes_held, reachable
 from graphwidget.analysis.words import names
-from graphwidget.model import NOT_THE_USERS, Finding, Kind, Look, Owner, Record, Snapshot, bytes_text
+from graphwidget.model import Finding, Kind, Look, Owner, Record, Snapshot, bytes_text, is_notebooks
 
 MOST = 40  # holders looked at one by one: each costs a walk
 
@@ -72,7 +72,7 @@ def _last_looks(record: Record) -> list[Look]:
 def _piles(record: Record, graph: Snapshot, frames_only: bool = False) -> Iterator[Pile]:
     """The piles of a graph, of two on one chain the one that the other builds on."""
     lines = lines_of(record)
-    owners = [o for o in graph.owners if o.kind not in NOT_THE_USERS and graph.kind[o.node] != Kind.ACCUMULATE]
+    owners = [o for o in graph.owners if not is_notebooks(o.kind, o.path) and graph.kind[o.node] != Kind.ACCUMULATE]
     if not lines or not owners:
         return
     everything = reachable(graph, (owner.node for owner in owners))
@@ -243,7 +243,7 @@ def _told(record: Record, pile: Pile, look: Look | None) -> Finding:
         what = f"{shown} refers to the graph that made it: {held} in all."
     else:
         what = f"{shown} refer to the graphs that made them: {held} in all."
-    many = f"They come from {passes} iterations in which a backward ran."
+    many = f"They were made in {passes} iterations."
     headline = f"Graphs of {passes} iterations pile up in {shown}."
     if look is not None:
         function = pile.name.split(":", 1)[0]

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphwidget.model import (
-    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -22,6 +21,7 @@ from graphwidget.model import (
     Snapshot,
     Storages,
     TensorRef,
+    is_notebooks,
 )
 
 from . import facts as fact_reading
@@ -195,7 +195,7 @@ class _Reader:
     def seeds(self, roots: Sequence[Any], inputs: Sequence[Any], owners: Iterable[Any]) -> None:
         for holding in owners:
             self.paths.setdefault(id(holding.tensor), []).append(holding.path)
-            if holding.kind not in NOT_THE_USERS:
+            if not is_notebooks(holding.kind, holding.path):
                 self.names.setdefault(id(holding.tensor), []).append(holding.path)
         doubtful = []
         for holding in owners:

@@ -36,7 +36,6 @@ from graphwidget.capture.roots import find_roots
 from graphwidget.capture.snapshot import take, taking
 from graphwidget.capture.writes import Writes
 from graphwidget.model import (
-    NOT_THE_USERS,
     BackwardCall,
     CellRun,
     Drawing,
@@ -48,6 +47,7 @@ from graphwidget.model import (
     Snapshot,
     TensorRef,
     Write,
+    is_notebooks,
 )
 
 __all__ = ["HISTORY_BYTES", "Tracker", "track"]
@@ -511,11 +511,10 @@ class Tracker:
         """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell none is kept."""
         with self.lock:
             snapshot = self.snapshot() if live is None else live
-            outlived = {
-                snapshot.uid[index]: name
-                for index, kinds in snapshot.owner_kinds().items()
-                if kinds.issubset(NOT_THE_USERS) and (name := self._names.get(snapshot.uid[index])) is not None
-            }
+            theirs = {owner.node for owner in snapshot.owners}
+            theirs -= {owner.node for owner in snapshot.owners if not is_notebooks(owner.kind, owner.path)}
+            names = {snapshot.uid[index]: self._names.get(snapshot.uid[index]) for index in theirs}
+            outlived = {uid: name for uid, name in names.items() if name is not None}
             writes = self._writes
             return Record(
                 snapshot,
@@ -546,7 +545,7 @@ class Tracker:
         names = {}
         for owner in snapshot.owners:
             uid = snapshot.uid[owner.node]
-            if owner.kind not in NOT_THE_USERS:
+            if not is_notebooks(owner.kind, owner.path):
                 names.setdefault(uid, owner.path)
             elif uid in self._names:
                 names.setdefault(uid, self._names[uid])

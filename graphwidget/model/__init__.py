@@ -15,7 +15,6 @@ Three numbers name things, and they are never mixed:
 from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
-    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -27,6 +26,7 @@ from graphwidget.model.parts import (
     Storages,
     TensorRef,
     in_order,
+    is_notebooks,
 )
 from graphwidget.model.records import (
     BackwardCall,
@@ -46,7 +46,6 @@ from graphwidget.model.scenes import Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
-    "NOT_THE_USERS",
     "BackwardCall",
     "CellRun",
     "Drawing",
@@ -79,4 +78,5 @@ __all__ = [
     "cut",
     "cut_edit",
     "in_order",
+    "is_notebooks",
 ]

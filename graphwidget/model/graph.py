@@ -12,7 +12,6 @@ from os import PathLike
 from typing import Any
 
 from graphwidget.model.parts import (
-    NOT_THE_USERS,
     Kind,
     Leaf,
     ModuleCall,
@@ -23,6 +22,7 @@ from graphwidget.model.parts import (
     Storage,
     Storages,
     TensorRef,
+    is_notebooks,
 )
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
@@ -183,23 +183,16 @@ class Snapshot:
     @cached_property
     def shown_owners(self) -> tuple[Owner, ...]:
         """Those that name a node to people: not the last error's frames, and `Out` and `_` only where nothing else."""
-        others = {owner.node for owner in self.owners if owner.kind not in NOT_THE_USERS}
+        others = {owner.node for owner in self.owners if not is_notebooks(owner.kind, owner.path)}
         return tuple(
             owner
             for owner in self.owners
-            if owner.kind not in NOT_THE_USERS or (owner.kind == "out" and owner.node not in others)
+            if not is_notebooks(owner.kind, owner.path) or (owner.kind == "out" and owner.node not in others)
         )
 
     def node_with(self, slot: int) -> int:
         """Index of the node that a slot belongs to."""
         return bisect_right(self.slot_start, slot) - 1
-
-    def owner_kinds(self) -> dict[int, set[str]]:
-        """Which kinds of owners the nodes have that have any: index -> `Owner.kind`."""
-        kinds: dict[int, set[str]] = {}
-        for owner in self.owners:
-            kinds.setdefault(owner.node, set()).add(owner.kind)
-        return kinds
 
     def held_bytes(self) -> int:
         """Bytes that saved tensors keep, once per storage."""

@@ -9,7 +9,6 @@ from enum import IntEnum
 from typing import NamedTuple, overload
 
 __all__ = [
-    "NOT_THE_USERS",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -21,10 +20,16 @@ __all__ = [
     "Storages",
     "TensorRef",
     "in_order",
+    "is_notebooks",
 ]
 
 
-NOT_THE_USERS = ("out", "traceback")  # kinds of owners: IPython's history, the frames of the last error
+def is_notebooks(kind: str, path: str) -> bool:
+    """Whether an owner is the notebook's own: IPython's history, or the frames of the last error.
+
+    Frames that a variable of the user's keeps, of an exception in a list, are not.
+    """
+    return kind == "out" or (kind == "traceback" and path.startswith(("sys.last_", "get_ipython()")))
 
 
 def in_order(paths: Iterable[str]) -> tuple[str, ...]:
