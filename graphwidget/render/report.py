@@ -232,7 +232,7 @@ def summary(verdict: Verdict) -> str:
     parts = [(count(verdict.findings, "finding") if verdict.findings else "No finding") + ".", _calls_told(verdict)]
     open_ = len(verdict.unexplained) + len(verdict.open_cells)
     if open_:
-        parts.append(f"{count(open_, 'error')} of autograd {'is' if open_ == 1 else 'are'} not explained yet.")
+        parts.append(f"{count(open_, 'error')} {'is' if open_ == 1 else 'are'} not explained yet.")
     if verdict.other_cells:
         raised = list(dict.fromkeys(f"{run.error_type} ({_cell_of(run)})" for run in verdict.other_cells))
         more = f" and {len(raised) - 3} more" if len(raised) > 3 else ""
