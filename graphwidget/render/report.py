@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.calls import call_lines
-from graphwidget.render.words import count, place_text
+from graphwidget.render.words import call_text, count
 
 SCHEMA = 1
 _ERROR_COLUMNS = 160
@@ -221,7 +221,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """The errors that are not explained, each with its whole message, and last what was looked at."""
     lines: list[str] = []
     for call in verdict.unexplained:
-        lines += _unexplained(f"Call {call.n + 1} ({place_text(call.place)})", call.error_type, call.error)
+        lines += _unexplained("C" + call_text(call.n, call)[1:], call.error_type, call.error)
     for run in verdict.open_cells:
         lines += _unexplained(_cell_of(run), run.error_type, run.error)
     return [*lines, summary(verdict)]
