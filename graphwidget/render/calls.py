@@ -38,7 +38,7 @@ def _key(call: BackwardCall) -> tuple[object, ...]:
 
 
 def _parts(group: list[BackwardCall]) -> list[list[BackwardCall]]:
-    """Calls that differ in nothing but who freed what they needed: the same call, or each the one so many calls back."""
+    """Calls that differ only in who freed what they needed: the same call, or each the one so many calls back."""
     by_call: dict[int | None, list[BackwardCall]] = {}
     by_way: dict[int | None, list[BackwardCall]] = {}
     for call in group:
