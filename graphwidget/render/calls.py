@@ -19,7 +19,8 @@ def call_lines(calls: Iterable[BackwardCall]) -> Iterator[str]:
     alike: dict[tuple[object, ...], list[BackwardCall]] = {}
     for call in calls:
         alike.setdefault(_key(call), []).append(call)
-    lines = [_line(group) for group in alike.values()]
+    groups = [part for group in alike.values() for part in _parts(group)]
+    lines = [_line(group) for group in sorted(groups, key=lambda group: group[0].n)]
     width = max((len(numbers) for numbers, _ in lines[:_MOST_LINES]), default=0)
     width = min(max(width, 4), 12)
     yield from (f"{numbers:>{width}}  {told}" for numbers, told in lines[:_MOST_LINES])
@@ -33,7 +34,21 @@ def _key(call: BackwardCall) -> tuple[object, ...]:
     if place.line is None:
         return (call.n,)
     where = (place.run, place.cell, place.line, place.outer_cell, place.outer_line, place.iteration is None)
-    return (*where, _told(call))
+    return (*where, _did(call))
+
+
+def _parts(group: list[BackwardCall]) -> list[list[BackwardCall]]:
+    """Calls that differ only in who freed what they needed: the same call, or each the one so many calls back."""
+    by_call: dict[int | None, list[BackwardCall]] = {}
+    by_way: dict[int | None, list[BackwardCall]] = {}
+    for call in group:
+        by_call.setdefault(call.freed_by, []).append(call)
+        by_way.setdefault(_back(call), []).append(call)
+    return list(min(by_call, by_way, key=len).values())
+
+
+def _back(call: BackwardCall) -> int | None:
+    return call.n - call.freed_by if call.freed_by is not None else None
 
 
 def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
@@ -42,17 +57,27 @@ def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
     where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
     passes = [call.place.iteration for call in group]
     loop = _iterations([n for n in passes if n is not None])
-    parts = [f"{where}{loop}", place.source.strip(), _told(group[0])]
+    parts = [f"{where}{loop}", place.source.strip(), _told(group)]
     return _numbers([call.n + 1 for call in group]), "  ".join(parts)
 
 
-def _told(call: BackwardCall) -> str:
+def _did(call: BackwardCall) -> str:
     """``ran 4 nodes, freed 2 saved tensors (24 B)``."""
     if call.result == "raised":
-        told = f"raised at {call.failed_node}" if call.failed_node else "raised"
-        return told + (f", freed by call {call.freed_by + 1}" if call.freed_by is not None else "")
+        return f"raised at {call.failed_node}" if call.failed_node else "raised"
     ran, freed = count(call.executed_count, "node"), count(call.freed_slots, "saved tensor")
     return f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
+
+
+def _told(group: Sequence[BackwardCall]) -> str:
+    """The same, with who freed what was needed."""
+    first = group[0]
+    if first.result != "raised" or first.freed_by is None:
+        return _did(first)
+    if all(call.freed_by == first.freed_by for call in group):
+        return f"{_did(first)}, freed by call {first.freed_by + 1}"
+    back = first.n - first.freed_by
+    return f"{_did(first)}, freed by the call {'' if back == 1 else f'{back} calls '}before it"
 
 
 def _iterations(passes: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.calls import call_lines
-from graphwidget.render.words import count, place_text
+from graphwidget.render.words import call_text, count
 
 SCHEMA = 1
 _ERROR_COLUMNS = 160
@@ -221,7 +221,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
     """The errors that are not explained, each with its whole message, and last what was looked at."""
     lines: list[str] = []
     for call in verdict.unexplained:
-        lines += _unexplained(f"Call {call.n + 1} ({place_text(call.place)})", call.error_type, call.error)
+        lines += _unexplained("C" + call_text(call.n, call)[1:], call.error_type, call.error)
     for run in verdict.open_cells:
         lines += _unexplained(_cell_of(run), run.error_type, run.error)
     return [*lines, summary(verdict)]
@@ -232,7 +232,7 @@ def summary(verdict: Verdict) -> str:
     parts = [(count(verdict.findings, "finding") if verdict.findings else "No finding") + ".", _calls_told(verdict)]
     open_ = len(verdict.unexplained) + len(verdict.open_cells)
     if open_:
-        parts.append(f"{count(open_, 'error')} of autograd {'is' if open_ == 1 else 'are'} not explained yet.")
+        parts.append(f"{count(open_, 'error')} {'is' if open_ == 1 else 'are'} not explained yet.")
     if verdict.other_cells:
         raised = list(dict.fromkeys(f"{run.error_type} ({_cell_of(run)})" for run in verdict.other_cells))
         more = f" and {len(raised) - 3} more" if len(raised) > 3 else ""

@@ -98,7 +98,7 @@ def test_an_error_of_autograd_without_a_finding_is_called_unexplained_with_its_w
     left, told = looked_at(cell, diagnose=lambda record: ())
     assert len(left.unexplained) + len(left.open_cells) == 1 and not left.other_cells
     assert "which is not explained yet" in told and message in " ".join(told.split())
-    assert told.endswith("1 error of autograd is not explained yet.")
+    assert told.endswith("1 error is not explained yet.")
 
 
 def test_a_call_that_was_refused_at_once_is_not_among_those_that_ran() -> None:

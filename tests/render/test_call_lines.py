@@ -43,6 +43,19 @@ def test_what_differs_gets_a_line_of_its_own() -> None:
     ]
 
 
+def failing(n: int, freed_by: int, iteration: int) -> BackwardCall:
+    return replace(call(n, iteration=iteration), result="raised", failed_node="MulBackward0", freed_by=freed_by)
+
+
+def test_calls_that_fail_alike_are_one_line_that_says_who_freed_it() -> None:
+    pairs = [one for n in range(5) for one in (call(2 * n, 6, n), failing(2 * n + 1, 2 * n, n))]
+    assert lines(pairs)[1] == (
+        "2, 4, … 10  In[3]:7, iterations 0-4  loss.backward()  raised at MulBackward0, freed by the call before it"
+    )
+    same = [call(0, 6), *(failing(n, 0, n - 1) for n in range(1, 6))]
+    assert lines(same)[1] == "2-6  In[3]:7, iterations 0-4  loss.backward()  raised at MulBackward0, freed by call 1"
+
+
 def test_two_calls_of_one_loop_are_two_lines() -> None:
     calls = [call(n, line=7 + n % 2, iteration=n // 2) for n in range(120)]
     assert lines(calls) == [
