@@ -86,13 +86,15 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
 Undone = Callable[[tuple[Write, ...], Place | None], bool]
 
 
-def without(record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int]) -> Snapshot:
+def without(
+    record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int] | None = None
+) -> Snapshot:
     """As if what only these writes modified, between being saved and call `n`, had not been modified.
 
     Parameters
     ----------
     reached
-        Indices of the nodes that the call gets to: of the others nothing is asked.
+        Indices of the nodes that the call gets to: of the others nothing is asked. None: all.
     undone
         Whether nothing is left of these writes, in order, which are all that modified one saved tensor; with the place
         of the node that had saved it.
@@ -104,7 +106,7 @@ def without(record: Record, graph: Snapshot, n: int, undone: Undone, reached: Co
     def to(index: int, storages: Iterable[int]) -> list[tuple[Write, ...]]:
         return [of_storage(record, graph, index, graph.storages.key[at], n) for at in storages if at >= 0]
 
-    states = bytearray(graph.slot_state)
+    states, reached = bytearray(graph.slot_state), range(len(graph)) if reached is None else reached
     for index in reached:
         for slot in graph.slots_of(index):
             if states[slot] == SlotState.STALE and cured(index, to(index, [graph.slot_storage[slot]])):
