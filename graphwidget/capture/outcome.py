@@ -82,20 +82,20 @@ def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot 
     if forecast is not None:
         return [node.index for node in forecast.executes]
     if everything:
-        return below_roots(before)
+        return below(before)
     return newly_freed(before, later) if later is not None else []
 
 
-def below_roots(graph: Snapshot) -> list[int]:
-    """Indices of the nodes that the roots lead to."""
+def below(graph: Snapshot) -> list[int]:
+    """The nodes that the roots lead to. A graph shows others that have names, too."""
     found = dict.fromkeys(root.node for root in graph.roots if root.node >= 0)
-    work = list(found)
-    for index in work:  # grows while it is read
-        for after in graph.next(index):
+    stack = list(found)
+    while stack:
+        for after in graph.next(stack.pop()):
             if after not in found:
                 found[after] = None
-                work.append(after)
-    return work
+                stack.append(after)
+    return list(found)
 
 
 def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
