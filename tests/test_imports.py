@@ -156,6 +156,29 @@ def test_loading_the_extension_loads_no_widget() -> None:
     assert "graphwidget.notebook.extension" in loaded and "anywidget" not in loaded
 
 
+NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "nbformat", "nbclient", "tqdm",
+               "graphwidget.analysis", "graphwidget.render", "graphwidget.notebook.widget", "graphwidget.cli")  # fmt: skip
+
+
+def test_loading_the_extension_loads_what_records_and_nothing_else() -> None:
+    shell = "import torch\nfrom IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()"
+    own = loaded_after(shell + "\nshell.run_cell('%load_ext graphwidget')") - loaded_after(shell)
+    assert "graphwidget.capture.tracker" in own
+    assert not [name for name in own for other in NOT_AT_LOAD if name == other or name.startswith(other + ".")]
+
+
+def test_what_explains_is_loaded_when_it_is_asked() -> None:
+    code = """
+        import torch
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.run_cell("%load_ext graphwidget")
+        shell.user_ns["torch"] = torch
+        shell.run_cell("x = torch.ones(2, requires_grad=True); y = x.exp().sum(); y.backward(); y.backward()")
+    """
+    assert {"graphwidget.analysis.engine", "graphwidget.analysis.diagnosis"} <= loaded_after(code)
+
+
 def test_every_public_name_is_there() -> None:
     for name in graphwidget.__all__:
         assert getattr(graphwidget, name) is not None

@@ -86,11 +86,15 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
 Undone = Callable[[tuple[Write, ...], Place | None], bool]
 
 
-def without(record: Record, graph: Snapshot, n: int, undone: Undone) -> Snapshot:
+def without(
+    record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int] | None = None
+) -> Snapshot:
     """As if what only these writes modified, between being saved and call `n`, had not been modified.
 
     Parameters
     ----------
+    reached
+        Indices of the nodes that the call gets to: of the others nothing is asked. None: all.
     undone
         Whether nothing is left of these writes, in order, which are all that modified one saved tensor; with the place
         of the node that had saved it.
@@ -102,15 +106,14 @@ def without(record: Record, graph: Snapshot, n: int, undone: Undone) -> Snapshot
     def to(index: int, storages: Iterable[int]) -> list[tuple[Write, ...]]:
         return [of_storage(record, graph, index, graph.storages.key[at], n) for at in storages if at >= 0]
 
-    states = bytearray(graph.slot_state)
-    for slot, state in enumerate(graph.slot_state):
-        if state == SlotState.STALE:
-            index = graph.node_with(slot)
-            if cured(index, to(index, [graph.slot_storage[slot]])):
+    states, reached = bytearray(graph.slot_state), range(len(graph)) if reached is None else reached
+    for index in reached:
+        for slot in graph.slots_of(index):
+            if states[slot] == SlotState.STALE and cured(index, to(index, [graph.slot_storage[slot]])):
                 states[slot] = SlotState.HELD
     facts: dict[int, NodeFacts] = dict(graph.facts)
     for index, fact in graph.facts.items():
-        if fact.inner_stale is False:
+        if fact.inner_stale is False or index not in reached:
             continue
         found = to(index, fact.operands) or _hidden_writes(record, graph, index, n).values()
         if cured(index, found):

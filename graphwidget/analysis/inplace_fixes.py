@@ -320,7 +320,8 @@ def _tried(
 ) -> tuple[bool, tuple[str | None, Write] | None]:
     """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
     the way."""
-    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made))
+    reached = reachable(graph, (root.node for root in call.roots))
+    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made), reached)
     forecast = simulate(tried, call)
     if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
         return forecast.ok is True, None

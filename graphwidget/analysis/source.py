@@ -154,11 +154,12 @@ def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from own_statements(block)
 
 
-def loop_names(source: str) -> set[str]:
+@lru_cache(maxsize=1024)
+def loop_names(source: str) -> frozenset[str]:
     """Names that a `for` assigns: they stand for another tensor in each pass."""
     tree = parse(source)
     loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension))] if tree else []
-    return {name for loop in loops for name in names_in(loop.target)}
+    return frozenset(name for loop in loops for name in names_in(loop.target))
 
 
 def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from graphwidget.model import Place
 
-__all__ = ["ANY", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
+__all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
 
 # File names under which IPython's cell magics compile the rest of the cell (%%time, %%timeit).
 MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
@@ -27,8 +27,9 @@ MAX_FOREIGN = 20_000  # names of files that are known to be no cells
 _NO_CODE = (ast.Global, ast.Nonlocal)
 
 # What a line does to the counts of loops: nothing; a pass begins (if it comes at this offset, and with these loops
-# inside it); a loop may be entered (if it comes from outside these lines); several things.
-PLAIN, PASS, ENTERS, ANY = range(4)
+# inside it); a loop may be entered (if it comes from outside these lines); both, as where the body of one loop begins
+# with another; several things.
+PLAIN, PASS, ENTERS, BOTH, ANY = range(5)
 # One of those, the position of the innermost loop around the line (-1: none), and what stands in brackets.
 Step = tuple[int, int, int, Any]
 
@@ -172,6 +173,9 @@ class Scope:
             self.steps[line] = (PASS, inner, self.entry[inner], marks[0][1])
         elif not marks and len(heads) == 1 and heads[0][0] == inner and not heads[0][1].inline:
             self.steps[line] = (ENTERS, inner, heads[0][1].first, heads[0][1].last)
+        elif len(heads) == len(marks) == 1 and inner in marks[0][1] and heads[0][0] == inner and not heads[0][1].inline:
+            outer, inside = marks[0]
+            self.steps[line] = (BOTH, inner, self.entry[outer], (outer, inside, heads[0][1]))
         else:
             self.steps[line] = (ANY, inner, 0, None)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-from graphwidget.capture.cells import ENTERS, PASS, Book, Scope, Step
+from graphwidget.capture.cells import BOTH, ENTERS, PASS, Book, Scope, Step
 from graphwidget.capture.ranges import FRESH, Ranges
 
 __all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState"]
@@ -138,6 +138,14 @@ class FrameState:
             self.loop = loop
         elif kind == ENTERS:
             if not first <= self.line <= more:
+                self.counts[loop] = -1
+            self.loop = loop
+        elif kind == BOTH:
+            if frame.f_lasti == first:  # the pass of the loop around it
+                self.counts[more[0]] += 1
+                for inside in more[1]:
+                    self.counts[inside] = -1
+            elif not more[2].first <= self.line <= more[2].last:
                 self.counts[loop] = -1
             self.loop = loop
         else:

@@ -32,13 +32,13 @@ class Pending:
     newest: int
     alone: bool = True
     shape: int = 0
-    size: int = 0  # how many nodes the roots lead to
-    since: int = 0  # the lowest of their numbers; 0: numbers tell nothing
+    size: int = -1  # nodes below the roots, if they were walked
     model: Model | None = None  # the call of the same shape, for one that is only counted
     highest: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))
     glance: tuple[int, Any, int] | None = None
     walked: bool = True
+    since: int = 0  # the lowest number of the nodes below the roots; 0: numbers tell nothing
     like: Model | None = None  # the same, for one that is looked at to see whether it still is like that call
     graph: Snapshot | None = None
     forecast: Forecast | None = None

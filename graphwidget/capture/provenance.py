@@ -213,6 +213,7 @@ class _Known:
     def __init__(self) -> None:
         self._keys: dict[tuple[int, int, int], int] = {}  # answer -> its number
         self._found: dict[int, int] = {}  # sequence number -> number of its answer
+        self._forgot = 0
 
     def column(
         self, seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
@@ -225,8 +226,9 @@ class _Known:
         if not threads:
             return array("i", [-1]) * len(seqs), []
         alone = threads[0].ranges if len(threads) == 1 else None
-        if alone is None or len(self._found) > MAX_KNOWN + 2 * len(seqs):
-            self._keys, self._found = {}, {}
+        forgot = 0 if alone is None else alone.mark()[0]
+        if alone is None or forgot != self._forgot or len(self._found) > MAX_KNOWN + 2 * len(seqs):
+            self._keys, self._found, self._forgot = {}, {}, forgot
         keys, answers = self._keys, list(map(self._found.get, seqs, repeat(-1)))
         first, last, answer = 0, 0, -1
         for at, seq in enumerate(seqs):

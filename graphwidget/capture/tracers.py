@@ -136,6 +136,7 @@ class TracedFrame(FrameState):
     __slots__ = ()
 
     def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        # The common cases of `turn` stand here: in a loop of small steps a call is a good part of this.
         thread = self.thread
         now = thread.count()
         if now != thread.last:
@@ -145,10 +146,13 @@ class TracedFrame(FrameState):
             step = self.steps.get(line)
             if step is None or thread.watching == self.frame_id:
                 self.stop(line, frame)
-            elif step[0]:
-                self.turn(line, step, frame)
             else:
-                self.loop = step[1]
+                kind, self.loop, first, more = step
+                if kind == PASS and not more:
+                    if frame.f_lasti == first:
+                        self.counts[self.loop] += 1
+                elif kind:
+                    self.turn(line, step, frame)
             self.line = line
             thread.top = self
         elif event == "return":

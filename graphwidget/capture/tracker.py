@@ -494,7 +494,7 @@ class Tracker:
             identity=self.identity,
             places=self.provenance,
             freed_by=self.log.freed,
-            previous=self.log.earlier(),
+            previous=self._earlier(),
             watched_from=self.log.watched_from,
         )
         yield 0
@@ -506,6 +506,10 @@ class Tracker:
         return snapshot
 
     _look = at_once(_looking)
+
+    def _earlier(self) -> Snapshot | None:
+        """What is known of the graph before looking at it: the snapshot that covers most of it, this or a call's."""
+        return self.log.earlier()
 
     def record(self, live: Snapshot | None = None) -> Record:
         """What a diagnosis reads. `live`: the graph now, from who has just looked; in a running cell none is kept."""

@@ -14,13 +14,12 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from graphwidget.analysis import diagnosis, engine
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
 from graphwidget.notebook.magics import Magics
-from graphwidget.notebook.notes import explain_call
 from graphwidget.notebook.sources import TensorSource, TrackerSource
 from graphwidget.notebook.turns import Turns
 
@@ -90,9 +89,9 @@ class Extension:
     def _new_tracker(self) -> Tracker:
         return Tracker(
             lambda: self.shell.user_ns,
-            forecaster=engine.forecast,
-            diagnose=diagnosis.diagnose,
-            explain=explain_call,
+            forecaster=_once_needed("graphwidget.analysis.engine", "forecast"),
+            diagnose=_once_needed("graphwidget.analysis.diagnosis", "diagnose"),
+            explain=_once_needed("graphwidget.notebook.notes", "explain_call"),
             shell=self.shell,
             code_names=self._earlier_cell,
             idle=partial(_when_idle, self.shell),
@@ -301,6 +300,15 @@ class Extension:
 
 
 _LOADING = object()
+
+
+def _once_needed(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is first called: loading the extension is not kept by it."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **options)
+
+    return call
 
 
 def _to_main_thread(shell: Any) -> Callable[[Callable[[], None]], None] | None:
