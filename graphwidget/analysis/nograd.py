@@ -219,14 +219,19 @@ def _expression(name: str) -> ast.expr:
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
     cuts = list(origins.cuts(root, spot))
-    sure = next((cut for cut in cuts if cut.sure), None)
+    surely = [cut for cut in cuts if cut.sure]
+    meant = [cut for cut in surely if regaining.only_optimized(record.runs.values(), cut.statement)]
+    sure = next(iter(meant or surely), None)
     frozen = dict(origins.frozen_modules(root, spot))
     if sure is None or not sure.calls.intersection(frozen.values()):
         found = _frozen_modules(origins, sorted(frozen)) if frozen else None
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     if sure is not None:
-        return _cut_by(record, sure)
+        alone = len({id(cut.statement) for cut in meant}) == 1
+        # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
+        clear = alone or (bool(meant) and bool(regaining.optimized(list(record.runs.values()))))
+        return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
         _gradient_without_graph(record, origins.runs[where.at], node)
         for where, node, _ in origins.back(root, spot)
@@ -545,7 +550,9 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
     place, text = place_of(run, one.lineno), ast.unparse(one)
     line = source.line_text(run.source, place.line)
     edit = edits.replaced(line, line.replace("False", "True"))
-    asked = _gradients_of_inputs(origins)
+    asked, stepped = _gradients_of_inputs(origins), regaining.optimized(list(origins.runs))
+    outer = source.statements_at(run.source, one.lineno)[0]
+    works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
     if asked:
         sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
@@ -556,11 +563,15 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
 
 
 def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
-    """Tensors of which the cells read a `.grad`, and that do not require grad as was measured: an input's is wanted."""
+    """Tensors of which the cells read a `.grad`, or that an optimizer steps, and that do not require grad as was measured.
+
+    Then the gradient of an input is wanted.
+    """
     values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
     trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
     read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    found = dict.fromkeys(ast.unparse(node.value) for node in read)
+    stepped = sorted(regaining.optimized(list(origins.runs)))
+    found = dict.fromkeys([*(ast.unparse(node.value) for node in read), *stepped])
     plain = (name for name in found if name in values and values[name].kind == "tensor")
     return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")
 
