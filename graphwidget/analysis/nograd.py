@@ -342,8 +342,8 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (
-        f"Look at the `grad_fn` of what `{name}` is made from, one step back after the other: the cut comes right "
-        "after the first that has one."
+        f"Look at the `grad_fn` of what `{name}` is made from, step by step. The cut comes right after the first that "
+        "has one."
     )
     fix = Fix("find_the_cut", words, False)
     return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
