@@ -118,7 +118,7 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     elif reason == "input":
         yield nograd.of_input(call)
     elif reason == "unused":
-        yield none_grads.of_unused(call)
+        yield none_grads.of_unused(record, call)
 
 
 def reason_of(call: BackwardCall) -> str | None:

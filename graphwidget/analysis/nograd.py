@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from dataclasses import replace
 
-from graphwidget.analysis import edits, grad_modes, regaining, source
+from graphwidget.analysis import edits, frozen, grad_modes, regaining, source, switched, unrecorded
+from graphwidget.analysis.cause import Cause, expression
 from graphwidget.analysis.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.analysis.story import root_name
+from graphwidget.analysis.words import at as line_of
 from graphwidget.analysis.words import names, place_of, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
@@ -27,16 +28,6 @@ _WHY = {
     "tensor": "`torch.tensor` makes a new leaf",
     "indices": "indices have no derivative",
 }
-
-
-_ON = re.compile(r"set_grad_enabled\((?!False)")
-
-
-class Cause:
-    """What cut the graph: a sentence, a fix and the line."""
-
-    def __init__(self, text: str, fix: Fix, place: Place | None) -> None:
-        self.text, self.fix, self.place = text, fix, place
 
 
 def explain(record: Record, call: BackwardCall) -> Finding:
@@ -89,144 +80,42 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
     scene = record.scenes.get(call.n, Scene())
     origins = Origins(runs, dict(runs[-1].modules) if runs else {}, scene)
-    root, spot = _expression(name), origins.spot_of(call)
+    root, spot = expression(name), origins.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
-    off = _in_force(origins, root, spot, made_of)
+    off = switched.in_force(origins, root, spot, made_of)
     if off is not None and cut is not None:
         return Cause(off.text, replace(off.fix, verified=False), off.place)
     return (
         off
-        or _around_the_call(origins, call, root, spot)
+        or unrecorded.around_the_call(origins, call, root, spot)
         or _of_grad(name)
         or cut
-        or _not_recorded(origins, root, spot)
+        or unrecorded.not_recorded(origins, root, spot)
         or _too_late(origins, root, spot, name)
-        or _switched_off(origins, root, spot, made_of)
-        or _frozen(origins, root, spot, made_of)
+        or switched.switched_off(origins, root, spot, made_of)
+        or frozen.frozen(origins, root, spot, made_of)
         or _compared(origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
 
 
-def _around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot) -> Cause | None:
-    """Grad mode was off where the call raised, as was measured, and the root was computed within what had done it."""
-    scene, own = origins.scene, call.place
-    if scene.grad_mode is not False:
-        return None
-    name = ast.unparse(root)
-    for depth, sight in enumerate(scene.sights):
-        run = next((run for run in origins.runs if run.run == sight.place.run), None)
-        at = source.statements_at(run.source, sight.place.line or 0) if run is not None else []
-        switch = grad_modes.around(run.source, at[-1]) if run is not None and at else None
-        if run is None or (switch is None and not sight.decorators):
-            continue
-        line = switch.outer.lineno if switch is not None else sight.place.line or 0
-        if switch is not None and isinstance(switch.outer, ast.FunctionDef):
-            text = f"`@{switch.text}` of `{switch.outer.name}`"
-        else:
-            text = f"`with {switch.text}`" if switch is not None else f"`{sight.decorators[-1]}`"
-        if not _made_within(origins, name, spot, depth, switch.outer if switch is not None else None):
-            return None
-        place = place_of(run, line)
-        inference = "inference" in text
-        words = (
-            f"Take the call out of {text} ({where(place)})."
-            if inference
-            else f"Take the call out of {text} ({where(place)}), or compute `{name}` and what follows from it under "
-            "`with torch.enable_grad():`."
-        )
-        return Cause(
-            f"Grad mode is off where {short(own.source)} runs: {text} ({where(place)}) is around it. "
-            f"`{name}` was computed there, without a graph.",
-            Fix("remove_no_grad", words, False, _at(place)),
-            place,
-        )
-    return None
-
-
-def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast.stmt | None) -> bool:
-    """Whether what the root is made of was assigned while the frame at this depth was under it."""
-    names = sorted(source.names_in(_expression(name)))
-    for at, one in (pair for each in names for pair in origins.made(each, spot)):
-        if not isinstance(one, ast.stmt) or isinstance(one, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        inside = source.function_at(origins.runs[at.at].source, one.lineno)
-        own = source.function_at(origins.runs[spot.at].source, spot.line)
-        if at.at == spot.at and (
-            (depth > 0 and own is not None and inside == own)
-            or (depth == 0 and outer is not None and outer.lineno <= one.lineno <= (outer.end_lineno or 0))
-        ):
-            return True
-    return False
-
-
-def _not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """Code that is never recorded, and was given no tensor that requires grad: then nothing of it gets a graph."""
-    for where_made, node, _ in origins.back(root, spot):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
-            continue
-        statement = node if isinstance(node, ast.stmt) else origins.statement_of(where_made, node)
-        value = source.given(node) if isinstance(node, ast.stmt) else node
-        calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
-        for call in calls:
-            passed = origins.unrecorded(call, where_made)
-            had = any_of(origins.passes_graph(one, where_made) for one in passed) if passed is not None else True
-            if statement is None or had is True:
-                continue
-            place = place_of(origins.runs[where_made.at], statement.lineno)
-            given = f"{short(ast.unparse(call))} ({where(place)})"
-            tensors = [ast.unparse(one) for one in passed or () if _is_plain_tensor(origins, one, where_made)]
-            known = (
-                f"{names(tuple(tensors))} {'do' if len(tensors) > 1 else 'does'} not require grad." if tensors else ""
-            )
-            return Cause(
-                f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
-                f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
-                _for_unrecorded(call, place, tensors),
-                place,
-            )
-    return None
-
-
-def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
-    """Whether an argument is a tensor without grad: as was measured, at a call of the function if it is an argument."""
-    value = origins.measured(ast.unparse(one), spot)
-    if value is not None:
-        return value.kind == "tensor" and not value.requires_grad
-    passed = [(at, made) for at, made in origins.made(ast.unparse(one), spot) if isinstance(made, ast.expr)]
-    seen = [origins.measured(ast.unparse(made), at) for at, made in passed]
-    return bool(seen) and all(each is not None and each.kind == "tensor" and not each.requires_grad for each in seen)
-
-
-def _for_unrecorded(call: ast.Call, place: Place, tensors: list[str]) -> Fix:
-    if any(k.arg == "use_reentrant" for k in call.keywords):
-        edit = edits.replaced(place.source, place.source.replace("use_reentrant=True", "use_reentrant=False"))
-        words = f"Pass `use_reentrant=False` ({where(place)}): that records what the parameters inside need."
-        return Fix("use_reentrant_false", words, False, _at(place), edit=edit)
-    which = names(tuple(tensors)) or "a tensor among its arguments"
-    words = f"Let {which} require grad where it is made, or pass the parameters that should train as arguments."
-    return Fix("input_requires_grad", words, False, _at(place))
-
-
-def _expression(name: str) -> ast.expr:
-    try:
-        return ast.parse(name, mode="eval").body
-    except SyntaxError:
-        return ast.Name(name, ast.Load())
-
-
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
     cuts = list(origins.cuts(root, spot))
-    sure = next((cut for cut in cuts if cut.sure), None)
-    frozen = dict(origins.frozen_modules(root, spot))
-    if sure is None or not sure.calls.intersection(frozen.values()):
-        found = _frozen_modules(origins, sorted(frozen)) if frozen else None
+    surely = [cut for cut in cuts if cut.sure]
+    meant = [cut for cut in surely if regaining.only_optimized(record.runs.values(), cut.statement)]
+    sure = next(iter(meant or surely), None)
+    modules = dict(origins.frozen_modules(root, spot))
+    if sure is None or not sure.calls.intersection(modules.values()):
+        found = frozen.frozen_modules(origins, sorted(modules)) if modules else None
         if found is not None:
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     if sure is not None:
-        return _cut_by(record, sure)
+        alone = len({id(cut.statement) for cut in meant}) == 1
+        # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
+        clear = alone or (bool(meant) and bool(regaining.optimized(list(record.runs.values()))))
+        return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
         _gradient_without_graph(record, origins.runs[where.at], node)
         for where, node, _ in origins.back(root, spot)
@@ -266,7 +155,7 @@ def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause 
                     return Cause(
                         f"{short(ast.unparse(told))} ({where(place)}) came too late: {short(ast.unparse(node))} "
                         f"({where(made)}) had been computed without a graph.",
-                        Fix("unfreeze", sentence, False, _at(place)),
+                        Fix("unfreeze", sentence, False, line_of(place)),
                         place,
                     )
     return None
@@ -291,108 +180,6 @@ def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
     return names
 
 
-def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, CellRun, ast.stmt | None]]:
-    """During which cell the root, or what it is made of, was computed, in which cell's text, by which statement.
-
-    What the body of a function assigns was computed when the function was called: by the call's own cell.
-    """
-    last, found = len(origins.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
-    for name in sorted(source.names_in(root)):
-        if not isinstance(root, ast.Name) and origins.trains(name, spot) is not None:
-            continue
-        for at, node in origins.made(name, spot):
-            if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                inside = source.function_at(origins.runs[at.at].source, node.lineno) is not None
-                found.append((last if inside else at.at, origins.runs[at.at], node))
-                break
-    return found or ([(last, origins.runs[last], None)] if last >= 0 else [])
-
-
-def _in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
-    runs = list(origins.runs)
-    if any("enable_grad" in run.source for run in runs):
-        return None
-    name = made_of[0]
-    for at, text, made in _computed(origins, root, spot):
-        if runs[at].grad_before or _ON.search(runs[at].source) or _ON.search(text.source):
-            continue
-        switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
-        found = _switch(runs, switched) if switched is not None else None
-        if found is not None:
-            return _off(runs, *found, made_of)
-        since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
-        place = place_of(text, made.lineno) if made is not None else None
-        line = "torch.set_grad_enabled(True)"
-        fix = Fix(
-            "remove_no_grad",
-            f"Switch it on again before `{name}` is computed: `{line}`.",
-            made is not None and regaining.trains(runs, made_of),
-            _at(place) if place is not None else None,
-            edit=edits.before(text.source, made.lineno, [line]) if made is not None else (),
-        )
-        return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
-    return None
-
-
-def _switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """The cell that made it, or the last one, switched grad mode off and left it so."""
-    runs = list(origins.runs)
-    for at, text, made in _computed(origins, root, spot):
-        until = made.lineno if made is not None and text is runs[at] else sys.maxsize
-        found = _switch(runs, runs[at], until)
-        if found is not None:
-            return _off(runs, *found, made_of)
-    return None
-
-
-def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
-    place, text = place_of(run, statement.lineno), ast.unparse(statement)
-    line = source.line_text(run.source, statement.lineno)
-    fix = Fix(
-        "remove_no_grad",
-        f"Remove `{text}` ({where(place)}), or use it in a `with`.",
-        regaining.trains(runs, made_of),
-        _at(place),
-        edit=edits.replaced(line, line.replace("False", "True")),
-    )
-    return Cause(f"`{text}` ({where(place)}) is in force: `{made_of[0]}` was computed without a graph.", fix, place)
-
-
-def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tuple[CellRun, ast.Expr] | None:
-    """The statement that switched grad mode off while a cell ran: its own last one before a line, or that of a
-    function which it names, and which leaves it off."""
-    own = _switches(source.parse(run.source), until)
-    if own:
-        return (run, own[-1]) if _is_off(own[-1]) else None
-    if run.grad_after:
-        return None
-    for other in reversed(runs):
-        tree = source.parse(other.source)
-        for made in (s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef)) if tree else ():
-            inside = _switches(made)
-            if inside and _is_off(inside[-1]) and re.search(rf"\b{made.name}\b", run.source):
-                return other, inside[-1]
-    return None
-
-
-def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:
-    """Statements that are a call of `set_grad_enabled`, in the order of the text; not those of functions inside."""
-    found: list[ast.Expr] = []
-    below = list(ast.iter_child_nodes(tree)) if tree is not None else []
-    for node in below:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        if isinstance(node, ast.Expr) and "set_grad_enabled(" in ast.unparse(node) and node.lineno < until:
-            found.append(node)
-        found += _switches(node, until)
-    return found
-
-
-def _is_off(statement: ast.Expr) -> bool:
-    return "False" in ast.unparse(statement)
-
-
 def _cut_by(record: Record, cut: Cut) -> Cause:
     """What is said of a cut."""
     run, statement = cut.run, cut.statement
@@ -406,7 +193,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
-    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, _at(place), edit=edit), place)
+    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edit=edit), place)
 
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -423,7 +210,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
             "create_graph",
             f"Pass `create_graph=True` in {text} ({where(place)}).",
             False,
-            _at(place),
+            line_of(place),
             "It keeps the graph, and builds one for the gradient.",
             edits.with_keyword(ast.unparse(statement), "create_graph=True"),
         )
@@ -434,7 +221,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
     reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
     if reads and not with_graph:
         words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
-        fix = Fix("autograd_grad_instead", words, False, _at(place))
+        fix = Fix("autograd_grad_instead", words, False, line_of(place))
         return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
     return None
 
@@ -458,7 +245,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
                 return Cause(
                     f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
                     f"{text} got one of them, in spite of `create_graph=True`.",
-                    Fix("differentiable_op", sentence, False, _at(place), edit=edit),
+                    Fix("differentiable_op", sentence, False, line_of(place), edit=edit),
                     place,
                 )
     return None
@@ -487,7 +274,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     if update:
         sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
         works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
-        fix = Fix("remove_no_grad", sentence, works, _at(place), edit=update)
+        fix = Fix("remove_no_grad", sentence, works, line_of(place), edit=update)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
     first, names = regaining.feeding(outer, statement)
     line = outer.lineno
@@ -517,73 +304,6 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
-def _frozen_modules(origins: Origins, names: list[str]) -> Cause:
-    """Modules, frozen, from which the root was computed."""
-    found = {name: line for name in names if (line := origins.frozen_by(name)) is not None}
-    lines = list(found.values())
-    name = next(iter(found), names[0])
-    if not lines and any(_without_parameters(origins, one) for one in names):
-        words = "Make what should train an `nn.Parameter`: tensors in a plain list, and buffers, are none."
-        return Cause(f"`{name}` has no parameter that requires grad.", Fix("unfreeze", words, False), None)
-    if not lines:
-        text = f"No parameter of `{name}` requires grad."
-        return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
-    run, one, outer = lines[0]
-    alone = len(names) == 1 and sum(1 for _ in origins.freezing()) == 1
-    return _unfreeze(
-        origins, run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
-    )
-
-
-def _without_parameters(origins: Origins, name: str) -> bool:
-    values = [sight.values[name] for sight in origins.scene.sights if name in sight.values]
-    return any(one.kind == "module" and one.requires_grad is None for one in values)
-
-
-def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
-    """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
-    place, text = place_of(run, one.lineno), ast.unparse(one)
-    line = source.line_text(run.source, place.line)
-    edit = edits.replaced(line, line.replace("False", "True"))
-    asked = _gradients_of_inputs(origins)
-    sentence = f"Let what should train require grad: change `{text}`."
-    if asked:
-        sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
-            f"Or, if what was frozen should train, change `{text}`."
-        )
-    fix = Fix("unfreeze", sentence, works and not asked, _at(place), edit=() if asked else edit)
-    return Cause(f"`{text}` ({where(place)}): {what}", fix, place)
-
-
-def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
-    """Tensors of which the cells read a `.grad`, and that do not require grad as was measured: an input's is wanted."""
-    values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
-    trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
-    read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    found = dict.fromkeys(ast.unparse(node.value) for node in read)
-    plain = (name for name in found if name in values and values[name].kind == "tensor")
-    return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")
-
-
-def _frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """No line cut it: something that it was made from was told not to require grad, and nothing else surely does."""
-    if origins.has_graph(root, spot):
-        return None
-    what = f"nothing that `{made_of[0]}` was made from requires grad."
-    alone = sum(1 for _ in origins.freezing()) == 1
-    for run, one, outer in origins.freezing():
-        named = source.names_in(outer) | ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
-        meant = named.intersection(made_of)
-        if meant and not any(origins.modules.get(name) for name in meant):
-            known = origins.goes_back_to_grad(root, spot) is False
-            doubt = "" if known else "what it freezes does not require grad, and nothing else is known to."
-            return _unfreeze(origins, run, one, alone and origins.freezes_all(one, outer), doubt or what)
-    for where_made, node, _ in origins.back(root, spot):
-        if isinstance(node, ast.stmt) and "requires_grad=False" in ast.unparse(source.given(node)):
-            return _unfreeze(origins, origins.runs[where_made.at], node, False, "it does not require grad.")
-    return None
-
-
 def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
     """A comparison among what it was made from: ``(pred > 0).float()``; also of what was compared before."""
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -607,7 +327,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
             sure = "" if had else ", if what it compares had one"
             text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: it compares."
             sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
-            return Cause(text, Fix("differentiable_op", sentence, False, _at(place)), place)
+            return Cause(text, Fix("differentiable_op", sentence, False, line_of(place)), place)
     return None
 
 
@@ -622,12 +342,8 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (
-        f"Look at the `grad_fn` of what `{name}` is made from, one step back after the other: the cut comes right "
-        "after the first that has one."
+        f"Look at the `grad_fn` of what `{name}` is made from, step by step. The cut comes right after the first that "
+        "has one."
     )
     fix = Fix("find_the_cut", words, False)
     return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)
-
-
-def _at(place: Place) -> tuple[int, int] | None:
-    return (place.cell, place.line) if place.cell is not None and place.line is not None else None

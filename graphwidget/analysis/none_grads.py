@@ -11,8 +11,8 @@ from graphwidget.analysis import edits, source
 from graphwidget.analysis.failure import Failure, latest, under_no_grad
 from graphwidget.analysis.regaining import updated_in_place
 from graphwidget.analysis.story import own_path, root_name
-from graphwidget.analysis.words import at, place_of, short
-from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
+from graphwidget.analysis.words import at, place_of, short, where
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
 
 __all__ = ["of_none", "of_reads", "of_unused"]
 
@@ -161,15 +161,16 @@ def of_reads(record: Record) -> Iterator[Finding]:
             yield replace(_of_no_leaf(failure, owner.path, owner.node), kind="silent", severity="info")
 
 
-def of_unused(call: BackwardCall) -> Finding:
+def of_unused(record: Record, call: BackwardCall) -> Finding:
     """``torch.autograd.grad(loss, [w, b])`` where `loss` was not computed from `b`."""
     index = re.search(r"at index (\d+)", call.error or "")
-    at_index = int(index[1]) if index is not None else -1
-    name = _name_of_input(call, at_index)
+    name = _name_of_input(call, int(index[1]) if index is not None else -1)
     root, shown = root_name(call), f"`{name}`" if name else "an input"
     start = call.roots[0] if len(call.roots) == 1 else None
+    made = _made(record, own_path(start)) if start is not None and start.is_leaf else None
     if start is not None and start.is_leaf:
-        text = f"`{root}` is itself a leaf: nothing was recorded when it was computed, so no path leads to {shown}."
+        line = f" ({where(made)})" if made is not None else ""
+        text = f"`{root}` is itself a leaf{line}. Nothing of how it was computed is known, so no path leads to {shown}."
     else:
         how = "It was not computed from that, or a line between them cut the graph."
         text = f"No path leads from `{root}` to {shown}. {how}"
@@ -180,8 +181,17 @@ def of_unused(call: BackwardCall) -> Finding:
         f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
         call.n,
         tensor=name,
+        made_at=made,
         fixes=_for_unused(call, root, name),
     )
+
+
+def _made(record: Record, name: str | None) -> Place | None:
+    """Where a variable was last given a value."""
+    found = (
+        (run, source.assignments(run.source, name)) for _, run in sorted(record.runs.items(), reverse=True) if name
+    )
+    return next((place_of(run, made[-1].lineno) for run, made in found if made), None)
 
 
 def _name_of_input(call: BackwardCall, index: int) -> str | None:

@@ -106,18 +106,25 @@ def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> b
     """
     known, steps = list(runs), list(statements)
     called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}
-    stepped = _optimized(known)
+    stepped = optimized(known)
     return len(called) < 2 or (called <= stepped if stepped else _in_a_row(steps, called))
+
+
+def only_optimized(runs: Iterable[CellRun], statement: ast.stmt) -> bool:
+    """Whether optimizers, if there are any, step all modules that a statement calls: a teacher is not to be trained."""
+    known = list(runs)
+    stepped, called = optimized(known), {name for name in source.calls_in(statement) if trains(known, [name])}
+    return not stepped or called <= stepped
 
 
 def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stmt) -> ast.stmt:
     """Of a block the first statement, from one on, that uses what an optimizer steps; that one where none does."""
-    stepped = _optimized(list(runs))
+    stepped = optimized(list(runs))
     later = (s for s in block if s.lineno >= first.lineno)
     return next((s for s in later if source.names_read(s) & stepped), first)
 
 
-def _optimized(runs: list[CellRun]) -> set[str]:
+def optimized(runs: list[CellRun]) -> set[str]:
     """Names from which optimizers got their parameters."""
     trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
     imported = making.imported_from(trees, "torch.optim")

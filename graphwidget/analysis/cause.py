@@ -1,0 +1,23 @@
+"""What a finding says of the line that left a tensor without a graph."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.model import Fix, Place
+
+__all__ = ["Cause", "expression"]
+
+
+class Cause:
+    """What cut the graph: a sentence, a fix and the line."""
+
+    def __init__(self, text: str, fix: Fix, place: Place | None) -> None:
+        self.text, self.fix, self.place = text, fix, place
+
+
+def expression(name: str) -> ast.expr:
+    try:
+        return ast.parse(name, mode="eval").body
+    except SyntaxError:
+        return ast.Name(name, ast.Load())
