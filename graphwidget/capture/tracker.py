@@ -413,7 +413,7 @@ class Tracker:
                 identity=self.identity,
                 places=self.provenance,
                 freed_by=self.log.freed,
-                previous=self.log.earlier(),
+                previous=self._earlier(),
                 watched_from=self.log.watched_from,
             ),
         )
@@ -540,7 +540,7 @@ class Tracker:
         for frame in self.log.cell_frames(sys._getframe(2)) if self._open else ():
             if frame.f_code.co_flags & reading.CO_OPTIMIZED:
                 spaces.setdefault(frame.f_code.co_name, dict(reading.locals_of(frame)))
-        paths = (owner.path for owner in snapshot.owners if owner.kind not in NOT_THE_USERS)
+        paths = (owner.path for owner in snapshot.owners if not is_notebooks(owner.kind, owner.path))
         leaves = (path for leaf in snapshot.leaves.values() for path in leaf.paths)
         return holders.kinds((*paths, *leaves), spaces)
 
