@@ -227,6 +227,15 @@ def test_the_folder_of_graphwidget_itself_is_not_where_the_program_imports_from(
     assert done.returncode == 1 and "ModuleNotFoundError" in done.stdout
 
 
+def test_worker_processes_find_the_functions_of_the_program(tmp_path):
+    program = (
+        "import multiprocessing\ndef double(x):\n    return 2 * x\nif __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print('doubled', pool.map(double, [21]))\n"
+    )
+    done = explain(file(tmp_path, program))
+    assert done.returncode == 0 and "doubled [42]" in done.stderr
+
+
 BROKEN = {
     "raises": "raise OSError('libtorch_cpu.so: cannot open shared object file')",
     "is another module": "x = 1",
