@@ -44,8 +44,9 @@ class Hues:
         avoid = {earlier.order} if earlier is not None else set()
         if key not in self._of:
             # What this root builds on is no root any more: its look is free.
-            below = _below(graph, [ref.node for ref in call.roots if ref.node >= 0])
-            others = {one: self._of[known] for one, known in self._recent.items() if known[0] not in below}
+            known = {one: at for one, at in self._recent.items() if one != name}
+            below = _below(graph, [ref.node for ref in call.roots if ref.node >= 0]) if known else set()
+            others = {one: self._of[at] for one, at in known.items() if at[0] not in below and at in self._of}
             self._of[key] = self._free(name, others, avoid)
             if not avoid:
                 self._names.setdefault(name, self._of[key])

@@ -37,13 +37,17 @@ export function emptyPart({ state }: Context): Part {
   const words = h("div");
   const el = h("div.gw-empty", { hidden: true }, skeleton, words);
   let shown: Graph | null = null;
-  const paint = redraw(words, () => (shown ? reasons(shown) : waiting(state.link === "gone")));
+  const paint = redraw(words, () => {
+    if (el.hidden) return null;
+    return shown ? reasons(shown) : waiting(state.link === "gone");
+  });
   return {
     el,
     update(graph) {
-      attr(el, "hidden", graph && graph.n > 0);
+      const hidden = graph !== null && graph.n > 0;
+      attr(el, "hidden", hidden);
       shown = graph;
-      paint(graph?.findings[0], graph && hadOne(graph), state.link);
+      paint(hidden, hidden || graph?.findings[0], graph && hadOne(graph), state.link);
     },
   };
 }

@@ -131,3 +131,15 @@ def test_a_view_without_a_tracker_keeps_looks_too():
     assert [root.order for root in offers.update(both.drawing())] == [0, 1]
     del one
     assert [root.order for root in offers.update(both.drawing())] == [1]
+
+
+def test_what_is_remembered_is_bounded(notebook, monkeypatch):
+    from graphwidget.capture import hues
+
+    monkeypatch.setattr(hues, "MAX_KNOWN", 10)
+    notebook.run("kept = [(t @ a).exp().sum() for _ in range(4)]\nlost = (t @ a).sum()")
+    for k in range(30):
+        notebook.run(f"loss{k} = (t @ a).exp().sum()\nloss{k}.backward()\ndel loss{k}")
+    known = notebook.tracker.hues
+    assert len(known._of) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
+    assert all(call.order >= 0 for call in notebook.tracker.calls)

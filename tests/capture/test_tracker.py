@@ -10,6 +10,7 @@ import torch
 from graphwidget.analysis.engine import forecast
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.history import History
+from graphwidget.capture.hues import key_of
 from graphwidget.capture.tracker import Tracker, track
 from graphwidget.model import Event, SlotState, Snapshot
 from tests.capture.notebook import Notebook
@@ -56,12 +57,16 @@ def test_a_tensor_that_was_passed_to_a_call_is_a_root_too(notebook: Notebook) ->
 
 
 def test_a_root_keeps_its_hue_while_it_lives(notebook: Notebook) -> None:
-    order = notebook.tracker.order_of
+    def looks() -> dict[str | None, int]:
+        graph = notebook.tracker.snapshot()
+        orders = notebook.tracker.hues.look([key_of(graph, root) for root in graph.roots])
+        return {root.path: order for root, order in zip(graph.roots, orders)}
+
     notebook.run("x = torch.ones(2, requires_grad=True)\na, b = x.sum(), (x * 2).sum()")
-    first = {root.path: order(root) for root in notebook.tracker.snapshot().roots}
+    first = looks()
     assert sorted(first.values()) == [0, 1]
     notebook.run("del a\nc = (x * 3).sum()")
-    then = {root.path: order(root) for root in notebook.tracker.snapshot().roots}
+    then = looks()
     assert then["b"] == first["b"] and then["c"] == first["a"]
 
 

@@ -79,7 +79,7 @@ def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, sho
     notebook.page.evaluate(PAINTED)
     boxes = titles(widget)
     assert 14 <= len(boxes) <= 60
-    assert [f"model.h.{k}" in boxes or f"h.{k}" in boxes for k in range(12)] == [True] * 12
+    assert [f"model.h[{k}]" in boxes or f"h[{k}]" in boxes for k in range(12)] == [True] * 12
     for told in ("2 saved tensors held", "50 nodes"):
         assert widget.locator(f'{BOX}[aria-label*="{told}"]').count() >= 1
     assert drawn_as(widget) == "svg"

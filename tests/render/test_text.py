@@ -124,10 +124,10 @@ def test_folding_keeps_the_failing_node_and_named_nodes() -> None:
 
 
 def test_folding_shows_the_border_of_each_block() -> None:
-    blocks = [ModuleCall(f"model.h.{i // 100}", "Block", 0) for i in range(1200)]
+    blocks = [ModuleCall(f"model.h[{i // 100}]", "Block", 0) for i in range(1200)]
     nodes = [N("Op", (i + 1,) if i < 1199 else (), module=blocks[i]) for i in range(1200)]
     found = "\n".join(lines(snapshot(nodes, roots={"loss": 0})))
-    assert all(f"model.h.{k}" in found for k in range(12))
+    assert all(f"model.h[{k}]" in found for k in range(12))
 
 
 def test_many_findings_do_not_bury_the_graph() -> None:
