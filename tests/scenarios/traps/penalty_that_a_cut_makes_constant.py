@@ -1,5 +1,5 @@
 # verified: detach
-# says: Compute `self.penalty` in each pass, so that each has a graph of its own. | detached, it has no effect on any gradient
+# says: Compute `trainer.penalty` in each pass, so that each has a graph of its own. | detached, it has no effect on any gradient
 # %%
 import torch
 from torch import nn
