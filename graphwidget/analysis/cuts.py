@@ -209,7 +209,10 @@ class Cuts:
         lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
         sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
         carried = tuple(self._crossings().carried())
-        written = {name for one in carried for name in one.names if any(_is_in_method(name, path) for path in kept)}
+        known = {name for one in carried for name in one.names}
+        written = {name for name in known if any(_is_in_method(name, path) for path in kept)}
+        if not all(path in known or any(_is_in_method(name, path) for name in known) for path in kept):
+            return  # perhaps no tensor
         gone = _through(carried, {*kept, *written})
         yield Cut(sentence, at(made), edits.before(cell, made.line, lines), gone)
 

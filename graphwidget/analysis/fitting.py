@@ -204,7 +204,7 @@ def _hides_a_name(after: Applied) -> bool:
 
 
 def _assigns_into_a_builtin(after: Applied) -> bool:
-    """Whether a new line assigns to an attribute or an element of what only Python itself knows: ``list.values = x``."""
+    """Whether a new line assigns to an attribute or an element of a builtin: ``list.values = x``."""
     bound = _names(after.texts, ast.Store)
     for cell, line in after.written:
         for statement in source.statements_at(after.texts[cell], line)[-1:]:

@@ -216,29 +216,36 @@ class Candidates:
         return Fix("detach", made.sentence, works, made.at, price, made.edit, starves=self._starved())
 
     def _starved(self) -> tuple[str, ...]:
-        """Trained leaves that get no gradient from the later call once the old part is cut off.
+        """Trained leaves that get no gradient from the later call once the old part is cut off, or none from a term of
+        the loss, which is a constant then.
 
         In a pass that carries a state over, a leaf behind the state alone was reached when the state began.
         """
-        return () if self.meeting.carried_state else self.meeting.leaf_names(self.meeting.starved)
+        meeting = self.meeting
+        if meeting.only_added:
+            inside = reachable(meeting.graph, meeting.boundary)
+            return meeting.leaf_names(index for index in inside if index in meeting.graph.leaves)
+        return () if meeting.carried_state else meeting.leaf_names(meeting.starved)
 
     def cut_elsewhere(self) -> Fix | None:
         """The same in words: no line is known that runs between the two calls and sees the carrier."""
         meeting = self.meeting
         if not meeting.brings_leaves:
             return None
-        name = Carrier(meeting).name
+        carrier = Carrier(meeting)
+        what = f"`{carrier.name}`" if carrier.path is not None else "what one pass hands to the next"
         line = meeting.later.place.outer_source or meeting.later.place.source
         inside = f" in the code that {short(line)} calls" if line else ""
-        text = (
-            f"Cut the graph between passes: detach `{name}` after each backward{inside}, before the next pass uses it."
-        )
+        text = f"Cut the graph between passes: detach {what} after each backward{inside}, before the next pass uses it."
         return Fix("detach", text, False, None, starves=self._starved())
 
     def compute_again(self) -> Fix | None:
         """To build the old part anew, in words: where that can be done is not known."""
         carrier = self.meeting.root_name if self.meeting.same_root else Carrier(self.meeting).name
-        text = f"Compute `{carrier}` again after {self._call(self.earlier)}, so that {self._call(self.later)} has a graph of its own."
+        text = f"Compute `{carrier}` in each pass, so that each has a graph of its own."
+        if not self.meeting.repeated:
+            after, later = self._call(self.earlier), self._call(self.later)
+            text = f"Compute `{carrier}` again after {after}, so that {later} has a graph of its own."
         return Fix("recompute_in_loop", text, False, None, "One more forward pass of that part.")
 
     def detach_in_earlier(self) -> Fix | None:
@@ -451,7 +458,9 @@ def _shared_part_order(meeting: Meeting, make: Candidates) -> Iterator[Callable[
         if not meeting.made_on_the_way:
             yield make.recompute
     elif not meeting.starved and (stepped or meeting.made_on_the_way):
-        anew_first = meeting.made_on_the_way or meeting.exclusive_leaves  # a cache; what a cut would take a gradient from
+        anew_first = (
+            meeting.made_on_the_way or meeting.exclusive_leaves
+        )  # a cache; what a cut would take a gradient from
         yield make.recompute if anew_first else make.detach
         yield make.detach if anew_first else make.recompute
     elif stepped and not _stepped_behind(meeting) and not meeting.repeated:

@@ -20,7 +20,7 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """A name or a path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
+    """A path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
 
     path: str
     how: Literal["deleted", "replaced", "made_of_itself"]

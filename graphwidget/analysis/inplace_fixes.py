@@ -176,7 +176,7 @@ def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
 
 
 def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: source.Statement | None) -> bool:
-    """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``, once for each."""
+    """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``."""
     place, there = write.place, call.place
     cell = _text(record, place.cell)
     around = source.loops_around(cell, step.lineno) if step is not None else []

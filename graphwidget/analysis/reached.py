@@ -16,7 +16,7 @@ Spot = tuple[int, int]  # cell, line
 
 
 def comes_by(meeting: Meeting, spot: Spot, since: Place | None = None) -> bool:
-    """Whether the line at `spot` runs after `since` (the earlier call) and before the later call, as far as is known."""
+    """Whether the line at `spot` runs after `since` (the earlier call) and before the later call, as far as known."""
     a, b = since or meeting.earlier.place, meeting.later.place
     if a.run != b.run or a.run is None:
         return not _is_behind(meeting, spot, b)

@@ -279,8 +279,9 @@ class Meeting:
             return made.cell_id is not None and made.cell_id == later.cell_id
         run, line = self.run_of(later), later.outer_line
         loop = source.loop_at(run.source, line) if run is not None and line is not None else None
-        if loop is None:
-            return made.outer_line == later.outer_line
+        if loop is None:  # it is in a function: what was made before it began has no pass
+            before = made.iteration is None and later.iteration is not None
+            return made.outer_line == later.outer_line and not before
         return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @property
