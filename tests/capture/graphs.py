@@ -18,6 +18,7 @@ class Held:
     tensor: Any
     kind: str = "variable"
     containers: tuple[tuple[str, int], ...] = ()
+    bounded: bool = False
 
 
 def leaf(*shape: int) -> torch.Tensor:
