@@ -27,8 +27,9 @@ REMEMBERED = 60_000  # nodes of all looks together
 
 
 def due(seen: int) -> bool:
-    """Whether the call with this number (from 1) of a line is to be looked at: 4, 6, 8, 12, 16, 24, ..."""
-    return seen >= 4 and not seen & ((1 << (seen.bit_length() - 2)) - 1)
+    """Whether the call with this number (from 1) of a line is to be looked at: 4, 8, 16, 32, 64, 96, 128, 192, ..."""
+    finer = 2 if seen > 64 else 1
+    return seen >= 4 and not seen & ((1 << (seen.bit_length() - finer)) - 1)
 
 
 def piling(holdings: Sequence[Holding], starts: Sequence[int]) -> bool:

@@ -59,6 +59,7 @@ UIDS = 20_000  # nodes that are remembered before the dead among them are forgot
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_SCENES = 100  # failed calls of which it is kept what was measured then
+MOST_STARTS = 1_000  # calls of a loop that are looked back at, once in a while, for what piles up
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 
@@ -393,15 +394,16 @@ class Tracker:
 
     def _look_meanwhile(self, n: int, spot: tuple[int, int, int], frames: Sequence[FrameType]) -> None:
         """Before a call of a loop: graphs of earlier iterations that something still keeps are remembered."""
-        place = self.provenance.place(spot)
-        line = (place.run, place.cell, place.line, place.outer_line)
-        thread = get_ident()
-        starts = [
-            call.newest_seq
-            for call in self.history.calls.values()
-            if call.thread == thread
-            and (call.place.run, call.place.cell, call.place.line, call.place.outer_line) == line
-        ]
+        here = self.provenance.place(spot)
+        line = (here.run, here.cell, here.line, here.outer_line, get_ident())
+        starts: list[int] = []
+        for call in reversed(self.history.calls.values()):  # of one cell, and few: looking must not cost more and more
+            at = call.place
+            if at.run != here.run or len(starts) == MOST_STARTS:
+                break
+            if (at.run, at.cell, at.line, at.outer_line, call.thread) == line:
+                starts.append(call.newest_seq)
+        starts.reverse()
         self.looks.look(
             line,
             n,
