@@ -101,7 +101,9 @@ def load() -> float:
 
 def fresh(*argv: object) -> float:
     """One figure from a process of its own."""
-    done = subprocess.run([sys.executable, __file__, "--one", *map(str, argv)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", *map(str, argv)], capture_output=True, text=True, check=True
+    )
     return float(done.stdout.strip().splitlines()[-1])
 
 

@@ -253,7 +253,9 @@ class _Walk:
             read = self.numbers[type(node)] = internals.node_readers(type(node))[1]
         if read(node) >= self.since:
             return False
-        return all(one is torch.Tensor or one is node or (type(one) is dict and not one) for one in gc.get_referents(thing))
+        return all(
+            one is torch.Tensor or one is node or (type(one) is dict and not one) for one in gc.get_referents(thing)
+        )
 
     def hold(self, tensor: torch.Tensor, spot: _Spot) -> None:
         if not internals.requires_grad(tensor):

@@ -61,7 +61,9 @@ class Watched:
             else:
                 new.append((path, tensor))
         if len(self.refs) + len(new) > MAX_WATCHED:
-            before = [(path, one) for path, ref in zip(self.paths, self.refs, strict=True) if (one := ref()) is not None]
+            before = [
+                (path, one) for path, ref in zip(self.paths, self.refs, strict=True) if (one := ref()) is not None
+            ]
             self.replace([*new, *before])
             return
         self.refs = list(self.refs)  # another list: who relies on the tensors of this one looks at them anew
