@@ -125,6 +125,16 @@ def loop() -> Iterator[Figure]:
     yield Figure("loop: more memory in the last fifth", row["growth_mb"], 1, " MB")
 
 
+def growth() -> Iterator[Figure]:
+    row = script("growth", "--repeat", 1)
+    for how in ("text", "view"):
+        for keep in ("names", "list"):
+            yield Figure(f"cells that each keep a graph ({keep}), {how}: last / first", row[f"{how}, {keep}"], 1.5, "x")
+    by_hand = 1.2 if sys.version_info < (3, 12) else 1.1
+    yield Figure("gradients written by hand, with / without", row["by hand"], by_hand, "x")
+    yield Figure("%load_ext once torch is imported", row["load"], 0.3, " s")
+
+
 def layout() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         gpt2, dag = (graph_file(name, Path(folder)) for name in ("gpt2", "dag10k"))
@@ -166,7 +176,7 @@ def graph_file(name: str, folder: Path) -> Path:
 
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
-    snapshot, cell_end, overhead, namespace, findings, wire, layout, frames, paint, loop,
+    snapshot, cell_end, overhead, namespace, findings, growth, wire, layout, frames, paint, loop,
 )  # fmt: skip
 
 

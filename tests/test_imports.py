@@ -161,7 +161,9 @@ NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "nbformat", "nb
 
 
 def test_loading_the_extension_loads_what_records_and_nothing_else() -> None:
-    shell = "import torch\nfrom IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()"
+    shell = (
+        "import torch\nfrom IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()"
+    )
     own = loaded_after(shell + "\nshell.run_cell('%load_ext graphwidget')") - loaded_after(shell)
     assert "graphwidget.capture.tracker" in own
     assert not [name for name in own for other in NOT_AT_LOAD if name == other or name.startswith(other + ".")]

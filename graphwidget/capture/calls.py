@@ -473,7 +473,7 @@ class CallLog:
         return max((snapshot for snapshot in known if snapshot.newest >= since), key=len, default=None)
 
     def _search(self, frames: list[FrameType], since: int, *, force: bool = False) -> Search | None:
-        """Names of what was made from this number on and of leaves, unless looking has taken too large a share of the time."""
+        """Names of leaves and of what was made from a number on; None: looking has taken too much of the time."""
         now = perf_counter()
         self._searches += 1
         if not force and self._searches > FREE_SEARCHES and self._search_time > SEARCH_SHARE * (now - self._since):

@@ -137,7 +137,7 @@ def find(
     with internals.quiet(), _no_collection():
         # Its clock starts here: a collection that came before it could take all of the time.
         walk = _Walk(budget_s, namespace.get("__name__"), since)
-        items = [item for item in _items(namespace) if not walk.is_older(item[1])]
+        items = [item for item in _items(namespace) if not walk.passes_over(item[1])]
         for value, root in _roots(items, frames, shell, out, last_error, frozenset(hidden)):
             walk.meet(value, root)
         walk.run()
@@ -247,6 +247,11 @@ class _Walk:
         for reader in plan.readers(child):
             heappush(self.queue, _Box(spot, child, reader, cost + reader.total.bit_length() // 3))
 
+    def passes_over(self, thing: Any) -> bool:
+        """Whether nothing is to be found there: a plain value, or an old tensor."""
+        plan = self.plans.get(type(thing)) or self.plan(type(thing))
+        return plan.skip or (plan.tensor and self.is_older(thing))
+
     def is_older(self, thing: Any) -> bool:
         """Whether it is a tensor that is older than what is asked about, and leads to nothing else."""
         if not self.since or type(thing) is not torch.Tensor or internals.maybe_stale_view(thing):
@@ -305,10 +310,9 @@ class _Walk:
             heappush(queue, box)
 
     def look(self, box: _Box, pairs: list[tuple[Any, Any]]) -> None:
-        plans, reader, cost = self.plans, box.reader, box.cost + 1
+        reader, cost = box.reader, box.cost + 1
         for key, child in pairs:
-            plan = plans.get(type(child)) or self.plan(type(child))
-            if not plan.skip and not (plan.tensor and self.is_older(child)):
+            if not self.passes_over(child):
                 self.meet(child, _Spot(box.spot, reader, key, box.owner), cost)
 
     def nothing_in(self, children: list[Any]) -> bool:

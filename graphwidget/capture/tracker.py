@@ -57,6 +57,8 @@ MAX_RUNS = 5_000  # cell runs of which the source is kept
 SEARCH_SECONDS = 0.02
 UIDS = 20_000  # nodes that are remembered before the dead among them are forgotten
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
+FREE_LOOKS = 1.0  # seconds for looking at everything at the ends of cells, at any price
+LOOK_SHARE = 0.05  # of the time since the start, for that, after these
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_SCENES = 100  # failed calls of which it is kept what was measured then
 MOST_STARTS = 1_000  # calls of a loop that are looked back at, once in a while, for what piles up
@@ -157,6 +159,7 @@ class Tracker:
         self._findings: tuple[Finding, ...] | None = None
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._uids = UIDS  # how many may be remembered before the dead are looked for
+        self._began, self._looked = perf_counter(), 0.0  # when watching began; seconds for looks at the ends of cells
         self._called: deque[tuple[int, str | None]] = deque(maxlen=64)  # roots of recent calls: uid, name
         self._scenes: dict[int, Scene] = {}  # n -> what was measured where the call raised
 
@@ -246,7 +249,8 @@ class Tracker:
             self.log.begin_cell()
             self._noted, self.unsaid = 0, ""
             if self._cached is None:
-                self._search()
+                known = self.log.everything if not self.identity.apart_below else None
+                self._search(since=0 if known is None else known.newest + 1)
             else:  # nothing has happened since everything was looked at
                 self._writes.begin_cell()
             self._changed()
@@ -267,14 +271,27 @@ class Tracker:
             if not self._open:
                 self.busy = None
             self._changed()
+            if error is None and self._spends_too_much():
+                self._tell(self._cell_event(run))
+                return
             work = self._after_cell(run, error is None)
             when_idle = self._idle() if not self._open else None
+            began = perf_counter()
             for left in work:
+                self._looked, began = self._looked + perf_counter() - began, perf_counter()
                 if when_idle is not None and left > AT_ONCE:
                     number = f"more than {AT_ONCE:,}" if isinstance(left, AtLeast) else f"{left:,}"
                     self.busy = f"reading {number} nodes"
                     self.lock.leave(work, when_idle)
                     return
+
+    def _spends_too_much(self) -> bool:
+        """Whether everything is looked at only when somebody asks: nobody does now, and it has taken much of the time.
+
+        So it is where many cells follow each other at once and much is alive.
+        """
+        free = FREE_LOOKS + LOOK_SHARE * (perf_counter() - self._began)
+        return not self._subscribers and self.log.everything is not None and self._looked > free
 
     def _note_grad_mode(self) -> None:
         """How the running cells would leave it, if they ended now."""
@@ -319,8 +336,14 @@ class Tracker:
         finally:
             if not self._open:
                 self.busy = None
+        event = self._cell_event(run, ok, snapshot, held_bytes)
+        yield 0
+        self._tell(event)
+
+    def _cell_event(self, run: int, ok: bool = True, snapshot: Snapshot | None = None, held_bytes: int = 0) -> Event:
+        """Remember that a cell has ended; without a snapshot if nobody has looked."""
         cell = self.runs[run].cell if run in self.runs else None
-        event = self.history.add_event(
+        return self.history.add_event(
             Event(
                 self.history.next_event,
                 "cell",
@@ -328,12 +351,10 @@ class Tracker:
                 label=f"In[{cell}]" if cell is not None else "cell",
                 ok=ok,
                 held_bytes=held_bytes,
-                nodes=len(snapshot),
+                nodes=len(snapshot) if snapshot is not None else 0,
                 snapshot=snapshot,
             )
         )
-        yield 0
-        self._tell(event)
 
     # ------------------------------------------------------------ calls
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphwidget.capture import owners
+from graphwidget.capture import owners, tracker
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.statements import HARMLESS_WRITER
 from tests.capture.notebook import Notebook
@@ -97,6 +97,36 @@ def test_a_cell_that_follows_another_at_once_searches_no_names_when_it_begins(no
     assert len(searches) == 1  # when it has ended
     notebook.run("z = y + 1\ny.data += 1")
     assert [write.by for write in notebook.tracker._writes.hidden()] == ["y.data += 1"]
+
+
+# ---------------------------------------------------------------- everything, when somebody asks
+
+
+@pytest.fixture
+def no_time(monkeypatch):
+    """As if looking had taken too much of the time already."""
+    monkeypatch.setattr(tracker, "FREE_LOOKS", 0.0)
+    monkeypatch.setattr(tracker, "LOOK_SHARE", 0.0)
+
+
+def test_everything_is_looked_at_when_somebody_asks_if_looking_took_too_much(notebook, no_time):
+    notebook.run("x = torch.ones(3, requires_grad=True)\na = x * 2")
+    notebook.run("b = a.exp()")
+    assert [event.snapshot is not None for event in notebook.tracker.events] == [True, False]
+    assert {owner.path for owner in notebook.tracker.snapshot().owners} >= {"a", "b"}
+    notebook.run("a += 1\nc = b.sum()")
+    notebook.run("c.backward()")
+    assert [(call.result, call.executed_count) for call in notebook.tracker.calls] == [("ok", 4)]
+    assert [write.by for write in notebook.tracker.writes] == ["a += 1"]
+    assert notebook.tracker.calls[0].roots[0].path == "c"
+
+
+def test_who_listens_gets_everything_at_each_end_of_a_cell(notebook, no_time):
+    told = []
+    notebook.tracker.subscribe(told.append)
+    for i in range(3):
+        notebook.run(f"y{i} = torch.ones(3, requires_grad=True) * 2")
+    assert [len(event.snapshot) for event in told] == [2, 4, 6]
 
 
 # ---------------------------------------------------------------- writes that concern nobody
