@@ -2,7 +2,7 @@
 
 python bench/all.py [--only NAME ...] [--json]
 
-Takes about eleven minutes on two idle cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
+Takes about sixteen minutes on two idle cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
 which is what to do where a figure is near its goal: other programs on the machine count.
 """
 
@@ -78,6 +78,12 @@ def overhead() -> Iterator[Figure]:
     mlp = 30 if sys.version_info < (3, 12) else 10
     for name, percent in re.findall(r"^(\S+) .*: ([+-][\d.]+) %", text, re.M):
         yield Figure(f"tracking overhead, {name} step", float(percent), mlp if name == "mlp" else 3, " %")
+
+
+def workloads() -> Iterator[Figure]:
+    goal = 1.3 if sys.version_info < (3, 12) else 1.15
+    for name, ratio in script("workloads", "--repeat", 3, "--steps", 200).items():
+        yield Figure(f"step of a small loop, tracked: {name}", ratio, goal, "x")
 
 
 def namespace() -> Iterator[Figure]:
@@ -176,7 +182,7 @@ def graph_file(name: str, folder: Path) -> Path:
 
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
-    snapshot, cell_end, overhead, namespace, findings, growth, wire, layout, frames, paint, loop,
+    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint, loop,
 )  # fmt: skip
 
 
