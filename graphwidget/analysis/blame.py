@@ -69,6 +69,8 @@ def reads_its_target(graph: Snapshot, index: int) -> bool:
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
     """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last.
 
+    Not one that surely came before the node: then another has modified it, which nobody saw.
+
     A write that made the node and whose result it saved came before: ``y.exp_()``. So did that of a module whose node
     is the older one, though both have run on one line.
     """
@@ -80,7 +82,7 @@ def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) ->
     later = [w for w in writes if _since(w.place, made)]
     if saved == {"result"} and made is not None:
         later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
-    return tuple(later) or tuple(writes[-1:])
+    return tuple(later) or tuple(w for w in writes[-1:] if not _before(w, made, seq))
 
 
 Undone = Callable[[tuple[Write, ...], Place | None], bool]
@@ -123,6 +125,14 @@ def without(
 
 def _same_line(write: Place, made: Place) -> bool:
     return (write.run, write.iteration, write.cell, write.line) == (made.run, made.iteration, made.cell, made.line)
+
+
+def _before(write: Write, made: Place | None, seq: int) -> bool:
+    """Whether a write had surely ended when a node was made: it began before that, and on another line."""
+    if made is None or not 0 <= write.number <= seq:
+        return False
+    spot = (write.place.run, write.place.outer_line, write.place.iteration)
+    return spot != (made.run, made.outer_line, made.iteration)
 
 
 def _since(write: Place, made: Place | None) -> bool:

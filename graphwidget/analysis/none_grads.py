@@ -170,7 +170,7 @@ def of_unused(record: Record, call: BackwardCall) -> Finding:
     made = _made(record, own_path(start)) if start is not None and start.is_leaf else None
     if start is not None and start.is_leaf:
         line = f" ({where(made)})" if made is not None else ""
-        text = f"`{root}` is itself a leaf{line}. Nothing of how it was computed is known, so no path leads to {shown}."
+        text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed, so no path leads to {shown}."
     else:
         how = "It was not computed from that, or a line between them cut the graph."
         text = f"No path leads from `{root}` to {shown}. {how}"

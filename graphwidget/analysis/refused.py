@@ -118,13 +118,15 @@ def _leaf_written(failure: Failure) -> Finding:
     view = (failure.run.error or "").startswith("a view")
     name = _written(failure, element=not view)
     shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
+    value = failure.value(name)
+    through = " through a view" if view and value is not None and value.leaf else ""
     writes = _writes_to(failure, name) if name is not None else []
     edit = _together(failure, writes)
     lines = sorted({one.lineno for one in writes})
     here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return failure.finding(
         f"{short(failure.text)} writes to {shown} while a graph is recorded.",
-        f"{which} A write to it would be recorded, and it would be a leaf no longer.",
+        f"{which} A write to it{through} would be recorded, and it would be a leaf no longer.",
         failure.fix(
             "under_no_grad",
             f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
@@ -286,11 +288,13 @@ def _no_parameter(failure: Failure) -> Finding | None:
             "get their gradient, use `torch.func.functional_call`.",
         )
     )
+    computed = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp)
+    what = "a computed tensor" if computed else "a tensor that is no Parameter"
     which = f"`{name}`" if name else f"`{told[2]}`" if told is not None else "A parameter"
     return failure.finding(
         f"{which} must stay a Parameter.",
-        f"{short(failure.text)} would put a tensor that is no Parameter in the place of {which}. No optimizer knows "
-        "that one, and `parameters()` would not list it. So the module refuses.",
+        f"{short(failure.text)} would replace it by {what}. No optimizer knows that one, and `parameters()` would not "
+        "list it. So the module refuses.",
         fix,
         tensor=name,
     )

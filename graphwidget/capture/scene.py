@@ -22,7 +22,8 @@ __all__ = ["of_call", "of_error"]
 MOST_PATHS = 600  # looked up in one frame
 MOST_FRAMES = 20
 
-_PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_STEP = re.compile(r"\w+|\[\d+\]")
 _DECORATED = "torch/utils/_contextlib.py"  # whose frame runs a function that a grad mode decorates
 
 
@@ -88,8 +89,8 @@ def _names(texts: Sequence[str]) -> dict[str, None]:
     found: dict[str, None] = {}
     for text in texts:
         for path in _PATH.findall(text):
-            parts = path.split(".")
-            found.update(dict.fromkeys(".".join(parts[: n + 1]) for n in range(min(len(parts), 4))))
+            ends = [step.end() for step in _STEP.finditer(path)]
+            found.update(dict.fromkeys(path[:end] for end in ends[:5]))
             if len(found) > MOST_PATHS:
                 return found
     return found
@@ -120,13 +121,22 @@ def _values(variables: Mapping[str, Any], names: Mapping[str, None]) -> dict[str
 
 
 def _look_up(variables: Mapping[str, Any], path: str) -> Any:
-    first, *rest = path.split(".")
+    first, *rest = _STEP.findall(path)
     found = variables.get(first)
-    for name in rest:
+    for step in rest:
         if found is None or ti.is_tensor(found):
             return None
-        found = reading.attribute(found, name)
+        found = _element(found, int(step[1:-1])) if step.startswith("[") else reading.attribute(found, step)
     return found
+
+
+def _element(holder: Any, at: int) -> Any:
+    """An element of a list, a tuple, or one of torch's containers of modules; None of anything else."""
+    if type(holder) in (list, tuple):
+        return holder[at] if at < len(holder) else None
+    if type(holder) in (torch.nn.Sequential, torch.nn.ModuleList):
+        return dict(reading.attribute(holder, "_modules") or {}).get(str(at))
+    return None
 
 
 def _value(one: Any, named: Mapping[int, str]) -> Value | None:

@@ -104,3 +104,11 @@ def test_a_write_whose_result_was_saved_came_before():
     assert blame.culprit(replace(record, writes=(twice, later)), result, 1, 0) == ("a", (twice, later))
     through = replace(made, place=place(1, 3, run=0), by="a.detach().zero_()")  # the node was there before
     assert blame.culprit(replace(record, writes=(later, through)), result, 1, 0) == ("a", (later, through))
+
+
+def test_a_write_that_surely_came_before_the_node_is_not_blamed_for_another_that_nobody_saw():
+    earlier = Write(place(1, 0, run=0), "a.add_(1)", ("a",), (A,), number=0)
+    record = replace(RECORD, writes=(earlier,))
+    assert blame.culprit(record, SHOT, 1, 0) == ("a", ())
+    unknown = replace(earlier, number=-1)  # of a step of an optimizer: what came first is not known
+    assert blame.culprit(replace(RECORD, writes=(unknown,)), SHOT, 1, 0) == ("a", (unknown,))

@@ -1,5 +1,5 @@
 # verified:
-# says: a tensor that is no Parameter in the place of `net.weight`
+# says: would replace it by a tensor that is no Parameter
 # never says: computed tensor
 # %%
 import torch, torch.nn as nn
