@@ -79,7 +79,12 @@ def test_a_fix_is_not_called_verified_where_the_backward_would_fail_anyway(run):
 
 def test_a_root_from_which_another_was_computed_is_simulated_too(run):
     (found, *_) = run(LEAF, "y = w.exp()\nz = y * 2", "y.backward()")
-    assert "several values" in found.text and [fix.verified for fix in found.fixes] == [True, True]
+    assert "3 values, of shape [3]" in found.text and [fix.verified for fix in found.fixes] == [True, True]
+
+
+def test_a_functions_own_variable_is_not_taken_for_the_notebooks_of_that_name(run):
+    (found, *_) = run(LEAF, "y = torch.ones(5, 7) * w[0]\ndef f(w):\n    y = w.exp()\n    y.backward()", "f(w)")
+    assert "3 values, of shape [3]" in found.text
 
 
 def test_an_expression_is_summed_in_brackets(run):
