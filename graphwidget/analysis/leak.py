@@ -62,9 +62,11 @@ class Periods:
         return best
 
     def _run_by(self, call: BackwardCall, index: int) -> bool:
-        """Whether a call ran a node, as far as is known: of calls that were only counted it is taken for granted."""
+        """Whether a call ran a node; where nothing is known of what it ran, it is taken for granted."""
         ran = self.ran[call.n]
-        return not ran or self.graph.uid[index] in ran or self._freed(index, call.n)
+        if call.distances and call.ran_number(self.graph.seq[index]):
+            return True
+        return not (ran or call.distances) or self.graph.uid[index] in ran or self._freed(index, call.n)
 
     def _freed(self, index: int, n: int) -> bool:
         return any(self.graph.slot_freed_by[slot] == n for slot in self.graph.slots_of(index))
