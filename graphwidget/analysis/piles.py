@@ -184,9 +184,8 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
     """The iterations of which the kept nodes are of no use any more, as far as can be known.
 
-    A node that the call of its own iteration ran is kept for nothing; of calls that were only counted nothing else is
-    known. One that a later call ran together with those
-    of other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such
+    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with those of
+    other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such
     calls before; else nothing will.
 
     Parameters
@@ -203,12 +202,13 @@ def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]
         own.update(ran & {at})
         together.update(ran - {at})
     for i, at in made.items():
-        if any(graph.slot_freed_by[slot] == line.calls[at].n for slot in graph.slots_of(i)):
+        call = line.calls[at]
+        if call.ran_number(graph.seq[i]) or any(graph.slot_freed_by[slot] == call.n for slot in graph.slots_of(i)):
             own.add(at)
     open_ = set(made.values()) - own - together
     if len(own) >= ENOUGH:
         return frozenset(own | open_)
-    counted = {at for at in open_ if line.calls[at].executed_count and not line.calls[at].executed}
+    counted = {at for at in open_ if (call := line.calls[at]).executed_count and not (call.executed or call.distances)}
     waiting = _newest_together(record, line) <= min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
     kept = bytes_held(graph, (i for i, at in made.items() if at in open_))
     return frozenset(own | open_ if not waiting and (kept or counted) else own)

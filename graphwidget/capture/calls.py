@@ -95,8 +95,8 @@ class CallLog:
     problem
         Called with an exception of our own; the user's call goes on.
     counted
-        Called with n, place key, counter before it, thread and model of a call that was not even walked, instead
-        of `finished`. None: all are told of by `finished`.
+        Called with n, place key, counter before it, highest number in its graph, thread and model of a call that was
+        not even walked, instead of `finished`. None: all are told of by `finished`.
     look
         Called with n, place key and frames of cells before a few calls of each line: what is kept alive meanwhile?
     """
@@ -112,7 +112,7 @@ class CallLog:
         failed: Callable[[BackwardCall, BaseException], None] = lambda call, error: None,
         problem: Callable[[BaseException], None] = lambda error: None,
         lock: Any = None,
-        counted: Callable[[int, tuple[int, int, int], int, int, Model], None] | None = None,
+        counted: Callable[[int, tuple[int, int, int], int, int, int, Model], None] | None = None,
         look: Callable[[int, tuple[int, int, int], Sequence[FrameType]], None] = lambda n, spot, frames: None,
     ) -> None:
         self.identity, self.provenance = identity, provenance
@@ -256,7 +256,7 @@ class CallLog:
                 self.running.pop(n, None)
                 if not line.keep:
                     self.freed.add_whole(n, newest, highest, line.model.distances)
-                self.counted(n, spot, newest, line.thread, line.model)  # type: ignore[misc]
+                self.counted(n, spot, newest, highest, line.thread, line.model)  # type: ignore[misc]
         except Exception as error:
             self.problem(error)
         finally:
@@ -507,7 +507,8 @@ class CallLog:
             self.freed.add_whole(pending.n, pending.newest, pending.highest, model.distances)
         call: BackwardCall = object.__new__(BackwardCall)  # `dataclasses.replace` takes ten times as long
         call.__dict__.update(model.fields)
-        call.__dict__.update(n=pending.n, place=pending.place, newest_seq=pending.newest, thread=threading.get_ident())
+        call.__dict__.update(n=pending.n, place=pending.place, newest_seq=pending.newest, highest_seq=pending.highest)
+        call.__dict__["thread"] = threading.get_ident()
         if not pending.walked:
             call.__dict__["assumes"] = model.assumes
         return call
@@ -557,6 +558,7 @@ class CallLog:
     def _remember_model(self, key: tuple[int, int], call: BackwardCall, distances: array[int]) -> None:
         """Calls of this shape need not be looked at from now on. Uids and the graph are this call's own."""
         fields = {**vars(call), "executed": _NONE, "reached_uids": (), "graph": None, "same_as": call.n}
+        fields["distances"] = distances
         self._models[key] = Model(call.n, fields, distances, (*call.assumes, LIKE.format(n=call.n)))
         self._models.move_to_end(key)
         if len(self._models) > MAX_MODELS:

@@ -24,7 +24,6 @@ MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
 MAX_FOREIGN = 20_000  # names of files that are known to be no cells
 
-_TRY = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else (ast.Try,)
 _NO_CODE = (ast.Global, ast.Nonlocal)
 
 # What a line does to the counts of loops: nothing; a pass begins (if it comes at this offset, and with these loops
@@ -79,16 +78,6 @@ def loops_by_scope(source: str) -> dict[tuple[str, int], list[Loop]]:
     return found
 
 
-def tries_of(source: str) -> list[tuple[int, int]]:
-    """First and last lines of the bodies of `try` statements."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    bodies = [node.body for node in ast.walk(tree) if isinstance(node, _TRY)]
-    return [(body[0].lineno, body[-1].end_lineno or body[-1].lineno) for body in bodies]
-
-
 class Cell:
     """One run of a cell.
 
@@ -96,8 +85,7 @@ class Cell:
     the line in the cell as the user sees it. `base` makes (cell, line) one integer: `base + line`.
     """
 
-    __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "magic_tries", "number",
-                 "run", "shift", "tries")  # fmt: skip
+    __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "number", "run", "shift")
 
     def __init__(
         self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None
@@ -109,12 +97,11 @@ class Cell:
         # IPython drops leading empty lines before it compiles.
         blank = next((i for i, line in enumerate(self.lines) if line.strip()), 0)
         self.shift = blank if code is not None and not compiled.startswith("\n" * max(blank, 1)) else 0
-        self.loops, self.tries = loops_by_scope(compiled), tries_of(compiled)
-        self.magic_shift, self.magic_loops, self.magic_tries = 0, self.loops, self.tries
+        self.loops = loops_by_scope(compiled)
+        self.magic_shift, self.magic_loops = 0, self.loops
         if blank < len(self.lines) and self.lines[blank].lstrip().startswith("%%"):
             self.magic_shift = blank + 1
-            body = "\n".join(self.lines[blank + 1 :])
-            self.magic_loops, self.magic_tries = loops_by_scope(body), tries_of(body)
+            self.magic_loops = loops_by_scope("\n".join(self.lines[blank + 1 :]))
 
     @property
     def source(self) -> str:
@@ -129,7 +116,7 @@ class Scope:
     """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
 
     __slots__ = ("at", "back", "base", "cell", "code", "entry", "heads", "loops", "marks", "outermost", "shift",
-                 "steps", "tries", "watched")  # fmt: skip
+                 "steps", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -143,7 +130,7 @@ class Scope:
         self.cell = cell
         self.shift = cell.magic_shift if magic else cell.shift
         self.base = cell.base + self.shift
-        loops, self.tries = (cell.magic_loops, cell.magic_tries) if magic else (cell.loops, cell.tries)
+        loops = cell.magic_loops if magic else cell.loops
         top = code.co_name.startswith("<") and code.co_name not in _INNER
         # Below it stands only the line of the magic that runs the rest of the same cell.
         self.outermost = top and (magic or cell.inside)

@@ -38,6 +38,7 @@ class Row(NamedTuple):
     n: int
     spot: tuple[int, int, int]
     newest: int
+    highest: int  # number of a node of its graph
     thread: int
     model: Model
     event: int  # id of its event
@@ -48,7 +49,8 @@ def record_of(row: Row, place: Place) -> tuple[BackwardCall, Event]:
     call: BackwardCall = object.__new__(BackwardCall)  # `dataclasses.replace` takes ten times as long
     fields = call.__dict__
     fields.update(row.model.fields)
-    fields.update(n=row.n, place=place, newest_seq=row.newest, thread=row.thread, assumes=row.model.assumes)
+    fields.update(n=row.n, place=place, newest_seq=row.newest, highest_seq=row.highest, thread=row.thread)
+    fields["assumes"] = row.model.assumes
     cell = place.outer_cell if place.outer_cell is not None else place.cell
     event = Event(
         row.event,

@@ -76,9 +76,11 @@ class History:
             self._calls[row.n], event = record_of(row, self.place(row.spot))
             self._events.append(event)
 
-    def count_call(self, n: int, spot: tuple[int, int, int], newest: int, thread: int, model: Model) -> None:
+    def count_call(
+        self, n: int, spot: tuple[int, int, int], newest: int, highest: int, thread: int, model: Model
+    ) -> None:
         """Remember a call that was only counted, and its event."""
-        self._rows.append(Row(n, spot, newest, thread, model, self.next_event))
+        self._rows.append(Row(n, spot, newest, highest, thread, model, self.next_event))
         self.next_event += 1
         self._size += _CALL + _EVENT
         if self._size > self.limit:

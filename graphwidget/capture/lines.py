@@ -28,8 +28,7 @@ MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are
 class ThreadState:
     """Of one thread: the frame that is running now, the counter when its line began, and the stretches."""
 
-    __slots__ = ("count", "fresh", "last", "origin", "ranges", "resting", "suspended", "thread", "top", "tracer",
-                 "watching")  # fmt: skip
+    __slots__ = ("count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
@@ -40,7 +39,6 @@ class ThreadState:
         self.top: FrameState | None = None
         self.thread = threading.get_ident()
         self.suspended: dict[int, FrameState] = {}
-        self.resting: Any = None  # what watches over a rest of tracing; see `resting`
 
     def close(self, now: int) -> None:
         """Give the numbers since the last boundary to the line that was running."""
@@ -101,15 +99,6 @@ class FrameState:
         while parent is not None and parent.code_id != self.code_id:
             parent = parent.parent
         return parent is not None
-
-    def may_catch(self) -> bool:
-        """Whether an exception raised in the running line may be caught in the code of cells."""
-        state: FrameState | None = self
-        while state is not None:
-            if any(first <= state.line <= last for first, last in state.scope.tries):
-                return True
-            state = state.parent
-        return False
 
     def adopted(self) -> None:
         """The frame was running before it was seen: the loops around its line are in an unknown pass."""
@@ -288,9 +277,6 @@ class LineTracer:
 
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         raise NotImplementedError
-
-    library = ""  # the folder of whose functions some may be run untraced, and which; see `tracers`
-    may_rest: Callable[[FrameType], bool]
 
     slow = False  # whether every function called costs time while lines are traced
     lost = False  # whether something took the trace function of this thread away

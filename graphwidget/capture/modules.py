@@ -104,11 +104,6 @@ class ModuleTracer:
             ]
             self._undo = ti.unmentioned(self._handles)
 
-    @property
-    def listens(self) -> bool:
-        """Whether the hooks are in place."""
-        return bool(self._handles)
-
     def stop(self) -> None:
         for handle in self._handles:
             handle.remove()
@@ -128,10 +123,9 @@ class ModuleTracer:
             return
         try:
             state = self._state()
-            stack, paused = state.stack, None
-            # In torch's own modules lines are not traced: there is nothing to pause.
-            if self.pause is not None and (not stack or stack[-1][0].own_code):
-                paused = self.pause() if stack else self.pause_or_reclaim()
+            paused = None
+            if self.pause is not None:
+                paused = self.pause() if state.stack else self.pause_or_reclaim()
             now = self.count()
             if now != state.last:
                 state.close(now)
@@ -140,7 +134,7 @@ class ModuleTracer:
             known = self._by_id.get(id(module))
             if known is None or known.ref() is not module:
                 known = self._meet(module)
-            stack.append((known, known.calls, paused is not None))
+            state.stack.append((known, known.calls, paused is not None))
             known.calls += 1
             if known.own_code and state.trace is not None:
                 self.unpause(state.trace)
@@ -151,14 +145,14 @@ class ModuleTracer:
         if torch.compiler.is_compiling():
             return
         try:
-            state = self._state()
-            stack = state.stack
-            if self.pause is not None and (not stack or stack[-1][0].own_code or stack[-1][0].ref() is not module):
+            if self.pause is not None:
                 self.pause()
+            state = self._state()
             now = self.count()
             if now != state.last:
                 state.close(now)
             # An exception may have skipped the end of inner calls.
+            stack = state.stack
             while stack:
                 known, _, traced = stack.pop()
                 if known.ref() is module:

@@ -17,7 +17,6 @@ from typing import Any
 from graphwidget.capture.cells import MAGIC_FILES, Book, Cell
 from graphwidget.capture.lines import LineTracer
 from graphwidget.capture.modules import ModuleTracer
-from graphwidget.capture.torch_code import TORCH, torch_only
 from graphwidget.capture.tracers import line_tracer
 from graphwidget.model import ModuleCall, Place
 
@@ -59,7 +58,6 @@ class Provenance:
         if self.lines.slow:
             self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
             self.modules.pause_or_reclaim = self._pause_or_reclaim
-            self.lines.library, self.lines.may_rest = TORCH, lambda frame: torch_only(frame, self.modules.listens)
         self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}

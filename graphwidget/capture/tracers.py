@@ -19,7 +19,6 @@ from typing import Any
 
 from graphwidget.capture.cells import ENTERS, PASS, Book
 from graphwidget.capture.lines import MAX_SUSPENDED, FrameState, LineTracer, ThreadState
-from graphwidget.capture.resting import rest_until_gone
 
 _mon: Any = getattr(sys, "monitoring", None)
 
@@ -34,19 +33,12 @@ class SettraceTracer(LineTracer):
     def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
         super().__init__(count, book, problem)
         self._previous: list[tuple[Any, Any]] = []
-        # In the files of this folder tracing rests, if a function that begins may; see `resting`.
-        self.library, self.may_rest = "", lambda frame: False
-        foreign, enter, rest = book.foreign, self._enter, self._rest
-        in_library: dict[str, bool] = {}
+        foreign, enter = book.foreign, self._enter
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
-            # For nearly every call of the program these lines are all that runs.
-            name = frame.f_code.co_filename
-            if name in foreign:
-                known = in_library.get(name)
-                if known is None:
-                    known = in_library[name] = bool(self.library) and name.startswith(self.library)
-                return rest(frame) if known else None
+            # For nearly every call of the program this line is all that runs.
+            if frame.f_code.co_filename in foreign:
+                return None
             return enter(frame)
 
         self._plain = trace
@@ -64,7 +56,6 @@ class SettraceTracer(LineTracer):
 
     def stop(self) -> None:
         theirs, in_threads = self._previous.pop()
-        self.state().resting = None
         if sys.gettrace() in (self._trace, self._plain):
             sys.settrace(theirs)
         threading.settrace(in_threads)
@@ -72,20 +63,13 @@ class SettraceTracer(LineTracer):
 
     @property
     def lost(self) -> bool:  # type: ignore[override]
-        if not self._previous or sys.gettrace() in (self._trace, self._plain):
-            return False
-        resting = self.state().resting
-        return resting is None or resting() is None
+        return bool(self._previous) and sys.gettrace() not in (self._trace, self._plain)
 
     def pause(self) -> Any:
         trace = sys.gettrace()
         if trace is self._plain:
             sys.settrace(None)
             return trace
-        if trace is None:  # where it rests, the pause takes over
-            state = self.state()
-            resting, state.resting = state.resting, None
-            return self._plain if resting is not None and resting() is not None else None
         return None  # nothing is traced, or somebody else traces too and shall not miss anything
 
     def unpause(self, paused: Any) -> None:
@@ -122,21 +106,6 @@ class SettraceTracer(LineTracer):
             return both
 
         return trace
-
-    def _rest(self, frame: FrameType) -> Any:
-        """A function of the library begins: in it tracing rests, if a cell calls it and it cannot lead into one."""
-        try:
-            thread = self.state()
-            top = thread.top
-            if top is None or id(frame.f_back) != top.frame_id or top.may_catch() or sys.gettrace() is not self._plain:
-                return None
-            if not self.may_rest(frame):
-                return None
-            rest, thread.resting = rest_until_gone(frame, self._plain)
-            return rest
-        except Exception as error:
-            self.problem(error)
-            return None
 
     def _enter(self, frame: FrameType) -> Any:
         """A function of a cell begins, or a generator of one goes on."""

@@ -403,10 +403,12 @@ class Tracker:
         self._forget_the_dead()
         self._tell(event)
 
-    def _call_counted(self, n: int, spot: tuple[int, int, int], newest: int, thread: int, model: Model) -> None:
+    def _call_counted(
+        self, n: int, spot: tuple[int, int, int], newest: int, highest: int, thread: int, model: Model
+    ) -> None:
         """A call of a tight loop. Listeners hear of some of them only."""
         self._cached = self._findings = None
-        self.history.count_call(n, spot, newest, thread, model)
+        self.history.count_call(n, spot, newest, highest, thread, model)
         if not n % 64 and self.provenance.full:
             self.provenance.make_room(self._live_numbers)
         if self._subscribers and perf_counter() - self._told_at > TELL_SECONDS:

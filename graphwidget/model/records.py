@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -101,7 +102,8 @@ class BackwardCall:
     `executed` holds node uids in engine order as far as they are known; `executed_count` is always
     right. `graph` is the snapshot taken just before the call (plain data, may be dropped to bound
     memory); `uids` in it are the same as elsewhere. `same_as` names an earlier call of the same
-    shape when this one was only counted. `order` picks the hue and style of its first root, which are the same in
+    shape when this one was only counted; it ran the nodes whose sequence numbers are less than
+    `highest_seq` by the `distances`. `order` picks the hue and style of its first root, which are the same in
     all pictures; -1: unknown.
     """
 
@@ -136,6 +138,13 @@ class BackwardCall:
     graph: Snapshot | None = None
     same_as: int | None = None
     order: int = -1
+    highest_seq: int = -1
+    distances: array[int] = field(default_factory=lambda: array("q"))  # ascending
+
+    def ran_number(self, seq: int) -> bool:
+        """Whether a call that was only counted ran the node with this sequence number."""
+        at = bisect_left(self.distances, self.highest_seq - seq)
+        return at < len(self.distances) and self.distances[at] == self.highest_seq - seq
 
 
 @dataclass(frozen=True)

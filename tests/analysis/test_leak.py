@@ -59,6 +59,14 @@ def test_calls_that_were_only_counted_are_taken_to_have_run_their_graphs():
     assert list(leak.find(loop(4, lambda i: f"seen[{i}]", lambda i: [])))
 
 
+def test_calls_that_were_only_counted_have_run_no_more_than_the_numbers_say():
+    record = loop(4, lambda i: f"seen[{i}]", lambda i: [])
+    ran = [replace(c, highest_seq=c.newest_seq - 1, distances=array("q", range(9))) for c in record.calls]
+    assert list(leak.find(replace(record, calls=tuple(ran))))
+    others = [replace(c, highest_seq=c.newest_seq + 100, distances=array("q", [0, 1])) for c in record.calls]
+    assert not list(leak.find(replace(record, calls=tuple(others))))
+
+
 def test_a_step_of_a_higher_order_gradient_ends_no_iteration():
     record = loop(4, lambda i: f"seen[{i}]")
     calls = tuple(replace(call, create_graph=True, api="autograd.grad") for call in record.calls)
