@@ -28,6 +28,23 @@ for it in range(4):
     loss.backward()
     opt.step()
 """
+GAN = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+torch.manual_seed(0)
+G = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 2))
+D = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+og, od = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for i in range(5):
+    real_loss = F.softplus(-D(torch.randn(8, 2))).mean()
+    fake_loss = F.softplus(D(G(torch.randn(8, 2)).detach())).mean()
+    D_loss = real_loss + fake_loss
+    od.zero_grad()
+    real_loss.backward()
+    fake_loss.backward()
+    od.step()
+"""
 
 
 @pytest.fixture
@@ -69,3 +86,9 @@ def test_a_loss_that_a_loop_has_run_is_not_run_again(stage):
     assert finding.kind == "second_backward"
     assert [(fix.id, fix.verified) for fix in finding.fixes] == [("remove_duplicate_call", True)]
     assert finding.fixes[0].text.startswith("Leave out")
+
+
+def test_a_loss_that_a_finished_loop_has_left_is_no_finding_and_its_button_says_why(stage):
+    stage.cell(GAN)
+    assert stage.tracker.findings() == ()
+    assert "raise" in str(stage.result("forecast", root=stage.root("D_loss")))
