@@ -2,8 +2,8 @@
 
 ``def step(self): …; d_loss.backward(); …; g_loss.backward()``: what builds a graph anew is looked for among the lines
 of the cell that ran. Where both calls, and all that they are to build on, were made by lines of one function in one
-pass, these lines are looked at instead. What other functions of cells made on the way has no line here: then nothing is
-said.
+pass, these lines are looked at instead. What other functions of cells made on the way has no line here: then nothing
+is said.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ for i in range(60):
 def test_a_call_over_nodes_older_than_the_last_call_is_counted_if_that_one_did_not_run_them(notebook, monkeypatch):
     looks = []
     take = notebook.tracker.log._take
-    monkeypatch.setattr(notebook.tracker.log, "_take", lambda *args: looks.append(1) or take(*args))
+    monkeypatch.setattr(notebook.tracker.log, "_take", lambda *args, **how: looks.append(1) or take(*args, **how))
     assert notebook.run(ADVERSARIES) is None
     assert len(looks) <= 2 * calls.DETAILED
     assert [call.executed_count for call in notebook.tracker.calls[-2:]] == [5, 9]
