@@ -20,7 +20,7 @@ from graphwidget.analysis.inplace_modules import named, with_modules
 from graphwidget.analysis.numbering import with_numbers, without_numbers
 from graphwidget.analysis.story import Meeting, Tensor, call_at, failed_meeting, own_path, passing, root_name, way
 from graphwidget.analysis.surgery import anything_stale
-from graphwidget.analysis.words import short, where
+from graphwidget.analysis.words import number, opening, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
@@ -124,19 +124,6 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
 def reason_of(call: BackwardCall) -> str | None:
     """Why a call raised, from torch's own message."""
     return next((reason for words, reason in _REASONS if words in (call.error or "")), None)
-
-
-def number(n: int) -> str:
-    """Calls as people count them: ① for n = 0. The view draws both forms alike.
-
-    Beyond ⑩ in words: a terminal's or a notebook's usual fonts on Linux (DejaVu) have no ⑪.
-    """
-    return chr(0x2460 + n) if n < 10 else f"call {n + 1}"
-
-
-def opening(n: int) -> str:
-    """A call's number where a sentence begins with it."""
-    return number(n).capitalize()
 
 
 # ------------------------------------------------------------------ second backward

@@ -21,7 +21,7 @@ from graphwidget.analysis.refilling import refilled
 from graphwidget.analysis.rewriting import Rerun, rerun
 from graphwidget.analysis.story import Meeting, root_name
 from graphwidget.analysis.surgery import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
-from graphwidget.analysis.words import at, no_gradient, outer_at, short, where
+from graphwidget.analysis.words import at, no_gradient, number, outer_at, short, where
 from graphwidget.model import BackwardCall, Fix, Forecast, Place, Snapshot, bytes_text
 
 
@@ -312,7 +312,9 @@ class Candidates:
         what = f"{short(line)} ({call})" if line else call  # a button's call has no line
         return Fix(
             "remove_duplicate_call",
-            f"{'Leave out' if place.button else 'Remove'} {what}: {self._call(self.earlier)} has run this backward.",
+            f"Leave out {number(self.later.n)}: {number(self.earlier.n)} has run this backward."
+            if place.button
+            else f"Remove {what}: {self._call(self.earlier)} has run this backward.",
             True,
             at(place),
             "Nothing is lost: `.grad` has been filled by the first call.",

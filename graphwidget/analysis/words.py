@@ -52,3 +52,16 @@ def names(paths: tuple[str, ...], most: int = 3) -> str:
 def no_gradient(paths: tuple[str, ...], why: str) -> str:
     """`w` gets no gradient from ..."""
     return f"{names(paths)} {'gets' if len(paths) == 1 else 'get'} no gradient {why}."
+
+
+def number(n: int) -> str:
+    """Calls as people count them: ① for n = 0. The view draws both forms alike.
+
+    Beyond ⑩ in words: a terminal's or a notebook's usual fonts on Linux (DejaVu) have no ⑪.
+    """
+    return chr(0x2460 + n) if n < 10 else f"call {n + 1}"
+
+
+def opening(n: int) -> str:
+    """A call's number where a sentence begins with it."""
+    return number(n).capitalize()

@@ -142,7 +142,7 @@ def test_the_fixes_for_a_second_click_quote_no_line_that_there_is_not(stage: Sta
     stage.result("backward", root=stage.root("loss"))
     stage.run_anyway("loss")
     (finding,) = stage.tracker.findings()
-    assert any(fix.text.startswith("Remove call") for fix in finding.fixes)
+    assert any(fix.text == "Leave out ②: ① has run this backward." for fix in finding.fixes)
     assert not any("``" in fix.text for fix in finding.fixes)
 
 
