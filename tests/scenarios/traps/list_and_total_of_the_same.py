@@ -1,4 +1,4 @@
-# verified: detach
+# verified: detach detach
 # says: `meter.sum` refers to the graph that made it: 32 nodes
 # %%
 import torch

@@ -1,5 +1,5 @@
 # verified: out_of_place
-# says: modified a tensor in `acts.relu`, a `ReLU` with `inplace=True`
+# says: modified a tensor in `acts['relu']`, a `ReLU` with `inplace=True`
 # %%
 import torch, torch.nn as nn
 torch.manual_seed(0)
