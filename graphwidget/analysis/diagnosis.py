@@ -285,6 +285,8 @@ def stale_now(record: Record) -> Iterator[Finding]:
     if not anything_stale(graph):
         return
     record = with_modules(record, graph)
+    if all(map(_is_of_a_step, record.writes)):
+        return
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
@@ -296,8 +298,13 @@ def stale_now(record: Record) -> Iterator[Finding]:
             continue
         index = forecast.fails_at.index
         tensor, writes = culprit(record, graph, index, call.n)
-        if writes and not any(write.optimizer or ".grad" in write.by for write in writes):
+        if writes and not any(map(_is_of_a_step, writes)):
             yield _would_be_stale(record, graph, path, index, tensor, writes, call)
+
+
+def _is_of_a_step(write: Write) -> bool:
+    """Whether a write is an optimizer's step, or one by hand: ``p -= 0.1 * p.grad``."""
+    return write.optimizer or ".grad" in write.by
 
 
 def _would_be_stale(

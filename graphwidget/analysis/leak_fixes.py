@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from graphwidget.analysis import detaching, edits, source
@@ -125,17 +126,21 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
 
 def carried_names(record: Record) -> set[str]:
     """Last names of what the cells compute from what it was: ``total``, ``h``, ``running_mean``."""
+    return set().union(*(_carried_in(run.source) for run in _cells(record)))
+
+
+@lru_cache(maxsize=8192)  # asked of every cell at every look, and the text of a cell does not change
+def _carried_in(text: str) -> frozenset[str]:
     found: set[str] = set()
-    for run in _cells(record):
-        tree = source.parse(run.source)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, (ast.Assign, ast.AugAssign)):
-                value = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}
-                own = set(source.targets(node))
-                found |= own if isinstance(node, ast.AugAssign) else own & value
-            elif isinstance(node, (ast.For, ast.While)):
-                found |= source.carried(node)
-    return {name.rsplit(".", 1)[-1] for name in found}
+    tree = source.parse(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            value = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}
+            own = set(source.targets(node))
+            found |= own if isinstance(node, ast.AugAssign) else own & value
+        elif isinstance(node, (ast.For, ast.While)):
+            found |= source.carried(node)
+    return frozenset(name.rsplit(".", 1)[-1] for name in found)
 
 
 def _cut_each_time(record: Record, pile: Pile) -> Fix | None:

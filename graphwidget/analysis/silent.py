@@ -39,8 +39,10 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
     """`loss.requires_grad = True` on a loss without a graph: backward runs, and reaches only `loss` itself."""
     for call in record.calls:
         root = call.roots[0] if len(call.roots) == 1 else None
+        if call.result != "ok" or root is None or not root.is_leaf:
+            continue
         path = own_path(root)
-        if call.result != "ok" or root is None or not root.is_leaf or path is None:
+        if path is None:
             continue
         made = _computed(record, path)
         if made is None:
@@ -116,8 +118,10 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
     """A retain_graph=True after which no call ran any of the kept nodes."""
     told: set[tuple[int | None, int | None]] = set()
     for position, call in enumerate(record.calls):
+        if not call.retain_graph or call.create_graph or call.result != "ok" or not call.executed:
+            continue
         line = (call.place.cell, call.place.line)
-        if not call.retain_graph or call.create_graph or call.result != "ok" or line in told or not call.executed:
+        if line in told:
             continue
         kept = set(call.executed)
         later = record.calls[position + 1 :]

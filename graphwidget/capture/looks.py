@@ -84,7 +84,7 @@ class Looks:
         line: object,
         call: int,
         starts: Sequence[int],
-        search: Callable[[], Sequence[Holding]],
+        search: Callable[[int], Sequence[Holding]],
         read: Callable[[list[Holding]], Snapshot],
     ) -> None:
         """Look at what is alive before a call.
@@ -96,15 +96,15 @@ class Looks:
         starts
             Sequence numbers at the earlier calls of that line, ascending.
         search, read
-            Find what can be named; read the graph behind some of it.
+            Find what can be named and was made from a sequence number on; read the graph behind some of it.
         """
         before = self._lines.get(line)
         if len(starts) < ENOUGH - 1 or (before and len(before[-1].graph) > LARGE):
             return
-        holdings = search()
+        first = 2 * starts[0] - starts[1]  # what the first iteration made, if it is like the second
+        holdings = search(max(first, 0))
         if not piling(holdings, starts[-BACK:]):
             return
-        first = 2 * starts[0] - starts[1]  # what the first iteration made, if it is like the second
         self._lines.setdefault(line, []).append(Look(call, read(since(holdings, first))))
         del self._lines[line][: -self._of_a_line]
         self._lines.move_to_end(line)

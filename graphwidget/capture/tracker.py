@@ -431,7 +431,7 @@ class Tracker:
             line,
             n,
             starts,
-            lambda: self._search(frames).holdings,
+            lambda first: self._search(frames, 0 if self.identity.apart_below else first).holdings,
             lambda holdings: take(
                 (),
                 owners=holdings,

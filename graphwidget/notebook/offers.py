@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from graphwidget.capture.hues import Hues, key_of
@@ -47,6 +48,7 @@ class Offers:
         if self._settles:
             self._hues.settle(snapshot)
         orders = self._orders(snapshot, refs)
+        numbers = _numbers_of_runs(snapshot)
         ids: dict[tuple[int, int, str | None], int] = {}
         current: dict[int, Offer] = {}
         offered = []
@@ -55,7 +57,7 @@ class Offers:
             ids[key] = self._ids.get(key) or self._new_id()
             if not snapshot.ghost[ref.node]:  # a dead root is drawn, and nothing can be asked of it
                 current[ids[key]] = Offer(ids[key], ref, key[0], made_by)
-            offered.append(OfferedRoot(ids[key], ref, order, _numbers(snapshot, made_by)))
+            offered.append(OfferedRoot(ids[key], ref, order, _numbers(numbers, made_by)))
         # A request may be looking: it sees either the old picture or this one.
         self._ids, self.drawing, self.current = ids, drawing, current
         return tuple(offered)
@@ -74,13 +76,16 @@ class Offers:
         return self._hues.look([key_of(snapshot, ref) for ref in refs])
 
 
-def _numbers(snapshot: Snapshot, runs: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def _numbers_of_runs(snapshot: Snapshot) -> dict[int | None, int | None]:
+    """Run of a cell -> its execution count."""
+    places = snapshot.places
+    return {place.run: place.outer_cell if place.outer_cell is not None else place.cell for place in places}
+
+
+def _numbers(number: Mapping[int | None, int | None], runs: tuple[int, ...] | None) -> tuple[int, ...] | None:
     """Execution counts of cell runs; None where one has none."""
     if runs is None:
         return None
-    number = {}
-    for place in snapshot.places:
-        number[place.run] = place.outer_cell if place.outer_cell is not None else place.cell
     numbers = [number.get(run) for run in runs]
     return None if None in numbers else tuple(n for n in numbers if n is not None)
 

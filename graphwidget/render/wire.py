@@ -338,11 +338,13 @@ def _story(drawing: Drawing, strings: _Strings, off: bool) -> dict[str, Any]:
     """Everything but the graph: small, and sent anew each time."""
     calls = _shown_calls(drawing)
     executed = _shown_orders(calls)
-    freed = {call.n: call.freed_bytes for call in drawing.calls}
+    events = drawing.events[-MAX_EVENTS:]
+    shown = {event.call for event in events}
+    freed = {call.n: call.freed_bytes for call in drawing.calls if call.n in shown}
     return {
         "calls": [_call(call, strings, executed) for call in calls],
         "boundary": [[old, new, strings(path or "")] for old, new, path in boundary(drawing)],
-        "events": [_event(event, freed, strings) for event in drawing.events[-MAX_EVENTS:]],
+        "events": [_event(event, freed, strings) for event in events],
         "event": drawing.current_event,
         "findings": [_finding(finding, drawing, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
