@@ -59,7 +59,6 @@ def record_of(row: Row, place: Place) -> tuple[BackwardCall, Event]:
         call=row.n,
         iteration=place.iteration,
         label=place.source,
-        nodes=call.executed_count,
     )
     return call, event
 

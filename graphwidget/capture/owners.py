@@ -21,7 +21,6 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import islice
@@ -32,6 +31,7 @@ import torch
 
 from graphwidget.capture import reading
 from graphwidget.capture import torch_internals as internals
+from graphwidget.capture.collection import no_collection
 from graphwidget.capture.reading import Plan, Reader, mro_of
 
 __all__ = ["Holding", "Search", "find"]
@@ -134,7 +134,7 @@ def find(
         Tensors whose nodes have lower sequence numbers than this are older than what is asked about: they may be left
         out, and those that lead to nothing else are.
     """
-    with internals.quiet(), _no_collection():
+    with internals.quiet(), no_collection():
         # Its clock starts here: a collection that came before it could take all of the time.
         walk = _Walk(budget_s, namespace.get("__name__"), since)
         items = [item for item in _items(namespace) if not walk.passes_over(item[1])]
@@ -142,18 +142,6 @@ def find(
             walk.meet(value, root)
         walk.run()
     return Search(_in_order(walk.holdings, namespace), walk.notes, walk.others)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: it could take longer than the search, and run the user's finalizers in it."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 class _Spot:

@@ -25,6 +25,7 @@ import torch
 from graphwidget.capture import holders, noted, owners, reading, scene, swaps, trainable, without_grad
 from graphwidget.capture import torch_internals as ti
 from graphwidget.capture.calls import CallLog, Forecaster
+from graphwidget.capture.collection import no_collection
 from graphwidget.capture.counted import Model
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.history import History
@@ -62,6 +63,7 @@ LOOK_SHARE = 0.05  # of the time since the start, for that, after these
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_SCENES = 100  # failed calls of which it is kept what was measured then
 MOST_STARTS = 1_000  # calls of a loop that are looked back at, once in a while, for what piles up
+OLDER = "Graphs that are older than this call's are left out."
 MAX_NOTES = 10  # errors of one cell that are explained in a note
 
 
@@ -340,7 +342,9 @@ class Tracker:
         yield 0
         self._tell(event)
 
-    def _cell_event(self, run: int, ok: bool = True, snapshot: Snapshot | None = None, held_bytes: int = 0) -> Event:
+    def _cell_event(
+        self, run: int, ok: bool = True, snapshot: Snapshot | None = None, held: int | None = None
+    ) -> Event:
         """Remember that a cell has ended; without a snapshot if nobody has looked."""
         cell = self.runs[run].cell if run in self.runs else None
         return self.history.add_event(
@@ -350,8 +354,8 @@ class Tracker:
                 cell,
                 label=f"In[{cell}]" if cell is not None else "cell",
                 ok=ok,
-                held_bytes=held_bytes,
-                nodes=len(snapshot) if snapshot is not None else 0,
+                held_bytes=held,
+                nodes=len(snapshot) if snapshot is not None else None,
                 snapshot=snapshot,
             )
         )
@@ -384,6 +388,9 @@ class Tracker:
         self.history.add_call(call)
         self._called.extend((after.uid[r.node], r.path) for r in call.roots if r.node >= 0 and after is not None)
         place = call.place
+        everything = after is not None and self._shows_all(after)
+        if after is not None and not everything:
+            after = replace(after, notes=(*after.notes, OLDER))
         event = self.history.add_event(
             Event(
                 self.history.next_event,
@@ -393,8 +400,8 @@ class Tracker:
                 iteration=place.iteration,
                 label=place.source,
                 ok=call.result == "ok",
-                held_bytes=after.held_bytes() if after is not None else 0,
-                nodes=len(after) if after is not None else call.executed_count,
+                held_bytes=after.held_bytes() if after is not None and everything else None,
+                nodes=len(after) if after is not None and everything else None,
                 snapshot=after,
             )
         )
@@ -402,6 +409,12 @@ class Tracker:
             self.provenance.make_room(self._live_numbers)
         self._forget_the_dead()
         self._tell(event)
+
+    def _shows_all(self, after: Snapshot) -> bool:
+        """Whether a call's snapshot shows all that was alive, as far as the last look at everything tells."""
+        known = self.log.everything
+        first = min((seq for seq in after.seq if seq >= 0), default=0)
+        return known is None or not any(0 <= seq < first for seq in known.seq)
 
     def _call_counted(
         self, n: int, spot: tuple[int, int, int], newest: int, highest: int, thread: int, model: Model
@@ -584,7 +597,8 @@ class Tracker:
         """What is worth telling now. `live` as in `record`."""
         with self._guarded():
             if self._findings is None and self._diagnose is not None:
-                self._findings = tuple(self._diagnose(self.record(live)))
+                with no_collection():
+                    self._findings = tuple(self._diagnose(self.record(live)))
         return self._findings or ()
 
     def drawing(self) -> Drawing:

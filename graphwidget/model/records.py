@@ -193,7 +193,8 @@ class Event:
     """A tick on the timeline: a cell's end or a backward call.
 
     `cell` is the execution count of the cell it belongs to, `call` the n of the call. `held_bytes`
-    counts saved tensors once per storage, `nodes` the live nodes. `snapshot` may have been dropped.
+    counts saved tensors once per storage, `nodes` the live nodes; None: nobody looked at all that was alive.
+    `snapshot` may have been dropped.
     """
 
     id: int
@@ -203,8 +204,8 @@ class Event:
     iteration: int | None = None
     label: str = ""
     ok: bool = True
-    held_bytes: int = 0
-    nodes: int = 0
+    held_bytes: int | None = None
+    nodes: int | None = None
     snapshot: Snapshot | None = None
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from graphwidget.capture.collection import no_collection
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers
@@ -128,7 +129,8 @@ class AutogradView(anywidget.AnyWidget):
             return
         began = time.perf_counter()
         try:
-            self._publish(self._source.drawing())
+            with no_collection():
+                self._publish(self._source.drawing())
         except Exception as error:  # nothing of ours raises into a user's cell
             self.trouble(error)
         self._sent_at = time.perf_counter()

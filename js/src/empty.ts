@@ -13,7 +13,7 @@ const records = () => [
 ];
 
 /** Whether a graph was there before: then it is gone, or what was computed since has none. */
-const hadOne = ({ calls, events }: Graph) => calls.length > 0 || events.some(({ held }) => held > 0);
+const hadOne = ({ calls, events }: Graph) => calls.length > 0 || events.some(({ held }) => (held ?? 0) > 0);
 
 /** What can be said for certain; the findings know why. */
 function reasons(graph: Graph): Child {

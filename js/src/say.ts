@@ -42,7 +42,7 @@ export function eventText({ cell, iteration, call, ok, held }: TimelineEvent): s
     iteration !== null && `iteration ${iteration}`,
     call !== null && `after call ${callNumber(call)}`,
     !ok && "which raised",
-    `${bytes(held)} held`,
+    held !== null && `${bytes(held)} held`,
   );
 }
 

@@ -45,16 +45,26 @@ export function segments(events: TimelineEvent[]): Segment[] {
   return out;
 }
 
+/** Bytes after each event; where nobody looked, those of the event before it. */
+export function levels(events: TimelineEvent[]): number[] {
+  let level = 0;
+  return events.map(({ held }) => {
+    level = held ?? level;
+    return level;
+  });
+}
+
 /** Bytes over the events as a path; `top`: the most there are. */
 export function area(events: TimelineEvent[], place: (i: number) => number, top: number, right: number): string {
   let d = `M${LEFT} ${BASE}`;
   const to = (at: number, held: number) => {
     d += `H${place(at).toFixed(1)}V${(BASE - ((BASE - TOP - 12) * held) / top).toFixed(1)}`;
   };
-  events.forEach(({ held, freed = 0 }, i) => {
+  const held = levels(events);
+  events.forEach(({ freed = 0 }, i) => {
     // What the lines before it built up, and what is left of it.
-    to(i - 0.5, held + freed);
-    to(i, held);
+    to(i - 0.5, held[i]! + freed);
+    to(i, held[i]!);
   });
   return `${d}H${right}`;
 }
@@ -64,7 +74,8 @@ const line = (kind: string, d: string) => s(`path.${kind}` as "path.", { d });
 
 function drawLine(graph: Graph, at: number, place: (i: number) => number, right: number): Child[] {
   const { events } = graph;
-  const top = Math.max(...events.map(({ held, freed = 0 }) => held + freed));
+  const held = levels(events);
+  const top = Math.max(...events.map(({ freed = 0 }, i) => held[i]! + freed));
   return [
     line("g-band", `M${LEFT} ${TOP + 12}H${right}`),
     line("gw-area", `${area(events, place, top || 1, right)}V${BASE}Z`),

@@ -181,3 +181,17 @@ def test_what_holds_a_tensor_is_told_by_its_counts():
     view = plain[1:]
     assert not ti.is_unshared(plain) and not ti.is_unshared(view)
     assert not ti.is_unshared(w)
+
+
+def test_what_nobody_looked_at_is_not_told_as_nothing(notebook):
+    """A call's snapshot leaves out what is older: the bytes of all that is alive are then unknown, and it says so."""
+    notebook.run(START + "first = net(x).pow(2).mean()\nfirst.backward()")
+    first = notebook.tracker.events[-2]
+    assert (first.kind, first.held_bytes, first.snapshot.notes) == ("call", 0, ())
+    notebook.run("old = torch.ones(1000, requires_grad=True).exp().exp()")
+    notebook.run(STEPS)
+    *calls, end = [event for event in notebook.tracker.events if event.id > first.id + 2]
+    assert {(event.kind, event.held_bytes, event.nodes) for event in calls} == {("call", None, None)}
+    assert end.held_bytes == 8000
+    assert calls[0].snapshot.notes == (tracker.OLDER,)
+    assert {event.snapshot is None for event in calls[3:]} == {True}  # only counted

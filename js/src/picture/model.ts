@@ -81,8 +81,8 @@ export interface TimelineEvent {
   iteration: number | null;
   label: string;
   ok: boolean;
-  /** Bytes after it; those that a call let go of. */
-  held: number;
+  /** Bytes after it, null: nobody looked; those that a call let go of. */
+  held: number | null;
   freed?: number;
   nodes: number;
   kept: boolean;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { shortPath } from "../../src/findings.ts";
 import { prose } from "../../src/glyphs.ts";
 import { pack } from "../../src/rootbar.ts";
-import { facts } from "../../src/say.ts";
+import { eventText, facts } from "../../src/say.ts";
 import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/theme.ts";
 import { area, segments } from "../../src/timeline.ts";
 import { Viewport } from "../../src/viewport.ts";
@@ -46,6 +46,15 @@ test("the line shows what there was before a call as well as what it left", () =
   const calls = [0, 1].map((n) => ({ ...event(n, "call", 2, n), held: 100, freed: 300 }));
   const place = (i: number) => 10 * (i + 1);
   expect(area(calls, place, 400, 30)).toMatch(/^M56 74H5\.0V46\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
+});
+
+test("where nobody looked the line stays where it was, and no bytes are told", () => {
+  const known = { ...event(0, "cell", 1, null), held: 100 };
+  const unknown = { ...event(1, "call", 2, 0), held: null, freed: 300 };
+  const place = (i: number) => 10 * (i + 1);
+  expect(area([known, unknown], place, 400, 30)).toMatch(/^M56 74H5\.0V67\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
+  expect(eventText(known)).toContain("100 B held");
+  expect(eventText(unknown)).not.toContain("held");
 });
 
 test("buttons of neighbouring roots never cover each other and stay inside", () => {
