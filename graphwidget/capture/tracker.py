@@ -60,6 +60,8 @@ UIDS = 20_000  # nodes that are remembered before the dead among them are forgot
 AT_ONCE = 10_000  # nodes that are read at the end of a cell, even if the kernel is idle afterwards
 FREE_LOOKS = 1.0  # seconds for looking at everything at the ends of cells, at any price
 LOOK_SHARE = 0.05  # of the time since the start, for that, after these
+SOON = 0.001  # seconds after a cell's end for reading on: the answer to the cell goes first, and whatever has come in
+QUIET = 0.1  # seconds after a cell's end without another one: cells no longer follow each other at once
 TELL_SECONDS = 0.1  # between two counted calls that listeners hear of
 MAX_SCENES = 100  # failed calls of which it is kept what was measured then
 MOST_STARTS = 1_000  # calls of a loop that are looked back at, once in a while, for what piles up
@@ -104,7 +106,7 @@ class Tracker:
         shell: Any = None,
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         history_bytes: int = HISTORY_BYTES,
-        idle: Callable[[], Callable[[Callable[[], None]], object] | None] = lambda: None,
+        idle: Callable[[], Callable[[float, Callable[[], None]], object] | None] = lambda: None,
         notebook: bool = False,
     ) -> None:
         self.lock = WorkLock(self.problem)
@@ -273,27 +275,37 @@ class Tracker:
             if not self._open:
                 self.busy = None
             self._changed()
-            if error is None and self._spends_too_much():
-                self._tell(self._cell_event(run))
+            when_idle = self._idle() if not self._open else None
+            if error is None and self._spends_too_much() and (when_idle is not None or not self._subscribers):
+                event = self._cell_event(run)
+                if when_idle is not None and self._subscribers:
+                    when_idle(QUIET, partial(self._tell_late, event))
                 return
             work = self._after_cell(run, error is None)
-            when_idle = self._idle() if not self._open else None
             began = perf_counter()
             for left in work:
                 self._looked, began = self._looked + perf_counter() - began, perf_counter()
                 if when_idle is not None and left > AT_ONCE:
                     number = f"more than {AT_ONCE:,}" if isinstance(left, AtLeast) else f"{left:,}"
                     self.busy = f"reading {number} nodes"
-                    self.lock.leave(work, when_idle)
+                    self.lock.leave(work, partial(when_idle, SOON))
                     return
+            self._looked += perf_counter() - began
 
     def _spends_too_much(self) -> bool:
-        """Whether everything is looked at only when somebody asks: nobody does now, and it has taken much of the time.
+        """Whether looking at everything, and drawing it, has taken much of the time.
 
-        So it is where many cells follow each other at once and much is alive.
+        So it is where many cells follow each other at once and much is alive. Then it is done when somebody asks, and
+        for those who listen when no other cell follows.
         """
         free = FREE_LOOKS + LOOK_SHARE * (perf_counter() - self._began)
-        return not self._subscribers and self.log.everything is not None and self._looked > free
+        return self.log.everything is not None and self._looked > free
+
+    def _tell_late(self, event: Event) -> None:
+        """Tell of a cell that nobody was told of, unless more has happened since: the end of that will be told."""
+        with self._guarded():
+            if self.running and not self._open and self.history.events[-1].id == event.id:
+                self._tell(event)
 
     def _note_grad_mode(self) -> None:
         """How the running cells would leave it, if they ended now."""

@@ -41,7 +41,6 @@ __all__ = [
 
 log = logging.getLogger("graphwidget")
 
-SOON = 0.001  # seconds: the answer to the cell goes first, and whatever has come in
 UNLOADED = "graphwidget has been unloaded."
 
 _loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()
@@ -317,8 +316,8 @@ def _to_main_thread(shell: Any) -> Callable[[Callable[[], None]], None] | None:
     return loop.add_callback if loop is not None else None
 
 
-def _when_idle(shell: Any) -> Callable[[Callable[[], None]], object] | None:
-    """How to have a function called soon after the answer to the running cell; None: nobody would wait for it.
+def _when_idle(shell: Any) -> Callable[[float, Callable[[], None]], object] | None:
+    """How to have a function called some seconds after the running cell's answer; None: nobody would wait for it.
 
     Programs that run notebooks (nbclient, Voila) take what was sent until the last cell's answer. They are those that
     cannot be asked for input. And while a window's event loop has the main thread, nothing is called in time.
@@ -328,7 +327,7 @@ def _when_idle(shell: Any) -> Callable[[Callable[[], None]], object] | None:
     if loop is None or getattr(kernel, "eventloop", None) is not None:
         return None
     request = getattr(kernel, "get_parent", dict)()
-    return partial(loop.call_later, SOON) if request.get("content", {}).get("allow_stdin") else None
+    return loop.call_later if request.get("content", {}).get("allow_stdin") else None
 
 
 def current() -> Extension | None:

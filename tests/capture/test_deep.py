@@ -125,7 +125,7 @@ def test_a_process_may_end_while_a_deep_graph_is_read(pieces: int):
 KERNEL_ENDS = """
 import torch
 from graphwidget.capture.tracker import Tracker
-tracker = Tracker(idle=lambda: lambda function: None)
+tracker = Tracker(idle=lambda: lambda seconds, function: None)
 tracker.start()
 source = "h = torch.ones(1, requires_grad=True)\\nfor _ in range(60_000):\\n    h = h + 1"
 tracker.begin_cell(1, source, filename="<cell 1>")

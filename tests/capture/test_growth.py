@@ -129,6 +129,23 @@ def test_who_listens_gets_everything_at_each_end_of_a_cell(notebook, no_time):
     assert [len(event.snapshot) for event in told] == [2, 4, 6]
 
 
+def test_of_cells_that_follow_at_once_who_listens_hears_of_the_last_once_nobody_waits(no_time):
+    waiting, told = [], []
+    notebook = Notebook(idle=lambda: lambda _seconds, call: waiting.append(call))
+    notebook.tracker.subscribe(lambda event: told.append((event.cell, len(notebook.tracker.snapshot()))))
+    try:
+        for i in range(4):
+            notebook.run(f"y{i} = torch.ones(3, requires_grad=True) * 2")
+        assert told == [(1, 2)]
+        for call in waiting:
+            call()
+        assert told == [(1, 2), (4, 8)]
+        notebook.run("1 / 0")
+        assert told[2:] == [(5, 8)]  # after an error somebody looks
+    finally:
+        notebook.tracker.stop()
+
+
 # ---------------------------------------------------------------- writes that concern nobody
 
 ROWS = """

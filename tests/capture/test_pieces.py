@@ -31,8 +31,11 @@ class Idle:
         self.waiting: list[Callable[[], None]] = []
         self.there = True
 
-    def __call__(self) -> Callable[[Callable[[], None]], object] | None:
-        return self.waiting.append if self.there else None
+    def __call__(self) -> Callable[[float, Callable[[], None]], object] | None:
+        return self.later if self.there else None
+
+    def later(self, _seconds: float, call: Callable[[], None]) -> None:
+        self.waiting.append(call)
 
     def step(self) -> None:
         self.waiting.pop(0)()
