@@ -77,7 +77,7 @@ def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
     after = apply(cells, at, edit)
     if after is None or any(source.parse(text) is None for text in after.texts.values()):
         return False
-    if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_into_a_builtin(after):
+    if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
         return False
     foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no text that we have
     return all(
@@ -203,11 +203,13 @@ def _hides_a_name(after: Applied) -> bool:
     return False
 
 
-def _assigns_into_a_builtin(after: Applied) -> bool:
-    """Whether a new line assigns to an attribute or an element of a builtin: ``list.values = x``."""
+def _assigns_nowhere(after: Applied) -> bool:
+    """Whether a new line assigns to a part of a builtin (``list.values = x``) or only annotates (``f:w.grad = x``)."""
     bound = _names(after.texts, ast.Store)
     for cell, line in after.written:
         for statement in source.statements_at(after.texts[cell], line)[-1:]:
+            if isinstance(statement, ast.AnnAssign):  # of ours is none: it is a path with the frame in front
+                return True
             roots = {
                 re.split(r"\W", path, maxsplit=1)[0] for path in source.targets(statement) if not path.isidentifier()
             }

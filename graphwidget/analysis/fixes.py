@@ -234,8 +234,10 @@ class Candidates:
             return None
         carrier = Carrier(meeting)
         what = f"`{carrier.name}`" if carrier.path is not None else "what one pass hands to the next"
-        line = meeting.later.place.outer_source or meeting.later.place.source
-        inside = f" in the code that {short(line)} calls" if line else ""
+        a, b = self.earlier.place, self.later.place
+        one_line = (a.run, a.outer_line, a.iteration) == (b.run, b.outer_line, b.iteration)  # whose code has the loop
+        line = b.outer_source or b.source
+        inside = f" in the code that {short(line)} calls" if line and one_line else ""
         text = f"Cut the graph between passes: detach {what} after each backward{inside}, before the next pass uses it."
         return Fix("detach", text, False, None, starves=self._starved())
 

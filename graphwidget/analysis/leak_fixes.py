@@ -40,11 +40,12 @@ def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
             at(place),
             _NONE,
         )
-    end = _let_go(record, pile, name) if lasting and pile.alone else ""
+    # What a loop computes from its own last value is what the loop is for: an average is not let go of.
+    end = _let_go(record, pile, name) if lasting and pile.alone and not pile.chain else ""
     if not end:
         return (keep,)
     read = is_read(record, source.last_name(name))
-    price = "What reads it must stand before that." if read else "It costs nothing."
+    price = "Its values go, too." + (" What reads them must stand before that." if read else "")
     return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
 
 
@@ -63,7 +64,7 @@ def _let_go(record: Record, pile: Pile, name: str) -> str:
     if name.isidentifier():
         return f"del {name}"
     kinds = {containers[-1][0] for containers in inside if containers}
-    return f"{name}.clear()" if not pile.chain and kinds and kinds <= _EMPTIED else ""
+    return f"{name}.clear()" if kinds and kinds <= _EMPTIED else ""
 
 
 def is_read(record: Record, name: str) -> bool:
@@ -201,26 +202,42 @@ def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
 
 
 def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tuple[Fix, ...]:
-    """Fixes for leaves that refer to themselves through a `.grad` with a graph."""
-    line, root = call.place.source.strip(), root_name(call)
-    leaves = [grad[: -len(".grad")] for grad in grads if grad.endswith(".grad")]
+    """Fixes for leaves that refer to themselves through a `.grad` with a graph.
+
+    Where a step uses what is in `.grad`, it is emptied behind that step, and to take the gradients from elsewhere is an
+    advice only: an optimizer would find none.
+    """
+    line, root, place = call.place.source.strip(), root_name(call), at(call.place)
+    grads = tuple(map(local, grads))
     cell = next((run.source for run in _cells(record) if run.cell == call.place.cell), "")
-    instead: edits.Edit = ()
-    text = source.backward_root(line)
-    if text and leaves:
-        call_text = f"torch.autograd.grad({text}, [{', '.join(leaves)}], create_graph=True)"
-        instead = edits.replaced(line, f"grads = {call_text}")
+    steps = [write for write in record.writes if write.optimizer or ".grad" in write.by]
+    users = _users_of_grads(cell, call, [w.place.line or 0 for w in steps if w.place.cell == call.place.cell])
+    used = bool(steps or users)
+    last = users[-1].lineno if users else None if used else call.place.line
     drop = [f"{grad} = None" for grad in grads if detaching.is_code(grad.removesuffix(".grad"))]
-    after = edits.after(cell, call.place.line, drop) if call.place.line is not None and drop else ()
-    place = at(call.place)
-    return (
-        Fix(
-            "autograd_grad_instead",
-            f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then.",
-            True,
-            place,
-            "It costs nothing.",
-            instead,
-        ),
-        Fix("set_grad_none", f"Set {names(grads)} to None after use.", True, place, "The gradients are gone.", after),
-    )
+    after = edits.after(cell, last, drop) if last is not None and drop else ()
+    text = f"Set {names(grads)} to None after {'the line that uses it last' if used else 'use'}."
+    empty = Fix("set_grad_none", text, bool(after) or not used, place, "The gradients are gone.", after)
+    leaves = [grad.removesuffix(".grad") for grad in grads if grad.endswith(".grad")]
+    asked = source.backward_root(line)
+    instead: edits.Edit = ()
+    if asked and leaves and not used:
+        instead = edits.replaced(
+            line, f"grads = torch.autograd.grad({asked}, [{', '.join(leaves)}], create_graph=True)"
+        )
+    text = f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then."
+    price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
+    other = Fix("autograd_grad_instead", text, not used, place, price, instead)
+    return (empty, other) if used else (other, empty)
+
+
+def _users_of_grads(cell: str, call: BackwardCall, steps: list[int]) -> list[ast.stmt]:
+    """The statements behind a call, in its block, that read a `.grad` or contain one of the lines of `steps`."""
+    found = source.beginning_at(cell, call.place.line) if call.place.line is not None else []
+    behind = source.behind(cell, found[-1]) if found else []
+    return [s for s in behind if _reads_grad(s) or any(s.lineno <= line <= (s.end_lineno or 0) for line in steps)]
+
+
+def _reads_grad(statement: ast.stmt) -> bool:
+    nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Attribute))
+    return any(node.attr == "grad" and isinstance(node.ctx, ast.Load) for node in nodes)

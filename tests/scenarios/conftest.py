@@ -1,9 +1,7 @@
 """One answer of `graphwidget explain` for each program, shared by the tests of it."""
 
-import functools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,25 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import score
+from warm import forked
 
 HERE = Path(__file__).parent
 PROGRAMS = {path.stem: path.with_suffix(".py") for path in sorted((HERE / "programs").glob("*.json"))}
 ALONE = set(list(PROGRAMS)[::12])  # run as a user would, in a process of their own
-
-
-@functools.cache
-def worker():
-    """A process that has imported torch already; see forked.py."""
-    command = [sys.executable, str(HERE / "forked.py")]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def forked(path):
-    """(document, reason why there is none) for a program, run in a fork of the worker."""
-    worker().stdin.write(f"{path}\t{score.order_of(path) or ''}\n")
-    worker().stdin.flush()
-    line = worker().stdout.readline()
-    return json.loads(line) if line else (None, "the worker has died")
 
 
 def explained(name):

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import verify
-from conftest import forked
+from warm import forked
 
 HERE = Path(__file__).parent / "piles"
 PILES = {path.stem: path for path in sorted(HERE.glob("*.py"))}

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import score_reports
-from conftest import forked
+from warm import forked
 
 REPORTS = Path(__file__).parent / "reports"
 NAMES = sorted(path.stem for path in REPORTS.glob("*.json"))

@@ -13,8 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import editor
 import verify
-from conftest import forked
 from test_fixes import plain
+from warm import forked
 
 TRAPS = {path.stem: path for path in sorted((Path(__file__).parent / "traps").glob("*.py"))}
 

@@ -1,0 +1,27 @@
+"""Programs explained in forks of one process that has imported torch; see forked.py."""
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import score
+
+HERE = Path(__file__).parent
+
+
+@functools.cache
+def worker():
+    """A process that has imported torch already; see forked.py."""
+    command = [sys.executable, str(HERE / "forked.py")]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def forked(path):
+    """(document, reason why there is none) for a program, run in a fork of the worker."""
+    worker().stdin.write(f"{path}\t{score.order_of(path) or ''}\n")
+    worker().stdin.flush()
+    line = worker().stdout.readline()
+    return json.loads(line) if line else (None, "the worker has died")
