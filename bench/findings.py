@@ -11,8 +11,9 @@ import time
 
 import torch
 
-from graphwidget.analysis import diagnosis, engine
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine import forecast as engine
+from graphwidget.explain import diagnosis
 
 
 def record_of(nodes: int):

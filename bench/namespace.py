@@ -21,7 +21,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from graphwidget.capture import owners
+from graphwidget.capture.owners import search as owners
 
 GOAL_MS = 20
 

@@ -27,8 +27,8 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 
 LOOP = """
 def train(steps):

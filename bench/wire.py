@@ -28,8 +28,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "e2e")]
 
 from models import DEEP, GPT2, LSTM, WIDE
 
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 from graphwidget.model import Drawing
 from graphwidget.render import wire
 

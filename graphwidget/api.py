@@ -191,7 +191,7 @@ def forecast(
     TypeError, ValueError
         For something that is no tensor, no roots at all, or an unknown `api`.
     """
-    from graphwidget.analysis import engine
+    from graphwidget.engine import forecast as engine
     from graphwidget.notebook.live import take_graphs
 
     starts = _as_list(roots)
@@ -294,8 +294,9 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
 @contextmanager
 def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
-    from graphwidget.analysis import diagnosis, engine
     from graphwidget.capture import tracker as capture
+    from graphwidget.engine import forecast as engine
+    from graphwidget.explain import diagnosis
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
@@ -330,7 +331,7 @@ def _namespace(frame: FrameType) -> dict[str, Any]:
 
 def _names(frame: FrameType) -> dict[str, Any]:
     """The same with the local variables of `frame`. It holds them: not for keeping."""
-    from graphwidget.capture.reading import locals_of
+    from graphwidget.capture.owners.reading import locals_of
 
     # Reading `frame.f_locals` would leave a dict in the frame that keeps every local alive.
     return {**_namespace(frame), **dict(locals_of(frame))}

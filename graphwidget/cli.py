@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphwidget.notebook.journal import Answer
-    from graphwidget.programs import Program
+    from graphwidget.programs.journal import Answer
+    from graphwidget.programs.target import Program
 
 CANNOT_RUN = 2
 
@@ -70,7 +70,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from graphwidget.programs import StoppedProgram, UnreadableProgram, order_of, read
+    from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
     try:
         program = read(options.file)
@@ -89,11 +89,11 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _in_this_process(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
-    from graphwidget.programs import StoppedProgram, check_torch
+    from graphwidget.programs.target import StoppedProgram, check_torch
 
     check_torch()
     try:
-        from graphwidget.notebook import answers, running
+        from graphwidget.programs import answers, running
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
     run = running.run(program, order, timeout=options.timeout, progress=_progress)
@@ -102,7 +102,7 @@ def _in_this_process(program: Program, order: Sequence[int], options: argparse.N
 
 def _in_a_kernel(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
     try:
-        from graphwidget.notebook import client
+        from graphwidget.programs import client
     except ImportError as error:
         raise ImportError(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
     return client.explain(

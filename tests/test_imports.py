@@ -178,7 +178,7 @@ def test_what_explains_is_loaded_when_it_is_asked() -> None:
         shell.user_ns["torch"] = torch
         shell.run_cell("x = torch.ones(2, requires_grad=True); y = x.exp().sum(); y.backward(); y.backward()")
     """
-    assert {"graphwidget.analysis.engine", "graphwidget.analysis.diagnosis"} <= loaded_after(code)
+    assert {"graphwidget.engine.forecast", "graphwidget.explain.diagnosis"} <= loaded_after(code)
 
 
 def test_every_public_name_is_there() -> None:

@@ -22,20 +22,24 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import holders, noted, owners, reading, scene, swaps, trainable, without_grad
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.calls import CallLog, Forecaster
+from graphwidget import torch_internals as ti
+from graphwidget.capture import swaps
+from graphwidget.capture.calls.counted import Model
+from graphwidget.capture.calls.history import History
+from graphwidget.capture.calls.log import CallLog, Forecaster
+from graphwidget.capture.calls.looks import Looks
 from graphwidget.capture.collection import no_collection
-from graphwidget.capture.counted import Model
+from graphwidget.capture.errors import scene, trainable, without_grad
 from graphwidget.capture.ghosts import merged
-from graphwidget.capture.history import History
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.looks import Looks
-from graphwidget.capture.pieces import AtLeast, WorkLock, at_once
-from graphwidget.capture.provenance import Provenance
-from graphwidget.capture.roots import find_roots
-from graphwidget.capture.snapshot import take, taking
-from graphwidget.capture.writes import Writes
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once
+from graphwidget.capture.graph.snapshot import take, taking
+from graphwidget.capture.lines.provenance import Provenance
+from graphwidget.capture.owners import holders, reading
+from graphwidget.capture.owners import search as owners
+from graphwidget.capture.owners.roots import find_roots
+from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.writes.recorder import Writes
 from graphwidget.model import (
     BackwardCall,
     CellRun,

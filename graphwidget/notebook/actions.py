@@ -19,7 +19,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphwidget.analysis import engine, memory
+from graphwidget.engine import forecast as engine
+from graphwidget.engine import memory
 from graphwidget.model import BackwardCall, CellRun, Drawing, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
@@ -376,8 +377,8 @@ def _run_backward(tensor: torch.Tensor, retain_graph: bool, retaining: list[torc
     """
     import torch
 
-    from graphwidget.capture.torch_internals import grad_mode
     from graphwidget.notebook.live import leaves_below
+    from graphwidget.torch_internals import grad_mode
 
     with grad_mode(True), ExitStack() as afterwards:
         gradient = None if tensor.numel() == 1 and not tensor.is_complex() else torch.ones_like(tensor)

@@ -26,7 +26,7 @@ from graphwidget.notebook.turns import Turns
 if TYPE_CHECKING:
     from types import FrameType
 
-    from graphwidget.capture.owners import Search
+    from graphwidget.capture.owners.search import Search
     from graphwidget.notebook.widget import AutogradView
 
 __all__ = [
@@ -88,8 +88,8 @@ class Extension:
     def _new_tracker(self) -> Tracker:
         return Tracker(
             lambda: self.shell.user_ns,
-            forecaster=_once_needed("graphwidget.analysis.engine", "forecast"),
-            diagnose=_once_needed("graphwidget.analysis.diagnosis", "diagnose"),
+            forecaster=_once_needed("graphwidget.engine.forecast", "forecast"),
+            diagnose=_once_needed("graphwidget.explain.diagnosis", "diagnose"),
             explain=_once_needed("graphwidget.notebook.notes", "explain_call"),
             shell=self.shell,
             code_names=self._earlier_cell,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-from graphwidget.analysis import engine
+from graphwidget.engine import forecast as engine
 from graphwidget.model import BackwardCall, Forecast, Kind, Node, Snapshot, TensorRef, bytes_text
 from graphwidget.render.words import call_text, count, op_name, place_text
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from graphwidget.capture import owners
-from graphwidget.capture import torch_internals as internals
-from graphwidget.capture.reading import locals_of
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as internals
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.capture.owners import search as owners
+from graphwidget.capture.owners.reading import locals_of
 from graphwidget.model import Kind, Snapshot
 
 if TYPE_CHECKING:
     import torch
 
-    from graphwidget.capture.identity import Identity
-    from graphwidget.capture.owners import Holding
+    from graphwidget.capture.graph.identity import Identity
+    from graphwidget.capture.owners.search import Holding
     from graphwidget.capture.tracker import Tracker
 
 __all__ = ["leaves_below", "take_graphs", "take_named"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwidget.analysis import diagnosis
+from graphwidget.explain import diagnosis
 from graphwidget.model import BackwardCall, Record
 from graphwidget.render import report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from graphwidget.capture.hues import Hues, key_of
+from graphwidget.capture.calls.hues import Hues, key_of
 from graphwidget.model import Drawing, Kind, Snapshot, TensorRef
 from graphwidget.render.wire import OfferedRoot
 

@@ -17,8 +17,8 @@ from graphwidget.model import Drawing, Snapshot, TensorRef
 if TYPE_CHECKING:
     import torch
 
-    from graphwidget.capture.identity import Identity
-    from graphwidget.capture.owners import Search
+    from graphwidget.capture.graph.identity import Identity
+    from graphwidget.capture.owners.search import Search
     from graphwidget.capture.tracker import Tracker
 
 __all__ = ["OutOfDate", "Source", "TensorSource", "TrackerSource"]
@@ -84,7 +84,7 @@ class TrackerSource:
 
     def search(self) -> Search:
         """Every path to a tensor. It holds them: drop it before user code runs."""
-        from graphwidget.capture import owners
+        from graphwidget.capture.owners import search as owners
 
         return owners.find(dict(self._namespace()), shell=self._shell, budget_s=SEARCH_S)
 
@@ -105,7 +105,7 @@ class TensorSource:
     ) -> None:
         import torch
 
-        from graphwidget.capture.identity import Identity
+        from graphwidget.capture.graph.identity import Identity
 
         self.tracker = tracker
         self._identity = tracker.identity if tracker is not None else Identity()
@@ -169,7 +169,7 @@ class TensorSource:
 
 def _node_uid(tensor: torch.Tensor, identity: Identity, tracker: Tracker | None) -> int:
     """Uid of a tensor's node."""
-    from graphwidget.capture.snapshot import take
+    from graphwidget.capture.graph.snapshot import take
 
     with nullcontext() if tracker is None else tracker.lock:
         snapshot = take([tensor], identity=identity, slots=False)
@@ -177,6 +177,6 @@ def _node_uid(tensor: torch.Tensor, identity: Identity, tracker: Tracker | None)
 
 
 def _retaining(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    from graphwidget.capture import torch_internals as internals
+    from graphwidget import torch_internals as internals
 
     return [t for t in tensors if not internals.maybe_stale_view(t) and internals.retains_grad(t)]

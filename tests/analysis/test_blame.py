@@ -6,7 +6,7 @@ from dataclasses import replace
 from handmade import HELD, STALE, N, graph, leaf
 from records import place, placed
 
-from graphwidget.analysis import blame
+from graphwidget.explain.reuse import blame
 from graphwidget.model import Kind, NodeFacts, Record, SlotState, Storage, Write
 
 A, B = 71, 72

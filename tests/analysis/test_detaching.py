@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.analysis import detaching
+from graphwidget.explain.source import paths as detaching
 from graphwidget.model import Owner
 
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from records import FREED as FREED_TEXT
 from records import INPLACE, NO_GRAD, place, placed, records
 
-from graphwidget.analysis.diagnosis import diagnose, reason_of
-from graphwidget.analysis.words import number, opening
+from graphwidget.explain.diagnosis import diagnose, reason_of
+from graphwidget.explain.wording import number, opening
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, Snapshot, Storage, TensorRef, Write
 from graphwidget.render import report
 

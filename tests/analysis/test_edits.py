@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from graphwidget.analysis import edits
+from graphwidget.explain.source import edits
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from graphwidget.analysis.engine import after, afterwards, forecast
+from graphwidget.engine.forecast import after, afterwards, forecast
 from graphwidget.model import Kind, NodeFacts, SlotState, Storage, TensorRef
 from tests.analysis.handmade import FREED, HELD, PACKED, STALE, N, graph, leaf, names, ref
 

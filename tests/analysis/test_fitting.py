@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.analysis import fitting
+from graphwidget.explain.source import fitting
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
 CELLS = {

@@ -2,7 +2,8 @@
 
 import pytest
 
-from graphwidget.analysis import grad_modes, source
+from graphwidget.explain.source import grad_modes
+from graphwidget.explain.source import syntax as source
 
 
 def around(text, line):

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from graphwidget.analysis import source
+from graphwidget.explain.source import syntax as source
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.analysis import harm
+from graphwidget.explain.fixes import harm
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
 HOLDERS = {"net": "module", "net.fc": "module", "net.fc.weight": "parameter", "net.mean": "buffer", "opt": "optimizer",

@@ -2,7 +2,7 @@
 
 import random
 
-from graphwidget.analysis.heap import ReadyHeap
+from graphwidget.engine.heap import ReadyHeap
 
 
 def test_the_greatest_key_comes_first_whatever_the_order_of_arrival():

@@ -6,8 +6,8 @@ from dataclasses import replace
 from handmade import HELD, N, graph, leaf
 from records import place, placed
 
-from graphwidget.analysis import leak
-from graphwidget.analysis.surgery import bytes_held
+from graphwidget.engine.what_if import bytes_held
+from graphwidget.explain.findings import leak
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, SlotState, TensorRef
 
 CELL = "for x in xs:\n    y = f(x)\n    y.backward()\n    seen.append(y)\n"

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from graphwidget.analysis import making, source
+from graphwidget.explain.fixes import making
+from graphwidget.explain.source import syntax as source
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import graphs, snapshot
 
-from graphwidget.analysis import memory
+from graphwidget.engine import memory
 from graphwidget.model import SlotState, Storage
 
 HELD, FREED, STALE = SlotState.HELD, SlotState.FREED, SlotState.STALE

@@ -3,8 +3,11 @@
 import pytest
 from records import NO_GRAD, place
 
-from graphwidget.analysis import fitting, nograd, regaining, source
-from graphwidget.analysis.story import root_name
+from graphwidget.explain.findings import no_grad as nograd
+from graphwidget.explain.fixes import regaining
+from graphwidget.explain.reuse.story import root_name
+from graphwidget.explain.source import fitting
+from graphwidget.explain.source import syntax as source
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 

@@ -3,8 +3,8 @@
 import pytest
 from records import place
 
-from graphwidget.analysis.reached import comes_by, runs_backward
-from graphwidget.analysis.story import Meeting
+from graphwidget.explain.reuse.reached import comes_by, runs_backward
+from graphwidget.explain.reuse.story import Meeting
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot
 
 CELL = "for x in data:\n    h = f(x, h)\n    h.sum().backward()\n    log(h)\nprint(h)\n"

@@ -7,7 +7,7 @@ import pytest
 from handmade import HELD, STALE, N, graph, leaf
 from records import place
 
-from graphwidget.analysis import silent
+from graphwidget.explain.findings import silent
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, Storage, TensorRef, Write
 
 LEAF = TensorRef(0, 0, ("_", "loss"), is_leaf=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwidget.analysis import source
+from graphwidget.explain.source import syntax as source
 
 CELL = "for e in range(2):\n    for x in xs:\n        h = f(x)\n    g()\nwhile t:\n    k = [a for a, b in c]\n"
 

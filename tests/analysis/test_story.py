@@ -7,8 +7,8 @@ from handmade import FREED, HELD, N, graph, leaf
 from records import place, placed
 from test_diagnosis import second_backward
 
-from graphwidget.analysis.carrier import Carrier
-from graphwidget.analysis.story import Meeting, failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.explain.reuse.carrier import Carrier
+from graphwidget.explain.reuse.story import Meeting, failed_meeting, own_path, passing, path_to, root_name
 from graphwidget.model import BackwardCall, CellRun, Owner, Place, Record, Snapshot, TensorRef
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from handmade import FREED, HELD, STALE, N, graph, leaf
 
-from graphwidget.analysis.surgery import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.engine.what_if import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import NodeFacts
 
 SHOT = graph(N("a", "b w", (FREED, STALE)), N("b", "v", (FREED,)), leaf("w"), leaf("v"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphwidget.analysis import unrun
 from graphwidget.capture.tracker import Tracker
+from graphwidget.explain.findings import unrun
 
 NET = (
     "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
@@ -17,7 +17,7 @@ LOSSES = "losses = []\nfor x in batches():\n    losses.append(net(x).pow(2).mean
 
 def said(*cells):
     """The findings after cells of a program."""
-    from graphwidget.analysis.diagnosis import diagnose
+    from graphwidget.explain.diagnosis import diagnose
 
     space = {"__name__": "__main__"}
     tracker = Tracker(lambda: space, diagnose=diagnose)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from graphwidget.analysis import diagnosis
-from graphwidget.analysis.verdict import verdict
 from graphwidget.capture.tracker import Tracker
+from graphwidget.explain import diagnosis
+from graphwidget.explain.verdict import verdict
 from graphwidget.model import Verdict
 from graphwidget.render.report import summary, verdict_lines
 

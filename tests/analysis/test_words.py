@@ -1,6 +1,6 @@
 """Places and names as sentences say them."""
 
-from graphwidget.analysis.words import names, no_gradient, short
+from graphwidget.explain.wording import names, no_gradient, short
 
 
 def test_words_agree_with_their_number():

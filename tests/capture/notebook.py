@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 
 
 class Notebook:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 from graphwidget.model import BackwardCall
 
 

@@ -5,10 +5,11 @@ from array import array
 import pytest
 import torch
 
-from graphwidget.analysis.engine import forecast
-from graphwidget.capture import calls, steps
-from graphwidget.capture.freed import Freed
+from graphwidget.capture.calls import log as calls
+from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.tracker import Tracker
+from graphwidget.capture.writes import steps
+from graphwidget.engine.forecast import forecast
 
 LOOP = """
 w = torch.ones(3, requires_grad=True)

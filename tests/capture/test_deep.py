@@ -19,8 +19,8 @@ def assert_drops(program: str) -> None:
 
 GROWS = """
 import torch
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 identity, last = Identity(), None
 h = torch.ones(1, requires_grad=True)
 for _ in range(100):  # no part is deep enough for a break
@@ -42,7 +42,7 @@ READS = """
 import sys, threading
 import torch
 from graphwidget.capture import deep, identity, walk
-from graphwidget.capture.snapshot import taking
+from graphwidget.capture.graph.snapshot import taking
 
 def begin(pieces):
     "Read some pieces of a deep graph."

@@ -8,9 +8,9 @@ import weakref
 import pytest
 import torch
 
-from graphwidget.analysis.engine import forecast
-from graphwidget.capture import calls
+from graphwidget.capture.calls import log as calls
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 
 SOURCE = """
 x = torch.ones(3, requires_grad=True)

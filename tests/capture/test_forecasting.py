@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from graphwidget import forecast, track
-from graphwidget.capture import noted
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.capture.python import hooks as noted
 
 
 def test_it_says_what_the_call_then_does():

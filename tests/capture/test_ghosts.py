@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from graphwidget.capture.ghosts import merged
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 from graphwidget.model import Place, Snapshot
 from tests.capture.graphs import leaf
 

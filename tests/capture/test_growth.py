@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from graphwidget.capture import owners, tracker
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.statements import HARMLESS_WRITER
+from graphwidget import torch_internals as ti
+from graphwidget.capture import tracker
+from graphwidget.capture.owners import search as owners
+from graphwidget.capture.writes.statements import HARMLESS_WRITER
 from tests.capture.notebook import Notebook
 
 START = """

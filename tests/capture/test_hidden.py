@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from graphwidget.capture import hidden
-from graphwidget.capture.hidden import ask
+from graphwidget.capture.graph import hidden
+from graphwidget.capture.graph.hidden import ask
 
 LOG = []
 
@@ -272,7 +272,7 @@ def test_asking_imports_nothing():
     """`torch._dynamo` would take seconds."""
     code = """
 import sys, torch
-from graphwidget.capture.hidden import ask
+from graphwidget.capture.graph.hidden import ask
 base = torch.rand(3, requires_grad=True) * 1
 base[0] = 0
 before = set(sys.modules)

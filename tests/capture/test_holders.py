@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from graphwidget.capture.holders import kinds
+from graphwidget.capture.owners.holders import kinds
 
 
 class Flow(nn.Module):

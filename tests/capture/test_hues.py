@@ -134,7 +134,7 @@ def test_a_view_without_a_tracker_keeps_looks_too():
 
 
 def test_what_is_remembered_is_bounded(notebook, monkeypatch):
-    from graphwidget.capture import hues
+    from graphwidget.capture.calls import hues
 
     monkeypatch.setattr(hues, "MAX_KNOWN", 10)
     notebook.run("kept = [(t @ a).exp().sum() for _ in range(4)]\nlost = (t @ a).sum()")

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 from tests.capture.graphs import leaf
 
 pytestmark = pytest.mark.filterwarnings("error")

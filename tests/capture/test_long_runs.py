@@ -7,11 +7,11 @@ import tracemalloc
 import pytest
 import torch
 
-from graphwidget.analysis.engine import forecast
-from graphwidget.capture import calls
 from graphwidget.capture import tracker as tracker_module
-from graphwidget.capture.ranges import Ranges
+from graphwidget.capture.calls import log as calls
+from graphwidget.capture.lines.ranges import Ranges
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 
 START = "net = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(4)])\nx = torch.randn(2, 4)"
 STEPS = "for step in range({n}):\n    loss = net(x).pow(2).mean()\n    loss.backward()\n"

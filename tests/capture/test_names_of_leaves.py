@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture import owners
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.capture.owners import search as owners
 from graphwidget.render import json_export
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from graphwidget import forecast
-from graphwidget.capture import noted
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.capture.python import hooks as noted
 from tests.capture.graphs import states
 
 

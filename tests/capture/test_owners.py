@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from graphwidget.capture import owners
+from graphwidget.capture.owners import search as owners
 
 
 def names(namespace: dict, **options: object) -> dict[str, str]:

@@ -12,13 +12,13 @@ from itertools import groupby, islice
 import pytest
 import torch
 
-from graphwidget.analysis.diagnosis import diagnose
-from graphwidget.capture import deep, pieces, slots, walk
-from graphwidget.capture import torch_internals as ti
+from graphwidget import torch_internals as ti
 from graphwidget.capture import tracker as tracker_module
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.pieces import AtLeast, WorkLock, at_once, completed
-from graphwidget.capture.snapshot import take, taking
+from graphwidget.capture.graph import deep, pieces, slots, walk
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once, completed
+from graphwidget.capture.graph.snapshot import take, taking
+from graphwidget.explain.diagnosis import diagnose
 from graphwidget.model import Event, Snapshot
 from tests.capture.graphs import Held
 from tests.capture.notebook import Notebook as Cells

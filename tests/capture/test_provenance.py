@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphwidget.capture import owners
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.provenance import Provenance
-from graphwidget.capture.ranges import Ranges
+from graphwidget import torch_internals as ti
+from graphwidget.capture.lines.provenance import Provenance
+from graphwidget.capture.lines.ranges import Ranges
+from graphwidget.capture.owners import search as owners
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,8 +56,8 @@ EXPECTED = [
 SCRIPT = """
 import json, sys
 sys.path.insert(0, {root!r})
-from graphwidget.capture.cells import Book
-from graphwidget.capture.tracers import line_tracer
+from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.lines.tracers import line_tracer
 made = [0]
 def make(count=1):
     made[0] += count

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from graphwidget.analysis.engine import forecast
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine.forecast import forecast
 
 MODELS = {
     "mlp": "net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 1))\nx = torch.randn(5, 4)",

@@ -5,7 +5,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import graphwidget as gw
-from graphwidget.capture.python_code import Reading, read_backward, read_function
+from graphwidget.capture.python.code import Reading, read_backward, read_function
 
 kept = []
 table = {"n": 0}

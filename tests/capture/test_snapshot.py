@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as ti
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 from tests.capture.graphs import Held, leaf, node, states
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -11,7 +11,7 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.snapshot import take
 from graphwidget.model import Kind
 from tests.capture.graphs import leaf, node, states
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from graphwidget.capture import gathering
-from graphwidget.capture import slots as slots_module
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph import gathering
+from graphwidget.capture.graph import slots as slots_module
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 from graphwidget.model import SlotState, Snapshot
 from tests.capture.graphs import Held, leaf, states
 

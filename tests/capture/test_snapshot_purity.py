@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as ti
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
 from tests.capture.graphs import Held, leaf, states
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -139,7 +139,7 @@ def test_transformed_tensors_are_read_without_raising():
 
 DEEP = """
 import torch, weakref, time, sys
-from graphwidget.capture.snapshot import take
+from graphwidget.capture.graph.snapshot import take
 x = torch.ones(2, requires_grad=True)
 t = x
 for _ in range({n}):

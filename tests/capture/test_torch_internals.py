@@ -8,7 +8,7 @@ import warnings
 import pytest
 import torch
 
-from graphwidget.capture import torch_internals as ti
+from graphwidget import torch_internals as ti
 
 ENGINE = "_engine_run_backward"
 

@@ -7,11 +7,11 @@ import threading
 import pytest
 import torch
 
-from graphwidget.analysis.engine import forecast
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.history import History
-from graphwidget.capture.hues import key_of
+from graphwidget import torch_internals as ti
+from graphwidget.capture.calls.history import History
+from graphwidget.capture.calls.hues import key_of
 from graphwidget.capture.tracker import Tracker, track
+from graphwidget.engine.forecast import forecast
 from graphwidget.model import Event, SlotState, Snapshot
 from tests.capture.notebook import Notebook
 

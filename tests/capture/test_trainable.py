@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from graphwidget.capture import trainable
+from graphwidget.capture.errors import trainable
 
 
 def test_modules_are_told_with_those_inside_them():

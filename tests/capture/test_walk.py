@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture import memo, walk
-from graphwidget.capture import torch_internals as ti
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.memo import KEPT, Memo
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as ti
+from graphwidget.capture.graph import memo, walk
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.memo import KEPT, Memo
+from graphwidget.capture.graph.snapshot import take
 from graphwidget.model import Snapshot
 from tests.capture.graphs import Held, leaf, node, states
 

@@ -6,8 +6,8 @@ from array import array
 
 import pytest
 
-from graphwidget.capture import calls
-from graphwidget.capture.freed import Freed
+from graphwidget.capture.calls import log as calls
+from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import SlotState, Snapshot
 from graphwidget.render.text import picture
 from graphwidget.render.wire import encode

@@ -14,10 +14,11 @@ import pytest
 import torch
 from torch import nn
 
-from graphwidget.capture import owners, swaps
-from graphwidget.capture.cells import Book, Scope
-from graphwidget.capture.statements import statements
-from graphwidget.capture.writes import Writes
+from graphwidget.capture import swaps
+from graphwidget.capture.lines.cells import Book, Scope
+from graphwidget.capture.owners import search as owners
+from graphwidget.capture.writes.recorder import Writes
+from graphwidget.capture.writes.statements import statements
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "scenarios" / "programs"
 WITH_WRITES = sorted(p for p in PROGRAMS.glob("*.json") if json.loads(p.read_text()).get("inplace"))

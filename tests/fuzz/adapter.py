@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from graphwidget.analysis.engine import forecast
-from graphwidget.capture import noted
-from graphwidget.capture import torch_internals as internals
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as internals
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.capture.python import hooks as noted
+from graphwidget.engine.forecast import forecast
 from graphwidget.model import Kind, Node
 
 causes: Counter[str] = Counter()

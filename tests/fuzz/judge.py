@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
-from graphwidget.analysis import engine
-from graphwidget.capture import torch_internals as internals
-from graphwidget.capture.identity import Identity
-from graphwidget.capture.snapshot import take
+from graphwidget import torch_internals as internals
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.snapshot import take
+from graphwidget.engine import forecast as engine
 from graphwidget.model import Forecast, SlotState, Snapshot
 from tests.fuzz import prelude
 from tests.fuzz.programs import program

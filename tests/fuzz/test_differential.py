@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 import torch
 
-from graphwidget.analysis import engine
+from graphwidget.engine import forecast as engine
 from tests.fuzz.judge import Judge
 from tests.fuzz.programs import program
 

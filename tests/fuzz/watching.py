@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture import noted
+from graphwidget.capture.python import hooks as noted
 
 Engine = Callable[..., Any]
 

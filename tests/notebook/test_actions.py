@@ -11,8 +11,9 @@ import pytest
 import torch
 from read_wire import small
 
-from graphwidget.analysis import diagnosis, engine
 from graphwidget.capture.tracker import Tracker
+from graphwidget.engine import forecast as engine
+from graphwidget.explain import diagnosis
 from graphwidget.model import CellRun
 from graphwidget.notebook.actions import VERBS, Actions
 from graphwidget.notebook.offers import Offers

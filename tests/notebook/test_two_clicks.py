@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_actions import Stage
 
-from graphwidget.analysis import diagnosis
+from graphwidget.explain import diagnosis
 from graphwidget.notebook.notes import explain_call
 
 TWO = """

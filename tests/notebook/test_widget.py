@@ -13,7 +13,7 @@ from typing import Any
 import anywidget
 import pytest
 
-from graphwidget.capture.hues import Hues
+from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Event, Snapshot
 from graphwidget.notebook import widget as module
 from graphwidget.notebook.offers import Offers

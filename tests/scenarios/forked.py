@@ -18,7 +18,7 @@ import torch
 import verify
 from IPython.core import ultratb
 
-import graphwidget.notebook.running  # noqa: F401
+import graphwidget.programs.running  # noqa: F401
 from graphwidget import cli
 
 

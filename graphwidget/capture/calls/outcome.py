@@ -1,0 +1,217 @@
+"""What came of a backward call: which nodes ran, where it failed, who freed it, who carried the old part over.
+
+Pure functions on snapshots from before and after the call, its forecast and torch's message. Torch is right:
+where the forecast disagrees with what happened, only what the snapshots show is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from graphwidget.capture.graph.freed import Freed
+from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order
+
+HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+FREED_WORDS = ("second time", "extra time", "already been freed")
+REASONS = {  # a forecast's reason -> words in torch's message
+    "freed": FREED_WORDS,
+    "inplace": ("modified by an inplace operation",),
+    "no_grad": ("does not require grad", "grad_fn"),
+    "not_scalar": ("implicitly created",),
+    "unused": ("appears to not have been used",),
+    "detached": ("detached in-place",),
+    "leaf_interior": ("graph interior",),
+    "not_differentiable": ("once_differentiable", "not differentiable", "not implemented"),
+    "checkpoint": ("checkpoint",),
+    "overlap": ("written-to tensor",),
+}
+
+
+def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]:
+    """Indices of the old nodes (by uid) that new ones lead into, seen from the roots; and of the new ones."""
+    border: set[int] = set()
+    seen: set[int] = set()
+    stack = [root.node for root in graph.roots if root.node >= 0]
+    while stack:
+        index = stack.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        if graph.kind[index] == Kind.ACCUMULATE:
+            continue
+        if graph.uid[index] in old:
+            border.add(index)
+        else:
+            stack.extend(graph.next(index))
+    return tuple(sorted(border)), seen - border
+
+
+def carriers(border: set[int], above: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
+    """Paths that held a border node (by sequence number) when it was freed and still do.
+
+    If none still does, those that did then: the variable has been given a new value since. If only locals of a
+    function that has returned did, those that hold it now. If nobody ever held a border node, those that
+    held a node `above` it: a tensor made before the freeing call, which that call did not visit.
+    """
+    held_then = {path for path, number in then.items() if number in border}
+    held_now = {path for path, number in now.items() if number in border}
+    still = {path for path in held_now & held_then if now[path] == then[path]}
+    if not (held_then or held_now):
+        held_then = {path for path, number in then.items() if number in above}
+        still = {path for path in held_then if now.get(path) == then[path]}
+    if still:
+        return in_order(still)
+    fresh = held_now - held_then
+    if fresh and all(":" in path for path in held_then):
+        return in_order(fresh)
+    return in_order(held_then)
+
+
+def agrees(forecast: Forecast, text: str | None) -> bool:
+    """Whether a call came out as the forecast said. `text` is the error's message."""
+    if text is None:
+        return forecast.ok is True
+    if forecast.reason == "raises":  # Python code of the user's own: any words
+        return True
+    return forecast.ok is False and any(words in text for words in REASONS.get(str(forecast.reason), ()))
+
+
+def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot | None, everything: bool) -> list[int]:
+    """Indices of the nodes that ran, in engine order where the forecast knew it."""
+    if forecast is not None:
+        return [node.index for node in forecast.executes]
+    if everything:
+        return below(before)
+    return newly_freed(before, later) if later is not None else []
+
+
+def below(graph: Snapshot) -> list[int]:
+    """The nodes that the roots lead to. A graph shows others that have names, too."""
+    found = dict.fromkeys(root.node for root in graph.roots if root.node >= 0)
+    stack = list(found)
+    while stack:
+        for after in graph.next(stack.pop()):
+            if after not in found:
+                found[after] = None
+                stack.append(after)
+    return list(found)
+
+
+def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
+    """Nodes that held something before and have lost it."""
+    found = []
+    for index in range(len(before)):
+        after = later.index_of.get(before.uid[index])
+        if after is None:
+            continue
+        slots, slots_after = before.slots_of(index), later.slots_of(after)
+        if (_holds_hidden(before, index) and _released(later, after)) or any(
+            before.slot_state[a] in HOLDING and later.slot_state[b] == SlotState.FREED
+            for a, b in zip(slots, slots_after, strict=False)
+        ):
+            found.append(index)
+    return found
+
+
+def _holds_hidden(snapshot: Snapshot, index: int) -> bool:
+    """An in-place write into a view that no call has released."""
+    facts = snapshot.facts.get(index)
+    return snapshot.kind[index] == Kind.COPY_SLICES and facts is not None and facts.released is False
+
+
+def _released(snapshot: Snapshot, index: int) -> bool:
+    facts = snapshot.facts.get(index)
+    return facts is not None and facts.released is True
+
+
+def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
+    """Whether exactly the nodes that were said to run have lost what they held."""
+    holding = {
+        i
+        for i in executed
+        if _holds_hidden(before, i) or any(before.slot_state[s] in HOLDING for s in before.slots_of(i))
+    }
+    return holding == set(newly_freed(before, later))
+
+
+def told_since(before: Snapshot, later: Snapshot) -> Snapshot:
+    """The graph before a call, with what is known since of its in-place writes into views.
+
+    Those that the call ran have been released, so nothing was wrong with them. Others were asked at leisure.
+    """
+    facts = dict(before.facts)
+    for index, fact in before.facts.items():
+        at = later.index_of.get(before.uid[index])
+        if before.kind[index] != Kind.COPY_SLICES or at is None or at not in later.facts:
+            continue
+        if fact.released is False and _released(later, at):
+            facts[index] = replace(fact, inner_stale=False)
+        elif later.facts[at].inner_stale is not None:
+            facts[index] = replace(fact, inner_stale=later.facts[at].inner_stale)
+    return replace(before, facts=facts)
+
+
+def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:
+    """Index of the node at which the call failed, None: unknown, or it failed before any node ran."""
+    if text is None:
+        return None
+    if forecast is not None:
+        node: Node | None = forecast.fails_at
+        return node.index if node is not None else None
+    wanted = None
+    if any(words in text for words in FREED_WORDS):
+        wanted = SlotState.FREED
+    elif "modified by an inplace operation" in text:
+        wanted = SlotState.STALE
+    if wanted is None or any(kind in (Kind.CUSTOM, Kind.COMPILED) for kind in before.kind):
+        return None
+    found = [i for i in range(len(before)) if _may_hold(before, i, wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
+    """Whether a node has a slot in this state, or is an in-place write into a view that may hide one."""
+    if snapshot.kind[index] != Kind.COPY_SLICES:
+        return any(snapshot.slot_state[s] == state for s in snapshot.slots_of(index))
+    facts = snapshot.facts.get(index) or NodeFacts()
+    if state == SlotState.FREED:
+        return facts.released is not False
+    return facts.released is not True and facts.inner_stale is not False
+
+
+def only_one(before: Snapshot, freed: Freed) -> int | None:
+    """The call that freed all that is freed in this graph, if it was one."""
+    found = {n for node in zip(before.uid, before.seq, strict=True) if (n := freed.of(*node)) is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def bytes_behind(snapshot: Snapshot, slots: Sequence[int]) -> int:
+    """Bytes behind slots, once per storage."""
+    storages = {snapshot.slot_storage[s] for s in slots} - {-1}
+    loose = sum(snapshot.slot_bytes[s] for s in slots if snapshot.slot_storage[s] < 0)
+    return loose + sum(snapshot.storages.bytes[at] for at in storages)
+
+
+def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snapshot:
+    """The graph as the call left it. `n` None: it freed nothing."""
+    if n is None:
+        return before
+    state, freed_by, facts = bytearray(before.slot_state), before.slot_freed_by[:], dict(before.facts)
+    for i in executed:
+        if _holds_hidden(before, i):
+            facts[i] = replace(facts[i], released=True)
+        for s in before.slots_of(i):
+            if state[s] in HOLDING:
+                state[s], freed_by[s] = SlotState.FREED, n
+    return replace(before, slot_state=state, slot_freed_by=freed_by, facts=facts)
+
+
+def with_grads(graph: Snapshot, grads: Mapping[int, bool]) -> Snapshot:
+    """A graph whose leaves have a `.grad`, or have none, as these uids say."""
+    changed = {
+        at: replace(leaf, has_grad=has_grad, grad_storage=leaf.grad_storage if has_grad else -1)
+        for at, leaf in graph.leaves.items()
+        if (has_grad := grads.get(graph.uid[at], leaf.has_grad)) != leaf.has_grad
+    }
+    return replace(graph, leaves={**graph.leaves, **changed}) if changed else graph

@@ -1,0 +1,162 @@
+"""What stood where an error was raised: grad mode, and what the variables of the failing lines were.
+
+Measured then and there, as plain data. Nothing of the user's is run for it, and nothing is kept alive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType, TracebackType
+from typing import Any, Literal
+
+import torch
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.errors import trainable
+from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.owners import reading
+from graphwidget.model import Scene, Sight, Value
+
+__all__ = ["of_call", "of_error"]
+
+MOST_PATHS = 600  # looked up in one frame
+MOST_FRAMES = 20
+
+_PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_STEP = re.compile(r"\w+|\[\d+\]")
+_DECORATED = "torch/utils/_contextlib.py"  # whose frame runs a function that a grad mode decorates
+
+
+def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
+    """Of a call that has just raised, from its frame outwards.
+
+    Parameters
+    ----------
+    texts
+        Of the cells, the last one first: in the notebook's own frame all names that they write are looked up.
+    """
+    sights = tuple(_sights(list(_outwards(frame)), book, texts))
+    return Scene(torch.is_grad_enabled(), sights, _raised_in(error.__traceback__))
+
+
+def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "call"]:
+    """What raised the error of a call: the engine, Python code that it ran, or a call of the engine in that code."""
+    names = []
+    while traceback is not None:
+        names.append(traceback.tb_frame.f_code.co_name)
+        traceback = traceback.tb_next
+    calls = [at for at, name in enumerate(names) if name == ti.ENGINE_CALL]
+    if len(calls) > 1:
+        return "call"
+    return "python" if calls and calls[0] < len(names) - 1 else "engine"
+
+
+def of_error(traceback: TracebackType | None, book: Book, texts: Sequence[str]) -> Scene:
+    """Of an error that has ended a cell. Which grad mode was on when it was raised is no longer known."""
+    found: list[tuple[FrameType, int]] = []
+    while traceback is not None:
+        found.append((traceback.tb_frame, traceback.tb_lineno or 0))
+        traceback = traceback.tb_next
+    return Scene(None, tuple(_sights(found[::-1], book, texts)))
+
+
+def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    while frame is not None:
+        yield frame, frame.f_lineno or 0
+        frame = frame.f_back
+
+
+def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence[str]) -> Iterator[Sight]:
+    """What is seen in the frames of cells, the innermost first."""
+    cells = [at for at, (frame, _) in enumerate(frames) if book.scope(frame.f_code) is not None][:MOST_FRAMES]
+    for at, following in zip(cells, [*cells[1:], len(frames)]):
+        frame, line = frames[at]
+        scope = book.scope(frame.f_code)
+        if scope is None:
+            continue
+        inside = frame.f_code.co_flags & reading.CO_OPTIMIZED
+        place = book.place(scope.base + line, scope.base + line, -1)
+        names = _names([scope.cell.source, *(() if inside else texts)])
+        own = dict(reading.locals_of(frame))
+        variables = {**frame.f_globals, **own}
+        between = [one for one, _ in frames[at + 1 : following]]
+        local = frozenset(own) if inside else frozenset[str]()
+        yield Sight(place, bool(inside), _values(variables, names), _decorators(between), local)
+
+
+def _names(texts: Sequence[str]) -> dict[str, None]:
+    """The paths that texts write, with those that they begin with: ``net.fc`` and ``net`` for ``net.fc.weight``."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for path in _PATH.findall(text):
+            ends = [step.end() for step in _STEP.finditer(path)]
+            found.update(dict.fromkeys(path[:end] for end in ends[:5]))
+            if len(found) > MOST_PATHS:
+                return found
+    return found
+
+
+def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
+    """Which grad modes torch switched on around the call of a function, as its decorators: ``no_grad``."""
+    found = []
+    for frame in frames:
+        if frame.f_code.co_filename.replace("\\", "/").endswith(_DECORATED):
+            factory = dict(reading.locals_of(frame)).get("ctx_factory")
+            owner = getattr(factory, "__self__", None)
+            if owner is not None:
+                found.append(type(owner).__name__)
+    return tuple(found)
+
+
+def _values(variables: Mapping[str, Any], names: Mapping[str, None]) -> dict[str, Value]:
+    objects = {path: found for path in names if (found := _look_up(variables, path)) is not None}
+    tensors = {id(one): path for path, one in objects.items() if ti.is_tensor(one)}
+    found: dict[str, Value] = {}
+    with ti.quiet():
+        for path, one in objects.items():
+            value = _value(one, tensors)
+            if value is not None:
+                found[path] = value
+    return found
+
+
+def _look_up(variables: Mapping[str, Any], path: str) -> Any:
+    first, *rest = _STEP.findall(path)
+    found = variables.get(first)
+    for step in rest:
+        if found is None or ti.is_tensor(found):
+            return None
+        found = _element(found, int(step[1:-1])) if step.startswith("[") else reading.attribute(found, step)
+    return found
+
+
+def _element(holder: Any, at: int) -> Any:
+    """An element of a list, a tuple, or one of torch's containers of modules; None of anything else."""
+    if type(holder) in (list, tuple):
+        return holder[at] if at < len(holder) else None
+    if type(holder) in (torch.nn.Sequential, torch.nn.ModuleList):
+        return dict(reading.attribute(holder, "_modules") or {}).get(str(at))
+    return None
+
+
+def _value(one: Any, named: Mapping[int, str]) -> Value | None:
+    """What an object is, if it is a tensor, a module, or a `Function` of the user's."""
+    cls = type(one)
+    if ti.is_tensor(one):
+        origin = ti.base(one) if ti.is_view(one) else None
+        requires = ti.requires_grad(one)
+        return Value(
+            "tensor",
+            cls.__name__,
+            requires,
+            leaf=True if not requires else None if ti.maybe_stale_view(one) else ti.is_leaf(one),
+            view_of=None if origin is None else named.get(id(origin), ""),
+            dtype=ti.dtype_name(one),
+            shape=ti.shape_of(one),
+        )
+    if issubclass(cls, torch.nn.Module):
+        return Value("module", cls.__name__, trainable.modules({"one": one}).get("one"))
+    if issubclass(cls, type) and torch.autograd.Function in reading.mro_of(one):
+        return Value("function", type.__dict__["__name__"].__get__(one), None)
+    return None

@@ -1,0 +1,1 @@
+"""Which cell, line, iteration and module call made a node."""

@@ -1,0 +1,281 @@
+"""Which `nn.Module` was running while a node was made: global forward hooks that read a counter.
+
+The module itself is never held: it is known by `id` and a weak reference, and its dotted path from the
+user's name is looked up when somebody asks.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
+from types import CodeType
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.lines.ranges import FRESH, Ranges
+from graphwidget.capture.owners import reading
+from graphwidget.model import ModuleCall
+
+__all__ = ["ModuleTracer"]
+
+# Tiny modules in a tight loop would spend a good part of their time in hooks: then these rest until the next cell.
+COST = 5e-6  # seconds for one call
+SHARE = 0.02
+CHECK_EVERY = 500
+
+
+class _Known:
+    """What is known of one module."""
+
+    __slots__ = ("calls", "children", "class_name", "inplace", "key", "own_code", "path", "ref")
+
+    def __init__(self, module: torch.nn.Module, key: int, own_code: bool) -> None:
+        self.key = key
+        self.class_name = type(module).__name__
+        self.own_code = own_code
+        self.inplace = _works_in_place(module)
+        self.calls = 0
+        self.path: str | None = None  # from the user's name, once it has been found
+        self.children: dict[int, str] | None = None  # id -> path below this module, when it was called from outside
+        self.ref = weakref.ref(module)
+
+
+class _ThreadState:
+    __slots__ = ("fresh", "last", "ranges", "stack", "trace")
+
+    def __init__(self, now: int) -> None:
+        self.last = now
+        self.ranges = Ranges()
+        self.fresh = self.ranges.fresh
+        self.stack: list[tuple[_Known, int, bool]] = []  # module, number of the call, were lines traced before it
+        self.trace: Any = None
+
+    def close(self, now: int) -> None:
+        if self.stack:
+            inner, call, _ = self.stack[-1]
+            fresh = self.fresh
+            fresh += (self.last, now, inner.key, self.stack[0][0].key, call)
+            if len(fresh) > FRESH:
+                self.ranges.settle()
+        self.last = now
+
+
+class ModuleTracer:
+    """Records for each stretch of sequence numbers the innermost module call.
+
+    Parameters
+    ----------
+    count
+        Returns the next sequence number of the calling thread.
+    problem
+        Called with an exception of our own; the user's forward goes on.
+    """
+
+    def __init__(self, count: Callable[[], int], problem: Callable[[BaseException], None]) -> None:
+        self.count, self.problem = count, problem
+        self.threads: list[_ThreadState] = []
+        self._by_id: dict[int, _Known] = {}
+        self._by_key: list[tuple[str, str | None]] = []  # key -> (class name, path if the module has died)
+        self._alive: dict[int, _Known] = {}  # key -> module
+        self._local = threading.local()
+        self._since, self._calls = perf_counter(), 0
+        self.rested = False  # whether the hooks were taken out because they cost too much
+        self._handles: list[Any] = []
+        self._undo: Callable[[], None] = lambda: None
+        # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
+        # Replaced by who traces; None: no need. `is_own` tells code that stands in a cell.
+        self.pause: Callable[[], Any] | None = None
+        self.pause_or_reclaim: Callable[[], Any] = lambda: None  # outside of all modules tracing should be on
+        self.unpause: Callable[[Any], None] = lambda trace: None
+        self.is_own: Callable[[CodeType], bool] = lambda code: True
+
+    def start(self) -> None:
+        """Listen, for as long as that costs little."""
+        self._since, self._calls = perf_counter(), 0
+        if not self._handles:
+            self._handles = [
+                hooks.register_module_forward_pre_hook(self._before),
+                hooks.register_module_forward_hook(self._after, always_call=True),
+            ]
+            self._undo = ti.unmentioned(self._handles)
+
+    def stop(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._undo()
+
+    def _state(self) -> _ThreadState:
+        try:
+            return self._local.state  # type: ignore[no-any-return]
+        except AttributeError:
+            state = self._local.state = _ThreadState(self.count())
+            self.threads.append(state)
+            return state
+
+    def _before(self, module: torch.nn.Module, args: object) -> None:
+        if torch.compiler.is_compiling():  # torch.compile reads these hooks, too
+            return
+        try:
+            state = self._state()
+            paused = None
+            if self.pause is not None:
+                paused = self.pause() if state.stack else self.pause_or_reclaim()
+            now = self.count()
+            if now != state.last:
+                state.close(now)
+            if paused is not None:
+                state.trace = paused
+            known = self._by_id.get(id(module))
+            if known is None or known.ref() is not module:
+                known = self._meet(module)
+            state.stack.append((known, known.calls, paused is not None))
+            known.calls += 1
+            if known.own_code and state.trace is not None:
+                self.unpause(state.trace)
+        except Exception as error:
+            self.problem(error)
+
+    def _after(self, module: torch.nn.Module, args: object, output: object) -> None:
+        if torch.compiler.is_compiling():
+            return
+        try:
+            if self.pause is not None:
+                self.pause()
+            state = self._state()
+            now = self.count()
+            if now != state.last:
+                state.close(now)
+            # An exception may have skipped the end of inner calls.
+            stack = state.stack
+            while stack:
+                known, _, traced = stack.pop()
+                if known.ref() is module:
+                    if traced and state.trace is not None:
+                        self.unpause(state.trace)
+                    break
+            if not stack:
+                state.trace = None
+                self._calls += 1
+                if self._calls >= CHECK_EVERY:
+                    self._check()
+        except Exception as error:
+            self.problem(error)
+
+    def _check(self) -> None:
+        """Rest if the last calls came so fast that the hooks were a good part of them."""
+        now = perf_counter()
+        if self._calls * COST > SHARE * (now - self._since):
+            self.rested = True
+            self.stop()
+        self._since, self._calls = now, 0
+
+    def _meet(self, module: torch.nn.Module) -> _Known:
+        key = len(self._by_key)
+        code = getattr(type(module).forward, "__code__", None)
+        known = _Known(module, key, code is not None and self.is_own(code))
+        self._by_key.append((known.class_name, None))
+        self._by_id[id(module)] = self._alive[key] = known
+        return known
+
+    def _drop_dead(self) -> None:
+        """Keep only the names of modules that are gone. (Not at their death: a Ctrl+C that came then would be lost.)"""
+        for number, known in list(self._by_id.items()):
+            if known.ref() is None:
+                del self._by_id[number]
+        for key, known in list(self._alive.items()):
+            if known.ref() is None:
+                del self._alive[key]
+                self._by_key[key] = (known.class_name, known.path)
+
+    def name(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
+        """Find the user's names for the modules that were called: one walk over the modules of the namespaces."""
+        self._drop_dead()
+        wanted = {id(m): k for k in list(self._alive.values()) if k.path is None and (m := k.ref()) is not None}
+        if not wanted:
+            return
+        for namespace in namespaces:
+            for variable, value in list(namespace.items()):
+                named = isinstance(variable, str) and not variable.startswith("_")
+                if named and issubclass(type(value), torch.nn.Module):
+                    self._name_below(variable, value, wanted)
+
+    def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _Known]) -> None:
+        for path, module in root.named_modules():
+            known = wanted.get(id(module))
+            # The variable that was there first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
+            if known is not None and known.path is None:
+                known.path = written(variable, root, path)
+
+    def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
+        """A stretch's three integers in words. A module without a name is called by its class."""
+        class_name, path = self._described(inner)
+        named = path is not None
+        if path is None and inner != outer:
+            outer_class, outer_path = self._described(outer)
+            below = self._below(outer, inner)
+            path = written(outer_path or outer_class, *below) if below else None
+            named = below is not None and outer_path is not None
+        return ModuleCall(path or class_name, class_name, call, named, self._still_in_place(inner))
+
+    def _still_in_place(self, key: int) -> bool:
+        """Whether a module worked in place when it was met and does so now: in between nobody has looked."""
+        known = self._alive.get(key)
+        module = known.ref() if known is not None and known.inplace else None
+        return module is not None and _works_in_place(module)
+
+    def _described(self, key: int) -> tuple[str, str | None]:
+        known = self._alive.get(key)
+        return (known.class_name, known.path) if known is not None else self._by_key[key]
+
+    def _below(self, outer: int, inner: int) -> tuple[torch.nn.Module, str] | None:
+        """The outer module, and where in it the inner one is."""
+        above, below = self._alive.get(outer), self._alive.get(inner)
+        module = above.ref() if above is not None else None
+        if module is None or above is None or below is None:
+            return None
+        if above.children is None:
+            above.children = {id(child): path for path, child in module.named_modules()}
+        path = above.children.get(id(below.ref()))
+        return (module, path) if path else None
+
+    def find(self, seq: int) -> tuple[int, int, int] | None:
+        """Of a sequence number: keys of the innermost and the outermost module, and the call's number."""
+        found = None
+        for state in self.threads:
+            hit = state.ranges.find(seq)
+            if hit is not None:
+                if found is not None:
+                    return None
+                found = hit
+        return found
+
+    def make_room(self, live: Callable[[], Sequence[int]]) -> None:
+        """Forget stretches without a living node where a thread has too many."""
+        for state in self.threads:
+            if state.ranges.full:
+                state.ranges.keep(live())
+
+
+def written(name: str, root: torch.nn.Module, dotted: str) -> str:
+    """A module inside of `root` as users write it, and as leaves are called: ``net.h[0].act`` for ``h.0.act``.
+
+    `dotted`: its name in `named_modules`; `name`: what `root` is called.
+    """
+    module: Any = root
+    for key in dotted.split(".") if dotted else ():
+        children = module._modules
+        item = reading.static_attribute(type(module), "__getitem__")
+        name, _ = reading.by_child(item, name, (list(children).index(key), key), module)
+        module = children[key]
+    return name
+
+
+def _works_in_place(module: torch.nn.Module) -> bool:
+    own = type(module).__module__.startswith("torch.nn.modules.")
+    return own and vars(module).get("inplace") is True

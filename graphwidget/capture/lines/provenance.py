@@ -1,0 +1,245 @@
+"""Where each node was made: cell, line, iteration and module call, all told by sequence numbers.
+
+`lines.py` and `modules.py` record which stretch of numbers was used where; this file opens and closes cells
+and answers questions. What nobody recorded, or what two threads could have used, is None: never a guess.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from types import FrameType
+from typing import Any
+
+from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell
+from graphwidget.capture.lines.modules import ModuleTracer
+from graphwidget.capture.lines.tracers import line_tracer
+from graphwidget.capture.lines.tracing import LineTracer
+from graphwidget.model import ModuleCall, Place
+
+__all__ = ["BUTTON", "NOWHERE", "Provenance"]
+
+MAX_KNOWN = 20_000  # numbers whose places are remembered beside those of the graph that is looked at
+
+NOWHERE = Place(None, None)
+BUTTON = Place(None, None, button=True)
+
+
+_Found = tuple[array, list[tuple[int, int, int]]]  # a column of indices and its table
+
+
+class Provenance:
+    """Places of nodes and of calls.
+
+    Parameters
+    ----------
+    count
+        Returns the next sequence number of the calling thread.
+    code_names
+        For code of cells that ran before the start; see `cells.Book`.
+    problem
+        Called with an exception of our own.
+    """
+
+    def __init__(
+        self,
+        count: Callable[[], int],
+        *,
+        code_names: Mapping[str, object] | Callable[[str], object] | None = None,
+        problem: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self.book = Book(code_names)
+        self.problem = problem
+        self.lines: LineTracer = line_tracer(count, self.book, problem)
+        self.modules = ModuleTracer(count, problem)
+        if self.lines.slow:
+            self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
+            self.modules.pause_or_reclaim = self._pause_or_reclaim
+        self.modules.is_own = lambda code: self.book.scope(code) is not None
+        self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
+        self._places: dict[tuple[int, int, int], Place] = {}
+        self._looked_up: tuple[Sequence[int], list[tuple[int, ...]], _Found, _Found] | None = None
+        self._lines_of, self._modules_of = _Known(), _Known()
+        self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
+
+    def start(self) -> None:
+        """Listen. Lines of a cell are traced from `begin_cell` on."""
+        self.lines.install()
+        self.modules.start()
+
+    def stop(self) -> None:
+        """Restore tracers and hooks, also of cells that are still running."""
+        while self._open:
+            self.end_cell()
+        self.modules.stop()
+        self.lines.uninstall()
+
+    def begin_cell(
+        self,
+        number: int | None,
+        source: str,
+        *,
+        cell_id: str | None = None,
+        run: int | None = None,
+        filename: str | None = None,
+        code: str | None = None,
+        frame: FrameType | None = None,
+    ) -> Cell:
+        """A cell is about to run in this thread.
+
+        Parameters
+        ----------
+        number
+            Execution count.
+        source
+            The cell as the user sees it.
+        filename
+            Name under which its code will be compiled.
+        code
+            The source as it is compiled, where magics changed it.
+        frame
+            A frame of the cell that is running already (`gw.track` in a script).
+        """
+        around = self._open[-1][0] if self._open and self._open[-1][1] == threading.get_ident() else None
+        part = around is not None and around.number == number and around.source.rstrip().endswith(source.rstrip())
+        if part and around is not None and around.source.rstrip() != source.rstrip():
+            # The body of %%capture and the like: the same cell, a few lines further down.
+            head = len(around.source.rstrip().splitlines()) - len(source.rstrip().splitlines())
+            whole = "\n".join(around.lines[:head] + source.splitlines())
+            cell = self.book.open(filename or "", number, around.cell_id, whole, around.run, code or source)
+            cell.shift, cell.inside = head, True
+        else:
+            cell = self.book.open(filename or "", number, cell_id, source, run, code)
+        for name in MAGIC_FILES:
+            self.book.bind(name, cell)
+        self.lines.boundary()
+        self.modules.start()
+        self.lines.start()
+        self._open.append((cell, threading.get_ident()))
+        if frame is not None:
+            self.lines.resume(frame)
+        return cell
+
+    def _pause_or_reclaim(self) -> Any:
+        """Pause the tracing of lines, also where it was off already because a step of an optimizer has raised."""
+        if self.lines.lost:
+            self.lines.reclaim(sys._getframe(2))
+        return self.lines.pause()
+
+    def end_cell(self) -> None:
+        """The innermost running cell has ended, in whatever way."""
+        if not self._open:
+            return
+        self._open.pop()
+        if self.lines.lost:
+            self.lines.skip()
+        self.lines.boundary()
+        self.lines.stop()
+        if self._open:
+            for name in MAGIC_FILES:
+                self.book.bind(name, self._open[-1][0])
+        else:
+            state = self.lines.state()
+            state.top = None
+
+    @property
+    def cell(self) -> Cell | None:
+        """The running cell."""
+        return self._open[-1][0] if self._open else None
+
+    def where(self, frame: FrameType | None) -> Place:
+        """The place of code that is running, from `frame` outwards."""
+        key = self.lines.where(frame)
+        return NOWHERE if key is None else self.place(key)
+
+    def place(self, key: tuple[int, int, int]) -> Place:
+        """What a key of `lines` says."""
+        place = self._places.get(key)
+        if place is None:
+            if len(self._places) > 20_000:
+                self._places.clear()
+            place = self._places[key] = self.book.place(*key)
+        return place
+
+    def place_of(self, seq: int, name: str = "") -> Place | None:
+        """Where the node with this sequence number was made, None: unknown."""
+        key = self.lines.find(seq) if seq >= 0 else None
+        return None if key is None else self.place(key)
+
+    def module_of(self, seq: int, name: str = "") -> ModuleCall | None:
+        """In which module call it was made, None: in none, or unknown."""
+        key = self.modules.find(seq) if seq >= 0 else None
+        return None if key is None else self.modules.describe(*key)
+
+    def lookup(
+        self, seqs: Sequence[int], names: Sequence[str] = ()
+    ) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
+        """Places and module calls of many nodes: two columns of indices (-1: unknown) and their tables."""
+        self.lines.boundary()
+        marks = [state.ranges.mark() for state in (*self.lines.threads, *self.modules.threads)]
+        if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
+            places = self._lines_of.column(seqs, self.lines.find, self.lines.threads)
+            modules = self._modules_of.column(seqs, self.modules.find, self.modules.threads)
+            self._looked_up = seqs, marks, places, modules
+        _, _, (place_column, places), (module_column, modules) = self._looked_up
+        return (
+            place_column,
+            tuple(self.place(key) for key in places),
+            module_column,
+            tuple(self.modules.describe(*key) for key in modules),
+        )
+
+    def name_modules(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
+        """Look up the user's names for modules that were called since the last time."""
+        self.modules.name(namespaces)
+
+    def make_room(self, live: Callable[[], Sequence[int]]) -> None:
+        """Keep memory bounded. `live` returns the ascending sequence numbers of nodes that are alive."""
+        self.lines.make_room(live)
+        self.modules.make_room(live)
+
+    @property
+    def full(self) -> bool:
+        """Whether `make_room` has something to do."""
+        return any(state.ranges.full for state in (*self.lines.threads, *self.modules.threads))
+
+
+class _Known:
+    """What was found when numbers were looked up. As long as only one thread makes nodes, that stays true."""
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[int, int, int], int] = {}  # answer -> its number
+        self._found: dict[int, int] = {}  # sequence number -> number of its answer
+        self._forgot = 0
+
+    def column(
+        self, seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
+    ) -> _Found:
+        """Look numbers up; equal answers share one entry of the table.
+
+        A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
+        the number before mostly answers.
+        """
+        if not threads:
+            return array("i", [-1]) * len(seqs), []
+        alone = threads[0].ranges if len(threads) == 1 else None
+        forgot = 0 if alone is None else alone.mark()[0]
+        if alone is None or forgot != self._forgot or len(self._found) > MAX_KNOWN + 2 * len(seqs):
+            self._keys, self._found, self._forgot = {}, {}, forgot
+        keys, answers = self._keys, list(map(self._found.get, seqs, repeat(-1)))
+        first, last, answer = 0, 0, -1
+        for at, seq in enumerate(seqs):
+            if answers[at] < 0 <= seq:
+                if not first <= seq < last:
+                    key = find(seq)
+                    answer = -1 if key is None else keys.setdefault(key, len(keys))
+                    first, last = (0, 0) if alone is None else alone.around(seq)
+                answers[at] = answer
+        self._found.update(zip(seqs, answers, strict=True))
+        table, here = list(keys), {-1: -1}
+        for answer in dict.fromkeys(answers):
+            here.setdefault(answer, len(here) - 1)
+        return array("i", map(here.__getitem__, answers)), [table[answer] for answer in here if answer >= 0]

@@ -1,0 +1,342 @@
+"""Two ways to hear of the lines of cells.
+
+* Python 3.12 and later: `sys.monitoring`, with line events switched on for the code objects of cells only.
+  Everything else runs at full speed.
+* Python 3.10 and 3.11: `sys.settrace`, whose function returns None for every frame outside cells. A tracer
+  that is there already (a debugger, coverage) goes on working: ours calls it.
+
+Caveat: a debugger that takes the trace function over while a cell runs hides the lines that it steps
+through, and the nodes made there have no place.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from graphwidget.capture.lines.cells import ENTERS, PASS, Book
+from graphwidget.capture.lines.tracing import MAX_SUSPENDED, FrameState, LineTracer, ThreadState
+
+_mon: Any = getattr(sys, "monitoring", None)
+
+__all__ = ["MonitoringTracer", "SettraceTracer", "line_tracer"]
+
+
+class SettraceTracer(LineTracer):
+    """Lines through `sys.settrace` (Python 3.10, 3.11)."""
+
+    slow = True
+
+    def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
+        super().__init__(count, book, problem)
+        self._previous: list[tuple[Any, Any]] = []
+        foreign, enter = book.foreign, self._enter
+
+        def trace(frame: FrameType, event: str, arg: object) -> Any:
+            # For nearly every call of the program this line is all that runs.
+            if frame.f_code.co_filename in foreign:
+                return None
+            return enter(frame)
+
+        self._plain = trace
+        self._trace: Any = trace
+
+    def start(self) -> None:
+        theirs = sys.gettrace()
+        self._previous.append((theirs, threading.gettrace()))  # type: ignore[attr-defined,unused-ignore]
+        if theirs is None:
+            self._trace = self._plain
+        elif len(self._previous) == 1 or theirs is not self._trace:
+            self._trace = self._beside(theirs)
+        threading.settrace(self._plain)
+        sys.settrace(self._trace)
+
+    def stop(self) -> None:
+        theirs, in_threads = self._previous.pop()
+        if sys.gettrace() in (self._trace, self._plain):
+            sys.settrace(theirs)
+        threading.settrace(in_threads)
+        self._trace = theirs if self._previous else self._plain
+
+    @property
+    def lost(self) -> bool:  # type: ignore[override]
+        return bool(self._previous) and sys.gettrace() not in (self._trace, self._plain)
+
+    def pause(self) -> Any:
+        trace = sys.gettrace()
+        if trace is self._plain:
+            sys.settrace(None)
+            return trace
+        return None  # nothing is traced, or somebody else traces too and shall not miss anything
+
+    def unpause(self, paused: Any) -> None:
+        if paused is not None and self._previous:
+            sys.settrace(paused)
+
+    def reclaim(self, frame: FrameType | None) -> None:
+        """After a debugger has gone: trace again. While one is there it keeps the trace function."""
+        if sys.gettrace() is None:
+            sys.settrace(self._trace)
+            self.resume(frame)
+        else:
+            self.skip()
+
+    def _beside(self, theirs: Any) -> Any:
+        """A trace function that serves the tracer that was there first, and then ours."""
+
+        def trace(frame: FrameType, event: str, arg: object) -> Any:
+            local = theirs(frame, event, arg)
+            if sys.gettrace() is not trace:  # coverage's C tracer installs itself again
+                sys.settrace(trace)
+            ours = self._plain(frame, event, arg)
+            if ours is None:
+                return local
+
+            def both(frame: FrameType, event: str, arg: object) -> Any:
+                nonlocal local
+                if local is not None:
+                    local = local(frame, event, arg)
+                ours(frame, event, arg)
+                return both
+
+            both.__self__ = ours.__self__  # type: ignore[attr-defined]
+            return both
+
+        return trace
+
+    def _enter(self, frame: FrameType) -> Any:
+        """A function of a cell begins, or a generator of one goes on."""
+        try:
+            scope = self.book.scope(frame.f_code)
+            if scope is None:
+                return None
+            thread = self.boundary()
+            local = frame.f_trace
+            state = getattr(local, "__self__", None)
+            if isinstance(state, TracedFrame) and state.thread is thread:
+                state.enter()
+                return local
+            return TracedFrame(scope, thread, frame).trace
+        except Exception as error:
+            self.problem(error)
+            return None
+
+    def _adopt(self, frame: FrameType, state: ThreadState) -> None:
+        traced = TracedFrame(self.book.scope(frame.f_code), state, frame)  # type: ignore[arg-type]
+        traced.adopted()
+        frame.f_trace = traced.trace
+
+
+class TracedFrame(FrameState):
+    """A frame whose local trace function is a method of its state: the state lives and dies with the frame."""
+
+    __slots__ = ()
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        # The common cases of `turn` stand here: in a loop of small steps a call is a good part of this.
+        thread = self.thread
+        now = thread.count()
+        if now != thread.last:
+            thread.close(now)
+        if event == "line":
+            line: int = frame.f_lineno  # type: ignore[assignment]
+            step = self.steps.get(line)
+            if step is None or thread.watching == self.frame_id:
+                self.stop(line, frame)
+            else:
+                kind, self.loop, first, more = step
+                if kind == PASS and not more:
+                    if frame.f_lasti == first:
+                        self.counts[self.loop] += 1
+                elif kind:
+                    self.turn(line, step, frame)
+            self.line = line
+            thread.top = self
+        elif event == "return":
+            if thread.watching == self.frame_id:
+                thread.tell(frame, 0, self.scope)
+            thread.top = self.parent
+        # None leaves the frame's trace function as it is (in CPython up to 3.11, which is where this runs).
+
+
+class MonitoringTracer(LineTracer):
+    """Lines through `sys.monitoring` (Python 3.12 and later).
+
+    A global event at the start of a function is answered with DISABLE for code outside cells, so each such
+    function costs one event in its life.
+    """
+
+    def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
+        super().__init__(count, book, problem)
+        self._tool = -1
+        self._events = 0
+
+    def install(self) -> None:
+        if self._tool >= 0:
+            return
+        # 0, 1, 2 and 5 are meant for debuggers, coverage, profilers and optimizers.
+        free = [i for i in (3, 4, 2, 5, 1, 0) if _mon.get_tool(i) is None]
+        if not free:
+            raise RuntimeError("all tool ids of sys.monitoring are taken: lines stay unknown")
+        self._tool = free[0]
+        _mon.use_tool_id(self._tool, "graphwidget")
+        events = _mon.events
+        self._events = events.LINE | events.PY_RETURN | events.PY_YIELD | events.PY_RESUME
+        for event, callback in self._callbacks():
+            _mon.register_callback(self._tool, event, callback)
+        for code in self.book.codes():
+            self._listen(code)
+        _mon.set_events(self._tool, events.PY_START)
+
+    def _callbacks(self) -> list[tuple[int, Callable[..., Any]]]:
+        events = _mon.events
+        return [
+            (events.PY_START, self._started),
+            (events.PY_RESUME, self._resumed),
+            (events.PY_RETURN, self._left),
+            (events.PY_YIELD, self._yielded),
+            (events.LINE, self._line_callback()),
+            (events.JUMP, self._jumped),
+        ]
+
+    def uninstall(self) -> None:
+        if self._tool < 0:
+            return
+        _mon.set_events(self._tool, 0)
+        for code in self.book.codes():
+            _mon.set_local_events(self._tool, code, 0)
+        for event, _ in self._callbacks():
+            _mon.register_callback(self._tool, event, None)
+        # Else the places answered with DISABLE stay silent for whoever gets this tool id next.
+        _mon.restart_events()
+        _mon.free_tool_id(self._tool)
+        self._tool = -1
+
+    def _adopt(self, frame: FrameType, state: ThreadState) -> None:
+        self._listen(frame.f_code)
+        FrameState(self.book.scope(frame.f_code), state, frame).adopted()  # type: ignore[arg-type]
+
+    def _listen(self, code: CodeType) -> None:
+        if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
+            scope = self.book.scope(code)
+            # A loop whose body stands on its own line has no line event for its second pass.
+            jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
+            _mon.set_local_events(self._tool, code, self._events | jumps)
+
+    def _started(self, code: CodeType, offset: int) -> Any:
+        try:
+            scope = self.book.scope(code)
+            if scope is None:
+                return _mon.DISABLE
+            self._listen(code)
+            FrameState(scope, self.boundary(), sys._getframe(1))
+        except Exception as error:
+            self.problem(error)
+        return None
+
+    def _resumed(self, code: CodeType, offset: int) -> Any:
+        try:
+            self._settle(self.boundary(), sys._getframe(1), code)
+        except Exception as error:
+            self.problem(error)
+        return None
+
+    def _left(self, code: CodeType, offset: int, value: object) -> Any:
+        try:
+            thread = self.boundary()
+            frame = sys._getframe(1)
+            state = self._settle(thread, frame, code)
+            if thread.watching == state.frame_id:
+                thread.tell(frame, 0, state.scope)
+            thread.top = state.parent
+        except Exception as error:
+            self.problem(error)
+        return None
+
+    def _yielded(self, code: CodeType, offset: int, value: object) -> Any:
+        try:
+            thread = self.boundary()
+            state = self._settle(thread, sys._getframe(1), code)
+            thread.top = state.parent
+            # The frame goes on later, and its loops with it.
+            if len(thread.suspended) >= MAX_SUSPENDED:
+                thread.suspended.clear()
+            thread.suspended[state.frame_id] = state
+        except Exception as error:
+            self.problem(error)
+        return None
+
+    def _settle(self, thread: ThreadState, frame: FrameType, code: CodeType) -> FrameState:
+        """The state of `frame`, made the running one: frames above it ended with an exception, unseen."""
+        key = id(frame)
+        state = thread.top
+        while state is not None and state.frame_id != key:
+            state = state.parent
+        if state is not None:
+            thread.top = state
+            return state
+        scope = self.book.scope(code)
+        assert scope is not None, "these events are local to the code of cells"
+        state = thread.suspended.pop(key, None)
+        if state is not None and state.scope is scope:
+            state.enter()
+            return state
+        state = FrameState(scope, thread, frame)
+        state.adopted()
+        return state
+
+    def _jumped(self, code: CodeType, offset: int, to: int) -> Any:
+        try:
+            if to < offset:
+                state = self._settle(self.boundary(), sys._getframe(1), code)
+                state.again(to)
+        except Exception as error:
+            self.problem(error)
+        return None
+
+    def _line_callback(self) -> Callable[[CodeType, int], None]:
+        """What runs at every line of a cell: a closure, so that it looks up as little as possible.
+
+        The common cases of `FrameState.turn` stand here: among torch's operations a call costs some tenths of a µs.
+        """
+        local, count, frame_at, problem = self._local, self.count, sys._getframe, self.problem
+
+        def line_begins(code: CodeType, line: int) -> None:
+            try:
+                try:
+                    thread: ThreadState = local.state
+                except AttributeError:
+                    thread = self.state()
+                now = count()
+                if now != thread.last:
+                    thread.close(now)
+                state = thread.top
+                if state is None or state.code_id != id(code) or state.recursive:
+                    state = self._settle(thread, frame_at(1), code)
+                step = state.steps.get(line)
+                if step is None or thread.watching == state.frame_id:
+                    state.stop(line, frame_at(1))
+                else:
+                    kind, state.loop, first, more = step
+                    if kind == PASS and not more:
+                        if frame_at(1).f_lasti == first:
+                            state.counts[state.loop] += 1
+                    elif kind == ENTERS:
+                        if not first <= state.line <= more:
+                            state.counts[state.loop] = -1
+                    elif kind:
+                        state.turn(line, step, frame_at(1))
+                state.line = line
+            except Exception as error:
+                problem(error)
+
+        return line_begins
+
+
+def line_tracer(count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> LineTracer:
+    """The tracer for the running Python."""
+    kind = SettraceTracer if _mon is None else MonitoringTracer
+    return kind(count, book, problem)

@@ -1,0 +1,1 @@
+"""Which Python names keep which tensor, and so which graph, alive."""

@@ -1,0 +1,1 @@
+"""Which line, and which optimizer step, modified what in place."""

@@ -1,0 +1,382 @@
+"""Which line modified a tensor in place.
+
+PyTorch counts in-place modifications in a tensor's `_version`. The tensors that the user can name are
+watched through weak references, and their versions compared around the lines of cells that may write:
+
+* Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared, the
+  tensors named in them first; lines that only call something (`loss = train(batch)`) are compared, too.
+* A line that has proved harmless some times is left out until the cell ends (and then gets one more look in the
+  next). A write by a line that was left out is found at the next comparison; its line is then unknown,
+  and those that could have been it are compared from then on.
+* A write to a tensor that nothing else holds concerns nobody: no node has saved it. (Gradients written by hand, row by
+  row.) Lines that only do that are left out, too, until a node is made, which may save what they write to.
+* Optimizers report their steps themselves, wherever they are called from.
+
+Nothing is kept alive and nothing here runs code of the user's.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+from graphwidget import torch_internals as internals
+from graphwidget.capture.lines.cells import Book, Scope
+from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.search import Search
+from graphwidget.capture.writes.statements import Statement, statements
+from graphwidget.capture.writes.steps import Steps
+from graphwidget.capture.writes.versions import MAX_WATCHED, Log, Watched, version_of
+from graphwidget.model import Place, Write
+
+__all__ = ["Writes"]
+
+MAX_CELLS = 1000  # cells whose statements are kept
+MAX_ELEMENTS = 16  # of a list that a line names: tensors that it may write to
+
+
+class _Armed:
+    """A line that is running: what it names, and the versions of those tensors when it began.
+
+    `hidden`: what it writes to through ``.data``, and the keys of the storages when it began. `number`: the sequence
+    number of the next node then.
+    """
+
+    __slots__ = ("frame", "hidden", "line", "named", "number", "scope", "statement")
+
+    def __init__(
+        self,
+        frame: int,
+        line: int,
+        scope: Scope,
+        statement: Statement,
+        named: list[tuple[str, Any, int]],
+        hidden: list[tuple[str, Any, int]],
+    ) -> None:
+        self.frame, self.line, self.scope, self.statement = frame, line, scope, statement
+        self.named, self.hidden, self.number = named, hidden, internals.next_number()
+
+
+class Writes:
+    """The log of in-place writes.
+
+    Parameters
+    ----------
+    book
+        Tells which code belongs to a cell.
+    calls
+        How many backward calls have begun.
+    where
+        The place of the running code, for steps of optimizers.
+    iteration
+        The pass of the loop around the running line, -1: none.
+    spot
+        The key of the running code's place, which `book` reads. None: the steps of optimizers are all looked at.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        calls: Callable[[], int] = lambda: 0,
+        where: Callable[[], Place | None] = lambda: None,
+        iteration: Callable[[], int] = lambda: -1,
+        problem: Callable[[BaseException], None] = lambda error: None,
+        spot: Callable[[], tuple[int, int, int] | None] = lambda: None,
+    ) -> None:
+        self.book, self.where, self.iteration, self.problem = book, where, iteration, problem
+        self.watched = Watched()
+        self.log = Log(calls, lambda key: book.place(*key))
+        self.steps = Steps(
+            self.watched, self.log, where=where, spot=spot, unexplained=self._suspect_all, problem=problem
+        )
+        self._statements: dict[int, dict[int, Statement]] = {}
+        self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
+        # Lines that are not compared, and whether one of them may have run since the last comparison.
+        self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
+        self._aside: set[Statement] = set()  # have written to what concerns nobody
+        # Has a function called when a line has made nodes; None: nobody would notice. Set by who traces.
+        self.when_nodes: Callable[[Callable[[], None] | None], None] | None = None
+
+    # ---------------------------------------------------------------- what is asked
+
+    def all(self) -> tuple[Write, ...]:
+        """The writes that are remembered, oldest first."""
+        self.steps.settle()
+        return tuple(self.log.writes())
+
+    def hidden(self) -> tuple[Write, ...]:
+        """The writes through ``.data`` that are remembered."""
+        return tuple(self.log.hidden())
+
+    def idle(self) -> tuple[Write, ...]:
+        """The last steps of optimizers that have never modified anything."""
+        return tuple(self.steps.idle.values())
+
+    # ---------------------------------------------------------------- what is told
+
+    def install(self) -> None:
+        """Hear of the steps of optimizers."""
+        self.steps.install()
+
+    def let_go(self, tensor: Any) -> Callable[[], None]:
+        """Drop every reference to a tensor for a while. Returns what takes hold of it again."""
+        self.steps.settle()
+        for armed in self._armed.values():
+            for line in armed:
+                line.named = [named for named in line.named if named[1]() is not tensor]
+                line.hidden = [hidden for hidden in line.hidden if hidden[1]() is not tensor]
+        return self.watched.let_go(tensor)
+
+    def uninstall(self) -> None:
+        """Undo `install`."""
+        self.steps.uninstall()
+        self.end_cell()
+
+    def watch(self, search: Search, only: bool = True) -> None:
+        """Watch the tensors that `search` found, instead of those watched so far if they are the `only` ones."""
+        armed = self._armed.get(threading.get_ident())
+        if armed:  # in the middle of a line, before a backward call in it
+            self._so_far(armed[-1])
+        self._notice_left_out()
+        tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
+        chosen = list(reversed(tensors.values()))
+        chosen += [(spot.path(), tensor) for tensor, spot in search.others[: max(0, MAX_WATCHED - len(chosen))]]
+        if only:
+            self.watched.replace(chosen)
+        else:
+            self.watched.add(chosen)
+
+    def begin_cell(self) -> None:
+        """A cell begins: what was written since the last one ended is not what its lines write."""
+        self._notice_left_out()
+
+    def lines_of(self, scope: Scope) -> set[int]:
+        """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""
+        return set(self._statements_of(scope))
+
+    def line(self, frame: FrameType, line: int, scope: Scope) -> int:
+        """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
+
+        To be called by the line tracer before it counts the passes of loops.
+
+        Returns
+        -------
+        int
+            `id` of the frame of the innermost line that may write and is running now, 0: none is. It needs to
+            hear of that frame's next line.
+        """
+        try:
+            armed = self._armed.setdefault(threading.get_ident(), [])
+            ended = self._end_lines(armed, frame)
+            if line > 0:
+                statement = self._statements_of(scope).get(line)
+                if statement is not None:
+                    if armed and not ended and not self._left_out:
+                        self._so_far(armed[-1])  # it has called this: `opt.step(closure)` writes between its calls
+                    with internals.quiet():
+                        self._begin_line(armed, frame, line, scope, statement)
+            return armed[-1].frame if armed else 0
+        except Exception as error:
+            self.problem(error)
+            return 0
+
+    def end_cell(self) -> None:
+        """The cell has ended: compare what its last line wrote."""
+        armed = self._armed.get(threading.get_ident(), [])
+        while armed:
+            self._compare(armed.pop(), None)
+        self._armed.pop(threading.get_ident(), None)
+        self._watch_again()
+        self.steps.end_cell()
+
+    # ---------------------------------------------------------------- lines
+
+    def _statements_of(self, scope: Scope) -> dict[int, Statement]:
+        found = self._statements.get(scope.base)
+        if found is None:
+            source = "\n".join(scope.cell.lines[scope.shift :])
+            if len(self._statements) >= MAX_CELLS:
+                del self._statements[next(iter(self._statements))]
+            found = self._statements[scope.base] = statements(source)
+        return found
+
+    def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
+        if not statement.due():
+            self._left_out.setdefault(statement, set()).add((scope, line))
+            scope.unwatch(line)
+            if statement in self._aside and self.when_nodes is not None:
+                self.when_nodes(self._nodes_made)
+            return
+        if self._left_out:
+            self._notice_left_out()
+        else:
+            self.steps.settle()
+        named = []
+        for chain in statement.chains:
+            for path, tensor in _resolve(frame, chain):
+                at = version_of(tensor) if id(tensor) not in self.watched.index else None
+                if at is not None:
+                    named.append((path, weakref.ref(tensor), at))
+        armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))
+
+    def _through_data(self, frame: FrameType, statement: Statement) -> list[tuple[str, Any, int]]:
+        """What a line writes to through ``.data``: path, weak reference, key of the storage."""
+        found = []
+        for text, chain in statement.hidden:
+            known = dict([*self.watched.named(text), *_resolve(frame, chain)])
+            storage = internals.storage_of(known[text]) if text in known else None
+            if storage is not None:
+                found.append((text, weakref.ref(known[text]), storage[0]))
+        return found
+
+    def _end_lines(self, armed: list[_Armed], frame: FrameType) -> bool:
+        """Compare the lines that have ended: that of this frame, and those of frames that are gone. False: none has."""
+        before = len(armed)
+        while armed:
+            if armed[-1].frame == id(frame):
+                self._compare(armed.pop(), frame)
+                return True
+            outer: FrameType | None = frame.f_back
+            while outer is not None and id(outer) != armed[-1].frame:
+                outer = outer.f_back
+            if outer is not None:  # still running: it called this frame
+                break
+            self._compare(armed.pop(), frame)
+        return len(armed) < before
+
+    def _compare(self, ended: _Armed, frame: FrameType | None) -> None:
+        changed = []
+        with internals.quiet():
+            for path, ref, before in ended.named:
+                tensor = ref()
+                if tensor is not None and version_of(tensor) != before:
+                    changed.append((path, tensor))
+        changed += self._changes()
+        if changed:
+            self._wrote(ended.statement, changed)
+            place, statement = self._place(ended, frame), ended.statement
+            self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
+            self._explained(changed)
+        if ended.hidden:
+            self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
+
+    def _so_far(self, running: _Armed) -> None:
+        """Note what a line has written that is still running."""
+        changed = self._changes()
+        if changed:
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and id(frame) != running.frame:
+                frame = frame.f_back
+            place, statement = self._place(running, frame), running.statement
+            self._wrote(statement, changed)
+            self.log.add(place, statement.text, changed, statement.optimizer, running.number)
+            self._explained(changed)
+
+    def _wrote(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
+        """Compare this line each time from now on, unless what it wrote concerns nobody."""
+        if self.when_nodes is None or _concerning(changed):
+            statement.wrote = True
+        else:
+            self._aside.add(statement)
+
+    def _explained(self, changed: list[tuple[str, Any]]) -> None:
+        """What a line has written is not written once more by the lines that called it."""
+        for around in self._armed.get(threading.get_ident(), ()):
+            now = {id(tensor): version_of(tensor) for _, tensor in changed}
+            around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
+
+    def _changes(self) -> list[tuple[str, Any]]:
+        """Watched tensors that something else than the steps of optimizers has modified since the last comparison."""
+        self.steps.settle()
+        return self.watched.changes()
+
+    def _notice_left_out(self) -> None:
+        """A change found here was made by a line that was not compared."""
+        if _concerning(self._changes()):
+            self._suspect_all()
+
+    def _nodes_made(self) -> None:
+        """What was written to may have been saved: compare the lines once more that were left out as they wrote it."""
+        try:
+            armed = self._armed.get(threading.get_ident())
+            if armed:
+                self._so_far(armed[-1])
+            else:
+                self._notice_left_out()
+            for statement in self._aside.intersection(self._left_out):
+                statement.once_more()
+                for scope, line in self._left_out.pop(statement):
+                    scope.watch(line)
+            assert self.when_nodes is not None
+            self.when_nodes(None)
+        except Exception as error:
+            self.problem(error)
+
+    def _suspect_all(self) -> None:
+        """Compare the lines from now on that were left out: one of them has written."""
+        for statement in self._left_out:
+            statement.wrote = True
+        self._watch_again()
+
+    def _watch_again(self) -> None:
+        """Hear of the lines again that were left out."""
+        for spots in self._left_out.values():
+            for scope, line in spots:
+                scope.watch(line)
+        self._left_out.clear()
+
+    def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
+        """The line that has ended, and the line of the outermost cell frame around it."""
+        inner = outer = ended.scope.base + ended.line
+        while frame is not None:
+            scope = self.book.scope(frame.f_code)
+            if scope is not None and id(frame) != ended.frame:
+                outer = scope.base + (frame.f_lineno or 0)
+            frame = frame.f_back
+        return self.book.place(inner, outer, self.iteration())
+
+
+def _concerning(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Those of some tensors that something else than their variables holds: a node that saved them, a view, a leaf."""
+    if not changed:
+        return changed
+    with internals.quiet():
+        return [one for one in changed if not internals.is_unshared(one[1])]
+
+
+def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """Names and tensors that `chain` leads to in the frame, read without running the user's code.
+
+    A tensor, its `.grad`, or the first elements of a list, tuple or dict.
+    """
+    name, *attributes = chain
+    value = None
+    if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+        # Not `reading.locals_of`: emptying the dict while a trace function runs would empty the frame.
+        value = frame.f_locals.get(name)
+    if value is None:
+        value = frame.f_globals.get(name)
+    for attribute in attributes:
+        if value is None or type(value) in (list, tuple, dict):
+            break
+        if internals.is_tensor(value):
+            if attribute != "grad":
+                break
+            value = internals.leaf_and_grad(value)[1]
+        else:
+            value = reading.attribute(value, attribute)
+        name = f"{name}.{attribute}"
+    if internals.is_tensor(value):
+        return [(name, value)]
+    if type(value) in (list, tuple):
+        elements = [(f"{name}[{i}]", one) for i, one in enumerate(value[:MAX_ELEMENTS])]
+    elif type(value) is dict:
+        elements = [(f"{name}[{key!r}]", value[key]) for key in islice(value, MAX_ELEMENTS) if type(key) in (str, int)]
+    else:
+        return []
+    return [(path, one) for path, one in elements if internals.is_tensor(one)]

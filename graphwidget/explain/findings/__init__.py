@@ -1,0 +1,1 @@
+"""What is wrong: one module for each kind of finding."""

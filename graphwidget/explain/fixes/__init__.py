@@ -1,0 +1,1 @@
+"""What helps: proposals, and whether each would hold."""

@@ -1,0 +1,1 @@
+"""The facts of a second backward: what an earlier call had freed, and how a later one came to it."""

@@ -1,0 +1,1 @@
+"""Questions about the text of the user's cells, and edits of it. Nothing is run."""

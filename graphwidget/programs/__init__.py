@@ -1,0 +1,1 @@
+"""Run a notebook or a script from outside, and explain what it did."""

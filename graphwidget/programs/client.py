@@ -1,0 +1,249 @@
+"""Run a notebook in a kernel of its own, cell by cell, and fetch the answer from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import ipykernel_launcher
+import zmq
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.launcher import launch_kernel
+
+import graphwidget
+from graphwidget.programs.journal import ANSWER, CELL, Answer, tell_exit
+from graphwidget.programs.target import Program, StoppedProgram
+
+__all__ = ["explain"]
+
+CANNOT_START = 3  # the status of a kernel that has said itself why
+START_SECONDS = 120
+GRACE = 5.0  # seconds that an interrupted cell may take to stop
+SHUTDOWN = 15.0  # seconds that a kernel may take to end, with what the program does at its exit
+_TICK = 200  # milliseconds between two looks at whether the kernel lives
+
+# Nothing of the notebook's folder is imported before all that is needed here is.
+_START = """
+import sys
+sys.path[0:1] = [{root!r}]
+from graphwidget.programs.target import StoppedProgram, check_torch
+try:
+    check_torch()
+    from graphwidget.notebook import kernel
+except Exception as error:
+    told = str(error) if isinstance(error, StoppedProgram) else f"{{type(error).__name__}}: {{error}}"
+    print(f"graphwidget: cannot start: {{told}}", file=sys.stderr)
+    sys.exit({status})
+sys.path[0:1] = []
+kernel.main({connection!r}, {launcher!r}, {script!r})
+"""
+
+
+def explain(
+    program: Program,
+    order: Sequence[int],
+    *,
+    format_: str,
+    file: str,
+    timeout: float | None = None,
+    progress: Callable[[Iterator[int]], Iterator[int]] = iter,
+) -> Answer:
+    """Run the cells as Jupyter runs them, and go on after an error. What they print goes to standard error.
+
+    Parameters
+    ----------
+    program, order
+        What to run, and the numbers of the cells from 1.
+    format_, file
+        Of the answer.
+    timeout
+        Seconds that one cell may run, None: no limit.
+    progress
+        Wraps the iterator over the steps, for a progress bar.
+
+    Raises
+    ------
+    StoppedProgram
+        If the kernel does not start or dies, if a cell runs too long, on Ctrl+C.
+    """
+    with tempfile.TemporaryDirectory() as folder, _kernel(program, Path(folder) / "kernel.json") as kernel:
+        for step in progress(iter(range(1, len(order) + 1))):
+            cell = order[step - 1]
+            kernel.doing = f"in cell {cell}"
+            reply = kernel.run(program.cells[cell - 1], cell, timeout)
+            if reply.get("status") == "aborted":
+                raise StoppedProgram(f"{program.path}: the kernel gave no answer to cell {cell}")
+            if any(part.get("source") == "ask_exit" for part in reply.get("payload", ())):
+                tell_exit(cell, order[step:])
+                break
+        kernel.doing = "after the last cell"
+        return kernel.answer(format_, file)
+
+
+class _Kernel:
+    """A kernel's process and the channels to it."""
+
+    def __init__(self, path: Path, process: subprocess.Popen[bytes], client: BlockingKernelClient) -> None:
+        self.path, self.process, self.client = path, process, client
+        self.doing = "before the first cell"
+        self.poller = zmq.Poller()
+        self.ran = self.raised = 0
+
+    def connect(self, connection_file: Path) -> None:
+        """Wait until the kernel answers on both channels."""
+        end = time.monotonic() + START_SECONDS
+        while not _is_complete(connection_file):
+            self._alive()
+            if time.monotonic() > end:
+                raise StoppedProgram(f"{self.path}: the kernel did not start within {START_SECONDS} s")
+            time.sleep(0.02)
+        self.client.load_connection_file(str(connection_file))
+        self.client.start_channels(stdin=False, hb=False)
+        for channel in (self.client.shell_channel, self.client.iopub_channel):
+            self.poller.register(channel.socket, zmq.POLLIN)
+        while not self._finished(self.client.kernel_info(), time.monotonic() + 1.0):
+            if time.monotonic() > end:
+                raise StoppedProgram(f"{self.path}: the kernel did not answer within {START_SECONDS} s")
+
+    def run(self, code: str, cell: int, timeout: float | None) -> dict[str, Any]:
+        """Run a cell; the content of its reply."""
+        content = {
+            "code": code,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": {},
+            "allow_stdin": False,
+            "stop_on_error": False,
+        }
+        metadata = {CELL: cell, "cellId": f"cell-{cell}"}
+        request = self.client.session.msg("execute_request", content, metadata=metadata)
+        self.client.shell_channel.send(request)
+        asked = request["header"]["msg_id"]
+        reply = self._finished(asked, time.monotonic() + timeout if timeout else None)
+        if reply is None:
+            told = f"{self.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
+            self.signal(signal.SIGINT)
+            stopped = self._finished(asked, time.monotonic() + GRACE) is not None
+            raise StoppedProgram(told if stopped else f"{told}, in a call that cannot be interrupted")
+        self.ran += 1
+        self.raised += reply.get("status") == "error"
+        return reply
+
+    def answer(self, format_: str, file: str) -> Answer:
+        """What there is to say of what ran."""
+        request = self.client.session.msg(f"{ANSWER}_request", {"format": format_, "file": file})
+        self.client.shell_channel.send(request)
+        reply = self._finished(request["header"]["msg_id"], None)
+        if reply is None or "problem" in reply:
+            raise StoppedProgram(f"{self.path}: no answer could be made: {reply and reply['problem']}")
+        return Answer(reply["text"], reply["status"])
+
+    def _finished(self, asked: str, deadline: float | None) -> dict[str, Any] | None:
+        """Wait for the reply to a request, and until all that it printed has come. None: not before the deadline."""
+        reply: dict[str, Any] | None = None
+        idle, idle_at = False, 0.0
+        while reply is None or not idle:
+            if deadline is not None and time.monotonic() > deadline:
+                return None
+            # An interrupt can leave a request without a reply, and a flood of output can lose the end of it.
+            if (idle or reply is not None) and time.monotonic() > idle_at + GRACE:
+                return reply or {"status": "aborted"}
+            ready = dict(self.poller.poll(_TICK))
+            if not ready:
+                self._alive()
+            if self.client.iopub_channel.socket in ready:
+                idle = self._output(self.client.get_iopub_msg(timeout=0), asked) or idle
+                idle_at = time.monotonic()
+            if self.client.shell_channel.socket in ready:
+                message = self.client.get_shell_msg(timeout=0)
+                if message["parent_header"].get("msg_id") == asked:
+                    reply, idle_at = message["content"], time.monotonic()
+        return reply
+
+    def _output(self, message: dict[str, Any], asked: str) -> bool:
+        """Show what a cell printed; whether the message says that the request has been dealt with."""
+        content, kind = message["content"], message["msg_type"]
+        if kind == "stream":
+            _show(content["text"])
+        elif kind == "error":
+            _show("\n".join(content["traceback"]) + "\n")
+        elif kind in ("execute_result", "display_data"):
+            _show(str(content["data"].get("text/plain", "")) + "\n")
+        ours = message["parent_header"].get("msg_id") == asked
+        return ours and kind == "status" and content["execution_state"] == "idle"
+
+    def _alive(self) -> None:
+        status = self.process.poll()
+        if status is None:
+            return
+        if status == CANNOT_START:
+            raise StoppedProgram("")
+        why = f"signal {-status}, {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        memory = ": often that memory ran out" if status == -9 else ""
+        ran = f"Until then {self.ran} cells ran, {self.raised} of them raised; the record of them is lost."
+        raise StoppedProgram(f"{self.path}: the kernel died {self.doing} ({why}{memory}). {ran}")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the kernel and the processes that it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def close(self, *, at_once: bool) -> None:
+        """End the kernel: it shuts down by itself, or is killed."""
+        if self.process.poll() is None and not at_once:
+            self.client.shutdown()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(SHUTDOWN)
+        if self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+            self.process.wait()
+        self.client.stop_channels()
+
+
+@contextmanager
+def _kernel(program: Program, connection_file: Path) -> Iterator[_Kernel]:
+    """A kernel, in the folder of a notebook, that is gone afterwards."""
+    path = program.path
+    folder = str(path.resolve().parent) if program.notebook else None
+    code = _START.format(
+        root=str(Path(graphwidget.__file__).resolve().parent.parent),
+        status=CANNOT_START,
+        connection=str(connection_file),
+        launcher=ipykernel_launcher.__file__,
+        script=None if program.notebook else str(program.path),
+    )
+    # Without frozen modules as in Jupyter: a debugger may look.
+    command = [sys.executable, "-Xfrozen_modules=off", "-c", code]
+    sys.stderr.flush()
+    process = launch_kernel(command, stdout=2, stderr=2, cwd=folder)
+    kernel = _Kernel(path, process, BlockingKernelClient())
+    whole = False
+    try:
+        kernel.connect(connection_file)
+        yield kernel
+        whole = True
+    except KeyboardInterrupt:
+        raise StoppedProgram(f"{path}: interrupted {kernel.doing}") from None
+    finally:
+        kernel.close(at_once=not whole)
+
+
+def _is_complete(connection_file: Path) -> bool:
+    try:
+        return bool(json.loads(connection_file.read_text()))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+
+
+def _show(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -1,0 +1,97 @@
+"""The kernel in which `graphwidget explain` runs a notebook: Jupyter's own, with the tracker on and one more request.
+
+The answer is made here, where the record is, and goes back in that request's reply. Nothing of it passes through the
+notebook's variables. It is imported before the folder of the notebook is where Python looks first.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from IPython.core.error import StdinNotImplementedError
+
+from graphwidget.notebook import extension
+from graphwidget.programs import answers, running
+from graphwidget.programs.journal import ANSWER, CELL, Journal
+
+__all__ = ["main"]
+
+NO_INPUT = "`{}` was called, and nobody is there to answer: `graphwidget explain` runs a notebook without a person."
+
+_MOST_SOCKET_PATH = 90  # characters: the system takes about 100
+_SETTINGS = (
+    "--HistoryManager.enabled=False",  # what is explained is none of the user's history
+    "--InteractiveShell.colors=nocolor",
+)
+
+
+class Kernel(IPythonKernel):
+    """Runs cells, and says at the end what there is to say of them."""
+
+    msg_types = [*IPythonKernel.msg_types, f"{ANSWER}_request"]
+
+    def watch(self) -> None:
+        """Begin to record."""
+        self.journal = Journal(self.shell)
+        extension.load_ipython_extension(self.shell)
+        self.tracker = extension.tracker_of(self.shell)
+        self.shell.ask_exit = self.ends
+
+    def ends(self) -> None:
+        """`exit()` in a cell: the program is at its end, and the answer is still to be given."""
+        self.shell.payload_manager.write_payload({"source": "ask_exit"})
+
+    async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Run a cell, and note what it raised."""
+        with self.journal.ran(parent["metadata"][CELL]):
+            await super().execute_request(stream, ident, parent)
+
+    async def graphwidget_answer_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Make the answer in the format that is asked for."""
+        asked = parent["content"]
+        try:
+            # The notebook may have unloaded the extension, or loaded it anew.
+            self.tracker = extension.tracker_of(self.shell)
+        except KeyError:
+            pass
+        try:
+            answer = answers.answer(asked["format"], asked["file"], self.tracker, self.journal)
+            content = {"text": answer.text, "status": answer.status}
+        except Exception as error:
+            content = {"problem": f"{type(error).__name__}: {error}"}
+        self.session.send(stream, f"{ANSWER}_reply", content, parent, ident=ident)
+
+    def raw_input(self, prompt: str = "") -> str:
+        """`input()` in a cell."""
+        raise StdinNotImplementedError(NO_INPUT.format("input()"))
+
+    def getpass(self, prompt: str = "", stream: Any = None, **_options: Any) -> str:
+        """`getpass.getpass()` in a cell."""
+        raise StdinNotImplementedError(NO_INPUT.format("getpass()"))
+
+
+def main(connection_file: str, launcher: str, script: str | None = None) -> None:
+    """Serve until told to shut down.
+
+    Parameters
+    ----------
+    connection_file
+        Where to write how to connect. Nobody else may look into its folder: the sockets lie there, too.
+    launcher
+        What a notebook sees as `sys.argv[0]`, as in any kernel.
+    script
+        The file, if it is no notebook.
+    """
+    sys.argv = [launcher, "-f", connection_file]
+    app = IPKernelApp.instance(kernel_class=Kernel)
+    sockets = connection_file.removesuffix(".json")
+    reachable = ["--transport=ipc", f"--ip={sockets}"] if len(sockets) < _MOST_SOCKET_PATH else []
+    app.initialize([*sys.argv[1:], *_SETTINGS, *reachable])
+    if script is not None:
+        running.pose_as(Path(script), app.shell)
+    app.kernel.watch()
+    app.start()

@@ -1,0 +1,131 @@
+"""What is read of `torch.utils.checkpoint`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch.utils import checkpoint
+
+from graphwidget.torch_internals.nodes import saved_by_custom, unpack_all
+from graphwidget.torch_internals.tensors import is_tensor
+
+__all__ = [
+    "checkpoint_frame",
+    "checkpointed_function",
+    "is_reentrant_checkpoint",
+    "recomputes_under",
+    "refuses_reentrant_checkpoints",
+    "saved_arguments",
+    "state_of_argument",
+    "tensors_around",
+]
+
+
+def is_reentrant_checkpoint(forward: type) -> bool:
+    """Whether a custom Function is that of `checkpoint(use_reentrant=True)`."""
+    return forward.__name__ == "CheckpointFunction" and forward.__module__ == "torch.utils.checkpoint"
+
+
+def refuses_reentrant_checkpoints() -> bool:
+    """Whether a call in progress on this thread was given `inputs=`: re-entrant checkpoints inside it raise."""
+    valid = getattr(torch.autograd, "_is_checkpoint_valid", None)
+    return valid is not None and not valid()
+
+
+def checkpoint_frame(unpack_hook: Any) -> Any:
+    """The frame of `torch.utils.checkpoint` behind an unpack hook, None if the hook is another one."""
+    code = getattr(unpack_hook, "__code__", None)
+    if code is None or not getattr(unpack_hook, "__qualname__", "").startswith("_checkpoint_hook."):
+        return None
+    frame = _cells(unpack_hook).get("frame")
+    if frame is None:  # with debug=True the hook is wrapped once more
+        inner = _cells(unpack_hook).get("unpack_hook")
+        frame = None if inner is None else _cells(inner).get("frame")
+    return frame
+
+
+def checkpointed_function(frame: Any) -> Any:
+    """The user's function that a checkpoint frame runs again."""
+    cells = _cells(frame.recompute_fn)
+    return cells.get("fn", cells.get("function"))
+
+
+def recomputes_under(frame: Any) -> tuple[bool, bool]:
+    """Whether a frame's function runs again in a context of the user's, and whether that one refuses to be used again.
+
+    A selective checkpoint hands out what it kept once, also if the graph is retained.
+    """
+    context = _cells(frame.recompute_fn).get("recompute_context")
+    if context is None or isinstance(context, contextlib.nullcontext):
+        return False, False
+    kept = context.storage if type(context) is getattr(checkpoint, "_CachedTorchDispatchMode", None) else {}
+    return True, any(map(_used_up, kept.values()))
+
+
+def _used_up(calls: Any) -> bool:
+    """Whether something of what an operation returned was handed out: it is marked then, in older torch taken out."""
+    if isinstance(calls, list):
+        return not calls
+    return any(entry is getattr(checkpoint, "_CONSUMED", None) for entry in calls.values())
+
+
+def saved_arguments(frame: Any) -> list[Any]:
+    """The tensors that a frame's function was called with, as they were saved."""
+    if hasattr(frame, "saved_args"):
+        return [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
+    return list(saved_by_custom(frame.input_saver.grad_fn) or ())[1:]  # in older torch, behind a tensor of no use
+
+
+def state_of_argument(frame: Any, saved: Any) -> str:
+    """Whether a checkpoint's argument can still be taken: "ok", "inplace" or "detached". No hook runs."""
+    try:
+        if hasattr(saved, "unpack"):
+            saved.unpack()
+        else:  # torch unpacks all of them, or none
+            unpack_all(frame.input_saver.grad_fn, "saved_tensors")
+    except RuntimeError as error:
+        return "inplace" if "modified by an inplace" in str(error) else "detached"
+    return "ok"
+
+
+def tensors_around(function: Any, depth: int = 0) -> list[Any]:
+    """Tensors that a function uses without being given them: closure, defaults, globals; two levels deep.
+
+    Of a module, and of one whose method it is: the parameters.
+    """
+    if isinstance(function, torch.nn.Module):
+        return _parameters(function)
+    owner, function = getattr(function, "__self__", None), getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    names = function.__globals__
+    used = [names[name] for name in code.co_names if name in names]
+    found: list[Any] = []
+    if isinstance(owner, torch.nn.Module):
+        found += _parameters(owner)
+    for value in (*_cells(function).values(), *(function.__defaults__ or ()), *used):
+        if is_tensor(value):
+            found.append(value)
+        elif isinstance(value, torch.nn.Module) or (depth < 2 and type(value).__name__ == "function"):
+            found += tensors_around(value, depth + 1)
+    return found
+
+
+def _parameters(module: torch.nn.Module) -> list[Any]:
+    """Of a module and those inside it; none of its own code runs."""
+    modules = torch.nn.Module.named_modules(module)
+    return [value for _, inner in modules for value in inner.__dict__["_parameters"].values() if value is not None]
+
+
+def _cells(function: Any) -> dict[str, Any]:
+    """Closure variables of a function that have a value."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,180 @@
+"""The one function through which every backward call starts the engine, who is inside it, and hooks around modules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from graphwidget.torch_internals.tensors import is_tensor
+
+__all__ = [
+    "ENGINE_CALL",
+    "came_through_backward",
+    "engine_wrapper_installed",
+    "in_backward",
+    "is_fake",
+    "nested",
+    "unmentioned",
+    "unwrap_engine",
+    "wrap_engine",
+]
+
+ENGINE_CALL = "_engine_run_backward"
+_installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
+_local = threading.local()
+
+
+_CALLS = {  # (module, function): of a call of the user's, also one that is refused before the engine starts
+    ("torch._tensor", "backward"),
+    ("torch.autograd", "backward"),
+    ("torch.autograd", "grad"),
+    ("torch.autograd.graph", ENGINE_CALL),
+}
+
+
+def came_through_backward(traceback: TracebackType | None) -> bool:
+    """Whether an error was raised inside a call of `backward` or `autograd.grad`."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in _CALLS:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _modules() -> list[Any]:
+    return [torch.autograd, torch.autograd.graph]
+
+
+def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
+    """Put `make(original)` in the place of the function through which every backward call starts the engine.
+
+    Both modules that hold the name are wrapped. A second call does nothing until `unwrap_engine`.
+
+    Parameters
+    ----------
+    make
+        Gets the function that is there now, returns the one to put there. It must pass on all arguments.
+
+    Returns
+    -------
+    bool
+        Whether anything was wrapped now.
+    """
+    if _installed:
+        return False
+    for module in _modules():
+        original = getattr(module, ENGINE_CALL, None)
+        if original is None:
+            continue
+        ours = _Switch(make(original), original)
+        _installed[module.__name__] = (original, ours)
+        setattr(module, ENGINE_CALL, ours)
+    return bool(_installed)
+
+
+class _Switch:
+    """Our wrapper in a module's namespace. With somebody else's on top it cannot be taken out: it is switched off."""
+
+    def __init__(self, ours: Callable[..., Any], original: Callable[..., Any]) -> None:
+        self._ours: Callable[..., Any] | None = ours
+        self._original = original
+        self.__name__ = ENGINE_CALL
+        self.__wrapped__ = original
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython leaves this frame out of tracebacks
+        ours = self._ours
+        return (self._original if ours is None else ours)(*args, **kwargs)
+
+    def off(self) -> None:
+        self._ours = None
+
+
+def unwrap_engine() -> None:
+    """Restore what `wrap_engine` found. Where somebody else wrapped on top since, ours steps aside and theirs stays."""
+    for module in _modules():
+        entry = _installed.pop(module.__name__, None)
+        if entry is None:
+            continue
+        original, ours = entry
+        ours.off()
+        if getattr(module, ENGINE_CALL, None) is ours:
+            setattr(module, ENGINE_CALL, original)
+
+
+def engine_wrapper_installed() -> bool:
+    """Whether `wrap_engine` is in force."""
+    return bool(_installed)
+
+
+class nested:
+    """Marks a backward call in progress on this thread; entering tells whether it runs inside another one.
+
+    A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own.
+    """
+
+    __slots__ = ("_depth",)
+
+    def __enter__(self) -> bool:
+        self._depth = getattr(_local, "depth", 0)
+        _local.depth = self._depth + 1
+        return self._depth > 0
+
+    def __exit__(self, *_: object) -> None:
+        _local.depth = self._depth
+
+
+def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
+    """Keep `torch.compile` from warning about global module hooks if these are the only ones.
+
+    It warns that hooks run once more for the module it makes; ours do not mind. Returns what undoes this.
+    """
+    home = torch.nn.modules.module
+    original = getattr(home, "_has_any_global_hook", None)
+    if original is None:
+        return lambda: None
+    own = {handle.id for handle in handles}
+    called = ("_global_forward", "_global_backward")
+    tables = [value for name, value in vars(home).items() if name.startswith(called) and isinstance(value, dict)]
+
+    def has_any_other_hook() -> bool:
+        return any(key not in own for table in tables for key in table)
+
+    home._has_any_global_hook = has_any_other_hook
+
+    def undo() -> None:
+        if home._has_any_global_hook is has_any_other_hook:
+            home._has_any_global_hook = original
+
+    return undo
+
+
+def in_backward() -> bool:
+    """Whether the engine is running on this thread: inside a hook, a custom backward or a recomputation."""
+    return getattr(_local, "depth", 0) > 0 or _current_task() != -1
+
+
+_current_task: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+
+
+def is_fake(tensors: Sequence[Any]) -> bool:
+    """Whether a call is torch's own tracing or transforming (compile, export, `torch.func`), not the user's."""
+    for tensor in tensors:
+        if not is_tensor(tensor):  # a GradientEdge
+            continue
+        kind = type(tensor)
+        if kind is not torch.Tensor and any(c.__module__.startswith("torch._subclasses.") for c in kind.__mro__):
+            return True
+        if _is_transformed(tensor) or _is_functional(tensor):
+            return True
+    return False
+
+
+_no: Callable[[Any], bool] = lambda tensor: False  # noqa: E731
+_is_transformed = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", _no)
+_is_functional = getattr(torch, "_is_functional_tensor", _no)

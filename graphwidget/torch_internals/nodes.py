@@ -1,0 +1,271 @@
+"""What is read of a node and of what it has saved."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import torch
+
+from graphwidget.model import Kind
+from graphwidget.torch_internals.tensors import as_integers, maybe_stale_view
+
+__all__ = [
+    "FunctionBase",
+    "NO_SEQUENCE",
+    "accumulated_variable",
+    "accumulates_shape",
+    "accumulators_now",
+    "data_of_slot",
+    "dtype_of_input",
+    "function_with_context",
+    "hides_saved",
+    "hook_of_slot",
+    "is_compiled",
+    "is_custom_function",
+    "is_output_slot",
+    "is_saved_tensor_type",
+    "may_be_of_a_view",
+    "memory_of_node",
+    "name_of",
+    "next_functions_of_custom",
+    "node_readers",
+    "node_that_saved_a_view",
+    "number_of_inputs",
+    "saved_by_custom",
+    "sequence_numbers",
+    "slot_names",
+    "slot_of",
+    "unpack_all",
+    "unpacking_attribute",
+    "was_never_saved",
+]
+
+NO_SEQUENCE = 2**64 - 1  # what AccumulateGrad and Error nodes report: they run as soon as they are ready
+FunctionBase = torch._C._FunctionBase
+next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
+saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
+""" `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
+_needs_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["needs_input_grad"].__get__
+_name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
+_saved_tensors: Callable[[Any], Any] = FunctionBase.__dict__["saved_tensors"].__get__
+
+
+def hides_saved(cls: type) -> bool:
+    """Whether nodes of this type are functions written in C++ outside of torch's formulas: they show no slots."""
+    return cls.__name__ == "CppFunction"
+
+
+def number_of_inputs(node: Any) -> int:
+    """How many arguments a custom Function was applied to, tensors or not."""
+    return len(_needs_of_custom(node))
+
+
+def is_custom_function(cls: type) -> bool:
+    """Whether nodes of this type run a Python backward."""
+    return issubclass(cls, FunctionBase)
+
+
+@functools.cache
+def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
+    """(raw attribute, unpacking attribute, shown name) of each slot, in the order in which the node unpacks them.
+
+    Declaration order is the order in the type's own `__dict__`; `dir` would sort.
+    """
+    prefix = "_raw_saved_"
+    found = [name for name in cls.__dict__ if name.startswith(prefix)]
+    return tuple((name, "_saved_" + name[len(prefix) :], name[len(prefix) :]) for name in found)
+
+
+def slot_of(node: Any, shown: str) -> Any:
+    """The slot that is shown under this name, as torch shows it: ``self``, ``tensors[2]``, ``saved_tensors[0]``."""
+    name, listed, number = shown.partition("[")
+    found = saved_by_custom(node) if is_custom_function(type(node)) else getattr(node, "_raw_saved_" + name)
+    return found[int(number[:-1])] if listed else found
+
+
+_MARK = "graphwidget"
+_metadata_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["metadata"].__get__
+
+
+def memory_of_node(node: Any) -> dict[str, Any]:
+    """What we wrote down on a node: one dict under one key of `node.metadata`, made if there is none.
+
+    It lives and dies with the C++ node. Used for the few nodes that need it; it costs a dict.
+    """
+    metadata = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
+    memory: dict[str, Any] = metadata.setdefault(_MARK, {})
+    return memory
+
+
+def is_saved_tensor_type(cls: type) -> bool:
+    """Whether objects of this type are one slot as torch shows it, not a list of them."""
+    return cls is _SavedTensor
+
+
+_SavedTensor = torch._C._autograd.SavedTensor
+
+
+def _reader_of_slot(name: str) -> Callable[[Any], Any]:
+    """The property's own function, which is quicker than to look the property up each time."""
+    return getattr(_SavedTensor.__dict__.get(name), "fget", None) or attrgetter(name)
+
+
+hook_of_slot, data_of_slot = _reader_of_slot("unpack_hook"), _reader_of_slot("data")
+
+
+def is_output_slot(shown: str) -> bool:
+    """Whether a slot of a generated node holds an output of its own: torch names those after the output."""
+    return shown.startswith(("result", "output", "values", "indices", "log_sumexp", "logsumexp"))
+
+
+def unpacking_attribute(node: Any, shown: str) -> str | None:
+    """The attribute of a node that unpacks this slot alone; None: there is none."""
+    return None if is_custom_function(type(node)) or shown.endswith("]") else "_saved_" + shown
+
+
+def was_never_saved(node: Any, shown: str) -> bool:
+    """Whether a slot without data and without hook never held anything. If it was released instead, this costs 8 us."""
+    saved = unpacking_attribute(node, shown)
+    try:
+        return (slot_of(node, shown).unpack() if saved is None else getattr(node, saved)) is None
+    except RuntimeError:
+        return False
+
+
+def unpack_all(node: Any, shown: str) -> None:
+    """Unpack a list of slots for the error that it raises if one is stale. Not for lists that a hook has packed.
+
+    Raises
+    ------
+    RuntimeError
+        As torch raises it.
+    """
+    if is_custom_function(type(node)):
+        if any(slot.unpack_hook is not None for slot in saved_by_custom(node) or ()):
+            raise RuntimeError("packed")
+        _saved_tensors(node)
+    else:
+        getattr(node, "_saved_" + shown.partition("[")[0])
+
+
+def function_with_context(node: Any) -> Any:
+    """The part of a custom Function that can call `save_for_backward`: `setup_context`, or else `forward`."""
+    cls = getattr(type(node), "_forward_cls", None)
+    setup = getattr(cls, "setup_context", None)
+    own_setup = setup is not getattr(torch.autograd.Function, "setup_context", None)
+    return setup if own_setup else getattr(cls, "forward", None)
+
+
+def node_that_saved_a_view() -> Any:
+    """A small node whose slot is the only holder of a view of a tensor that was modified before."""
+    with torch.enable_grad():
+        leaf = torch.ones(1, 1, dtype=torch.float32, device="cpu", requires_grad=True)
+        with torch.no_grad():
+            leaf.zero_()
+        return leaf.t().sin().grad_fn
+
+
+# Not those that make several views at once, nor custom Functions: torch refuses to rebuild the history of theirs.
+_VIEWS = frozenset(
+    "Alias AsStrided Conj Diagonal Expand Imag Indices Narrow NegView Permute Real ReshapeAlias Select Slice Squeeze "
+    "SqueezeMultiple Swapaxes Swapdims T Transpose Unfold Unsqueeze Values View ViewAsComplex ViewAsReal".split()
+)
+
+
+def may_be_of_a_view(node: Any) -> bool:
+    """Whether a tensor with this history may be a view whose history torch would rebuild."""
+    variable = accumulated_variable(node)
+    if variable is not None:
+        return maybe_stale_view(variable)
+    return type(node).__name__.partition("Backward")[0] in _VIEWS
+
+
+_RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
+
+
+def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int], str | None, int]:
+    """How to read nodes of one type: next_functions, sequence number, the name if all share it, the `Kind`.
+
+    A custom Function is read through the base class: its author may have set `ctx.name` or the like.
+    """
+    if is_custom_function(cls):
+        kind = Kind.COMPILED if is_compiled(cls) else Kind.CUSTOM
+        return next_functions_of_custom, FunctionBase._sequence_nr, None, int(kind)
+    name = cls.__name__
+    if name == "AccumulateGrad":
+        return cls.next_functions.__get__, cls._sequence_nr, name, int(Kind.ACCUMULATE)  # type: ignore[attr-defined]
+    if name == "CopySlices":
+        kind = Kind.COPY_SLICES
+    elif name in _RUNS_ALWAYS_RAISING:
+        kind = Kind.ERROR
+    else:
+        kind = Kind.FUNCTION
+    # Functions made from formulas (MulBackward0) are called as their type is; the engine's own (CopySlices,
+    # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
+    shared = name if name.rstrip("0123456789").endswith("Backward") else None
+    return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
+
+
+def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
+    """The sequence numbers of nodes, whose types are given."""
+    if not any(map(is_custom_function, set(types))):
+        return [node._sequence_nr() for node in nodes]
+    readers = {cls: node_readers(cls)[1] for cls in set(types)}
+    return [readers[cls](node) for node, cls in zip(nodes, types, strict=True)]
+
+
+def name_of(node: Any) -> str:
+    """torch's own name of a node; ``AccumulateGrad`` without its prefix ``torch::autograd::``."""
+    name: str = _name_of_custom(node) if isinstance(node, FunctionBase) else node.name()
+    return "AccumulateGrad" if name == "torch::autograd::AccumulateGrad" else name
+
+
+def accumulates_shape(node: Any) -> tuple[int, ...] | None:
+    """The shape of the gradients that an AccumulateGrad takes: that of its leaf when it was made. None: not known."""
+    try:
+        return as_integers(node._input_metadata[0].shape)
+    except (AttributeError, IndexError, RuntimeError):
+        return None
+
+
+def is_compiled(cls: type) -> bool:
+    """Whether nodes of this type run a region of `torch.compile`."""
+    forward = getattr(cls, "_forward_cls", None)
+    return getattr(forward, "__module__", "").startswith("torch._functorch") and hasattr(
+        forward, "_compiled_autograd_key"
+    )
+
+
+def accumulated_variable(node: Any) -> Any:
+    """The leaf behind an AccumulateGrad node, None for any other node."""
+    return getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+
+
+def dtype_of_input(node: Any) -> str:
+    """Type of the gradients that a node takes, as `dtype_name` calls it."""
+    return str(node._input_metadata[0].dtype).removeprefix("torch.")
+
+
+def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:
+    """The AccumulateGrad node that torch gives each leaf now: another one than before if its type has changed since.
+
+    Asking makes a node above it, with a sequence number: in a thread of its own, which has its own numbers. None for
+    a leaf of a subclass, whose code would run, and where torch refuses.
+    """
+    found: list[Any] = [None] * len(leaves)
+
+    def ask() -> None:
+        for i, leaf in enumerate(leaves):
+            with contextlib.suppress(Exception):  # a view, say, that torch refuses
+                if type(leaf) in (torch.Tensor, torch.nn.Parameter):
+                    found[i] = leaf.view_as(leaf).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+
+    thread = threading.Thread(target=ask, name="graphwidget-leaves")
+    thread.start()
+    thread.join()
+    return found
