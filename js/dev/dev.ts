@@ -1,5 +1,5 @@
 /** The dev page: the real view on a fake model. `?story=trunk&theme=dark&width=600&kernel=off`. */
-import widget from "../src/widget.ts";
+import widget from "../src/app/widget.ts";
 import { FakeKernel, FakeModel } from "./fake.ts";
 import { STORIES } from "./stories.ts";
 

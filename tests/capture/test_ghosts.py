@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from graphs import leaf
 
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take
 from graphwidget.model import Place, Snapshot
-from tests.capture.graphs import leaf
 
 
 def described(snapshot: Snapshot) -> dict[int, dict[str, Any]]:

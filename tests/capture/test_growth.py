@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from cells import Notebook
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture import tracker
 from graphwidget.capture.owners import search as owners
 from graphwidget.capture.writes.statements import HARMLESS_WRITER
-from tests.capture.notebook import Notebook
 
 START = """
 from torch import nn

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+from cells import Notebook
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.history import History
@@ -13,7 +14,6 @@ from graphwidget.capture.calls.hues import key_of
 from graphwidget.capture.tracker import Tracker, track
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Event, SlotState, Snapshot
-from tests.capture.notebook import Notebook
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 /** The marks: pure functions from a place and a state to shapes. Each is drawn here once, for page, canvas and static file. */
 
-import type { Mark } from "./scene.ts";
+import type { Mark } from "./scene/index.ts";
 import { styleOf } from "./tokens.ts";
 
 export const SLOT_W = 14;

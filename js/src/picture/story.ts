@@ -3,7 +3,7 @@
 import { octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
 import type { Finding, Graph } from "./model.ts";
-import type { Item, Mark, Scene } from "./scene.ts";
+import type { Item, Mark, Scene } from "./scene/index.ts";
 
 const MARGIN = 12;
 const INDENT = 22;

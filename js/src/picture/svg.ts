@@ -1,6 +1,6 @@
 /** A scene as SVG text: complete in itself, light or dark as the viewer wants, no script, no font of its own. */
 
-import type { Item, Mark, Scene } from "./scene.ts";
+import type { Item, Mark, Scene } from "./scene/index.ts";
 import { classAttribute, FONTS, STYLES, sheet, type Theme, variables } from "./tokens.ts";
 
 const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

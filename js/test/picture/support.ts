@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { type DrawOptions, sceneOf } from "../../src/picture/picture.ts";
-import type { Item, Mark, Scene } from "../../src/picture/scene.ts";
+import type { Item, Mark, Scene } from "../../src/picture/scene/index.ts";
 import { styleOf } from "../../src/picture/tokens.ts";
 import { decode } from "../../src/picture/wire.ts";
 

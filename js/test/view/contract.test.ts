@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { FakeModel } from "../../dev/fake.ts";
 import { STORIES } from "../../dev/stories.ts";
-import { View } from "../../src/view.ts";
+import { View } from "../../src/app/view.ts";
 import { type Shown, show } from "./support.ts";
 
 const FIXTURES = ["second_backward", "two_losses", "one_call", "stale", "leak", "hooks"];

@@ -1,12 +1,12 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
-import { shortPath } from "../../src/findings.ts";
-import { prose } from "../../src/glyphs.ts";
-import { pack } from "../../src/rootbar.ts";
-import { eventText, facts } from "../../src/say.ts";
-import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/theme.ts";
-import { area, segments } from "../../src/timeline.ts";
-import { Viewport } from "../../src/viewport.ts";
+import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/app/theme.ts";
+import { pack } from "../../src/canvas/rootbar.ts";
+import { Viewport } from "../../src/canvas/viewport.ts";
+import { shortPath } from "../../src/panels/findings.ts";
+import { prose } from "../../src/panels/glyphs.ts";
+import { eventText, facts } from "../../src/panels/say.ts";
+import { area, segments } from "../../src/panels/timeline.ts";
 
 const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
   id,

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
-import { drive } from "../../src/drive.ts";
-import type { Item } from "../../src/picture/scene.ts";
+import { drive } from "../../src/app/drive.ts";
+import { isCard, Space } from "../../src/canvas/space.ts";
+import type { Item } from "../../src/picture/scene/index.ts";
 import { runSlices } from "../../src/picture/slices.ts";
-import { isCard, Space } from "../../src/space.ts";
 import { FIXTURES, sceneOfFixture } from "../picture/support.ts";
 
 function spaceOf(items: Item[]): Space {

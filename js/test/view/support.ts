@@ -1,12 +1,12 @@
 /** A view on a fake kernel, and small ways to look at it. */
 import { vi } from "vitest";
 import { FakeKernel, FakeModel, type Story } from "../../dev/fake.ts";
-import { View } from "../../src/view.ts";
+import { View } from "../../src/app/view.ts";
 
 /** How many drawings are being made: how long one takes depends on what else the machine does. */
 const work = vi.hoisted(() => ({ running: 0 }));
-vi.mock("../../src/drive.ts", async (original) => {
-  const { drive } = await original<typeof import("../../src/drive.ts")>();
+vi.mock("../../src/app/drive.ts", async (original) => {
+  const { drive } = await original<typeof import("../../src/app/drive.ts")>();
   const counted: typeof drive = (...given) => {
     work.running++;
     return drive(...given).finally(() => work.running--);

@@ -6,10 +6,10 @@ import { rowOf } from "../layout/types.ts";
 import { path, rect, shape, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import { placeOf } from "../model.ts";
-import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { count, join, listText, slotSentences, slotSummary, whenText } from "../words.ts";
 import { type Context, rootsOf, sized } from "./context.ts";
+import type { Item, Mark } from "./index.ts";
 import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
 

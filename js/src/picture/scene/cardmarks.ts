@@ -2,11 +2,11 @@
 
 import { callNumberMark, rect, SLOT_H, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
-import type { Mark } from "../scene.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
 import { BOWL, type Card, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
+import type { Mark } from "./index.ts";
 
 /** Fewer letters of a note say nothing, and the end of a number something else. */
 const TELLING = /^…\D.../;

@@ -7,11 +7,11 @@ import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
 import { type Call, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
-import type { SceneOptions } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
 import type { Card, LeafPart } from "./cards.ts";
+import type { SceneOptions } from "./index.ts";
 
 /** How a root is drawn wherever it appears. */
 export interface RootView {

@@ -2,12 +2,12 @@
 
 import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
 import { shorten } from "../measure.ts";
-import type { Item } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
 import { bowlPlace, cardMarks } from "./cardmarks.ts";
 import { BOWL, type Card, cardOf, type LeafPart, leafNames, leavesAbove } from "./cards.ts";
 import { type Context, isIn, rootsOf, sized } from "./context.ts";
+import type { Item } from "./index.ts";
 import { LazyItem, type Made, type Source } from "./lazy.ts";
 import { type Free, type Rect, rectAt } from "./rects.ts";
 

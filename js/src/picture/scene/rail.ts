@@ -5,10 +5,10 @@ import { rowOf } from "../layout/types.ts";
 import { octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import type { CodeLine, Root } from "../model.ts";
-import type { Item, Mark } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
 import { type Context, isIn, rootOfCall, rootsOf } from "./context.ts";
+import type { Item, Mark } from "./index.ts";
 import type { Rect } from "./rects.ts";
 
 const X = 12;

@@ -3,9 +3,9 @@
 import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
 import type { Call, Finding } from "../model.ts";
-import type { Item, Mark } from "../scene.ts";
 import { callNumber, join } from "../words.ts";
 import { type Context, hueOfCall, type RootView, sized, startsAt } from "./context.ts";
+import type { Item, Mark } from "./index.ts";
 import type { Rect } from "./rects.ts";
 
 export const PILL_H = 22;

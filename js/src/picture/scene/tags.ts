@@ -3,11 +3,11 @@
 import { boxOfUid } from "../fold/index.ts";
 import { octagon, octagonOpen, TAG_H, tag, tagWidth, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
-import type { Item } from "../scene.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
 import { type Context, sized } from "./context.ts";
+import type { Item } from "./index.ts";
 import type { Free, Rect } from "./rects.ts";
 import { type Courses, courseAt } from "./wires.ts";
 

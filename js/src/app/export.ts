@@ -1,0 +1,43 @@
+/** Taking the picture along: as an SVG file, as text on the clipboard. */
+
+import { drawMarks } from "../canvas/draw.ts";
+import { h, s } from "../panels/dom.ts";
+import { tableText } from "../panels/table.ts";
+import type { Graph } from "../picture/model.ts";
+import type { Scene } from "../picture/scene/index.ts";
+import { fontsOf, markRules } from "./theme.ts";
+
+/** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
+function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {
+  const { ui, mono } = fontsOf(root);
+  const { theme } = root.dataset;
+  const fonts = `.graphwidget{--g-font-ui:${ui};--g-font-mono:${mono};background:var(--g-bg)}`;
+  const svg = s(
+    "svg.graphwidget",
+    { "data-theme": theme, "data-own-colours": "", viewBox: `${left} ${top} ${width} ${height}`, width, height },
+    s("style", markRules() + fonts),
+    items.map((item) => s("g", { transform: `translate(${item.x} ${item.y})` }, drawMarks(item.marks))),
+  );
+  return new XMLSerializer().serializeToString(svg);
+}
+
+export function saveSvg(scene: Scene, root: HTMLElement): string {
+  const href = URL.createObjectURL(new Blob([svgText(scene, root)], { type: "image/svg+xml" }));
+  h("a", { href, download: "autograd-graph.svg" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+  return "Saved as autograd-graph.svg.";
+}
+
+/** Whether it could be put on the clipboard. */
+export async function copy(words: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(words);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function copyText(graph: Graph): Promise<string> {
+  return (await copy(tableText(graph))) ? "Copied as text." : "Not allowed here: copy from the table (t).";
+}

@@ -1,0 +1,42 @@
+/** From a graph to what is on screen, in slices: no task of the page is held up for more than a few milliseconds. */
+
+import { Space } from "../canvas/space.ts";
+import type { FoldState } from "../picture/fold/index.ts";
+import type { Graph } from "../picture/model.ts";
+import { drawSlices, type Picture, redrawSlices } from "../picture/picture.ts";
+import type { SceneOptions } from "../picture/scene/index.ts";
+import type { Slices } from "../picture/slices.ts";
+import { drive } from "./drive.ts";
+
+/** From here on the view says that it is drawing. */
+const NOTICED_MS = 100;
+
+export interface Drawing extends Picture {
+  space: Space;
+}
+
+/** null: not `wanted` any more. `slow` is called while it takes long enough to be noticed. `earlier`: what is on screen. */
+export function drawn(
+  graph: Graph,
+  state: FoldState,
+  options: (boxes: number) => SceneOptions,
+  earlier: Drawing | null,
+  wanted: () => boolean,
+  slow: () => void,
+): Promise<Drawing | null> {
+  const begun = performance.now();
+  const paused = () => {
+    if (performance.now() - begun > NOTICED_MS) slow();
+  };
+  return drive(withSpace(drawSlices(graph, state, options, earlier)), wanted, paused);
+}
+
+/** The same boxes at the same places, with other options (a forecast, a search, another scale). */
+export function redrawn(drawing: Drawing, options: SceneOptions, wanted: () => boolean): Promise<Drawing | null> {
+  return drive(withSpace(redrawSlices(drawing, options)), wanted);
+}
+
+function* withSpace(slices: Slices<Picture>): Slices<Drawing> {
+  const picture = yield* slices;
+  return { ...picture, space: yield* new Space(picture.scene).fill() };
+}

@@ -1,0 +1,350 @@
+/**
+ * The drawing: a scene as SVG groups, patched by key; as one bitmap where there is too much for the DOM.
+ *
+ * Every node, leaf and root is a `treeitem` of one `tree`; one of them is the tab stop. Marks of a
+ * changed item may be drawn late (slots empty in the engine's order); its attributes never are.
+ */
+
+import { drive } from "../app/drive.ts";
+import { attr, attrs, focused, h, s } from "../panels/dom.ts";
+import type { Graph } from "../picture/model.ts";
+import type { Item, Role } from "../picture/scene/index.ts";
+import { runSlices, type Slices } from "../picture/slices.ts";
+import { Bitmap } from "./bitmap.ts";
+import { drawMarks } from "./draw.ts";
+import { Minimap } from "./minimap.ts";
+import { isFocusable, Space } from "./space.ts";
+import { type Camera, gestures, Viewport } from "./viewport.ts";
+
+/** More cards than this are drawn as a bitmap. */
+export const MOST_CARDS = 300;
+const MOST_ITEMS = 1500;
+const MOST_RINGS = 400;
+
+export interface CanvasEvents {
+  press(item: Item, again: boolean): void;
+  open(key: string): void;
+  background(): void;
+  moved(): void;
+  resized(): void;
+}
+
+export interface DrawOptions {
+  /** uid -> milliseconds by which the marks of that node change later. */
+  delays?: Map<number, number> | null;
+  calm: boolean;
+  /** Whether a newer picture has not come meanwhile. */
+  wanted(): boolean;
+}
+
+interface Drawn {
+  g: SVGGElement;
+  item: Item;
+  marks: string;
+  late?: ReturnType<typeof setTimeout>;
+}
+
+/** New marks of an item: as text, to know them again, and as elements. */
+type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
+
+const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
+
+export class Canvas {
+  readonly el: HTMLElement;
+  readonly overlay = h("div.gw-overlay");
+  readonly viewport = new Viewport(() => this.#move());
+  space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], look() {} });
+  /** Whether the scene is drawn as a bitmap. */
+  big = false;
+  /** Key of the tab stop. */
+  focusKey: string | null = null;
+  readonly #world = s("g");
+  readonly #rings = s("g.gw-rings", { "aria-hidden": "true" });
+  readonly #svg = s("svg.gw-tree", { role: "tree", "aria-label": "Autograd graph" }, this.#world, this.#rings);
+  readonly #bitmap: Bitmap;
+  readonly #map = new Minimap(this.viewport);
+  readonly #drawn = new Map<string, Drawn>();
+  readonly #events: CanvasEvents;
+  #selected: string | null = null;
+  #hits: readonly string[] = [];
+  #frame = 0;
+
+  constructor(root: HTMLElement, signal: AbortSignal, events: CanvasEvents) {
+    this.#events = events;
+    this.#bitmap = new Bitmap(root, this.viewport);
+    this.el = h("div.gw-canvas", this.#bitmap.el, this.#svg, this.#map.el, this.overlay);
+    this.#listen();
+    const resize = new ResizeObserver(() => this.#resize());
+    resize.observe(this.el);
+    signal.addEventListener("abort", () => {
+      resize.disconnect();
+      cancelAnimationFrame(this.#frame);
+      this.#bitmap.clear();
+    });
+  }
+
+  get byKey(): ReadonlyMap<string, Item> {
+    return this.space.byKey;
+  }
+
+  #listen(): void {
+    const { el } = this;
+    const { dragged } = gestures(el, this.viewport);
+    const { press, open, background } = this.#events;
+    el.addEventListener("click", (event) => {
+      const target = event.target as Element;
+      if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const item = this.#at(event);
+      if (!item) background();
+      else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
+      else press(item, item.key === this.#selected);
+    });
+    el.addEventListener("dblclick", (event) => {
+      const item = this.#at(event);
+      if (item) open(item.key);
+    });
+    this.#svg.addEventListener("focusin", (event) => {
+      if (this.byKey.has(keyAt(event))) this.#setTabStop(keyAt(event));
+      this.#ring();
+    });
+    this.#svg.addEventListener("focusout", () => this.#ring());
+    // A focused element outside the view would make the browser scroll the frame itself.
+    el.addEventListener("scroll", () => el.scrollTo(0, 0));
+  }
+
+  /** The item under a pointer event. A tag or an octagon stands for the node that it sits on. */
+  #at(event: MouseEvent): Item | undefined {
+    const item = this.byKey.get(keyAt(event));
+    if (item && isFocusable(item)) return item;
+    if (item?.role === "tag" || item?.role === "octagon") return this.byKey.get(`n${item.uid}`) ?? item;
+    const { left, top } = this.el.getBoundingClientRect();
+    return this.#bitmap.hit(...this.viewport.toWorld(event.clientX - left, event.clientY - top));
+  }
+
+  #resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.el;
+    if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
+    Object.assign(this.viewport, { width, height });
+    attrs(this.#svg, { width, height });
+    this.viewport.go(this.#camera(this.space));
+    this.#events.resized();
+  }
+
+  /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */
+  #camera({ content, scene }: Space): Camera {
+    const { viewport } = this;
+    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
+    const first = (role: Role) => scene.items.find((item) => item.role === role);
+    return viewport.aim(content, first("octagon") ?? first("root"));
+  }
+
+  fit(): void {
+    this.viewport.taken = false;
+    this.viewport.fits = true;
+    this.viewport.go(this.#camera(this.space));
+  }
+
+  /** Makes a scene ready in slices, then puts it on screen at once. False: it was not `wanted` any more. */
+  async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
+    const { items } = space.scene;
+    const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
+    const camera = this.#camera(space);
+    if (big) space.scene.look(camera.scale);
+    const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
+    const made = await drive(this.#make(big ? [] : items), wanted);
+    if (!show || !made) return false;
+    const first = !this.space.scene.items.length;
+    this.space = space;
+    this.big = big;
+    attr(this.el, "data-drawn-as", big ? "bitmap" : "svg");
+    if (!this.byKey.has(this.focusKey ?? ""))
+      this.focusKey = (items.find((item) => item.role === "root") ?? items.find(isFocusable))?.key ?? null;
+    const animate = !calm && !first && !big;
+    attr(this.#svg, "aria-hidden", !items.length && "true");
+    this.#world.classList.toggle("gw-moves", animate);
+    this.#hits = [];
+    show();
+    if (big) this.#pin();
+    else this.#patch(items, made, animate ? delays : null, animate);
+    this.#map.load(space);
+    this.viewport.go(this.#camera(space));
+    this.#ring();
+    return true;
+  }
+
+  /** Items of a large scene change with the distance, without a scene of their own for each. */
+  look(): void {
+    this.space.scene.look(this.viewport.scale);
+    this.#pin();
+  }
+
+  /** In a bitmap only the tab stop and the selected card are elements. */
+  #pin(): void {
+    const keys = new Set([this.focusKey, this.#selected]);
+    const items = [...keys].flatMap((key) => this.byKey.get(key ?? "") ?? []);
+    this.#patch(items, runSlices(this.#make(items)));
+  }
+
+  *#make(items: readonly Item[]): Slices<Made> {
+    const made: Made = new Map();
+    for (const item of items) {
+      const marks = JSON.stringify(item.marks);
+      if (marks !== this.#drawn.get(item.key)?.marks) made.set(item.key, { marks, shapes: drawMarks(item.marks) });
+      yield;
+    }
+    return made;
+  }
+
+  #patch(items: readonly Item[], made: Made, delays: Map<number, number> | null = null, animate = false): void {
+    const active = this.#activeKey();
+    const gone = new Set(this.#drawn.keys());
+    let cursor = this.#world.firstElementChild;
+    for (const item of items) {
+      const { key } = item;
+      gone.delete(key);
+      let drawn = this.#drawn.get(key);
+      if (!drawn) {
+        drawn = { g: s("g.gw-item", { "data-key": key }), item, marks: "" };
+        if (animate && isFocusable(item)) drawn.g.classList.add("gw-enter");
+        this.#drawn.set(key, drawn);
+      }
+      this.#dress(drawn, item);
+      this.#redraw(drawn, made, delays?.get(item.uid ?? -1) ?? 0);
+      if (drawn.g === cursor) cursor = cursor.nextElementSibling;
+      else this.#world.insertBefore(drawn.g, cursor);
+    }
+    for (const key of gone) {
+      const { g, late } = this.#drawn.get(key)!;
+      clearTimeout(late);
+      g.remove();
+      this.#drawn.delete(key);
+    }
+    if (active !== null && this.#activeKey() !== active) this.#drawn.get(active)?.g.focus({ preventScroll: true });
+  }
+
+  #dress(drawn: Drawn, item: Item): void {
+    const { g } = drawn;
+    const { key, role, x, y, data = {} } = item;
+    g.style.transform = `translate(${x}px,${y}px)`;
+    for (const name in drawn.item.data) if (!(name in data)) g.removeAttribute(`data-${name}`);
+    for (const name in data) attr(g, `data-${name}`, data[name]);
+    drawn.item = item;
+    const opens = role === "group" || role === "open";
+    if (isFocusable(item))
+      attrs(g, {
+        role: "treeitem",
+        "aria-label": item.label ?? key,
+        "aria-expanded": opens && String(role === "open"),
+        ...this.#standing(key),
+      });
+    else attr(g, "aria-hidden", "true");
+  }
+
+  /** Puts new marks into an item, now or after `delay` milliseconds. */
+  #redraw(drawn: Drawn, made: Made, delay: number): void {
+    clearTimeout(drawn.late);
+    const { g, item } = drawn;
+    const change = made.get(item.key);
+    if (!change) return;
+    const redraw = () => {
+      drawn.marks = change.marks;
+      g.replaceChildren(...change.shapes);
+      g.classList.remove("gw-drains");
+      if (!delay) return;
+      g.getBoundingClientRect();
+      g.classList.add("gw-drains");
+    };
+    if (delay) drawn.late = setTimeout(redraw, delay);
+    else redraw();
+  }
+
+  #activeKey(): string | null {
+    const active = focused(this.#svg);
+    return active && this.#svg.contains(active) ? active.getAttribute("data-key") : null;
+  }
+
+  /** Whether an item is the tab stop, whether it is selected. */
+  #standing(key: string) {
+    return { tabindex: key === this.focusKey ? 0 : -1, "aria-selected": String(key === this.#selected) };
+  }
+
+  /** Another tab stop, another selected item. */
+  #stand(): void {
+    if (this.big) this.#pin();
+    for (const [key, { g, item }] of this.#drawn) if (isFocusable(item)) attrs(g, this.#standing(key));
+    this.#ring();
+  }
+
+  #setTabStop(key: string): void {
+    this.focusKey = key;
+    this.#stand();
+  }
+
+  /** Makes an item the tab stop and gives it the focus; brings it into view if it is not. */
+  focus(key: string): void {
+    const item = this.byKey.get(key);
+    if (!item) return;
+    this.#setTabStop(key);
+    if (this.viewport.show(item)) this.viewport.taken = true;
+    this.#drawn.get(key)?.g.focus({ preventScroll: true });
+    this.#ring();
+  }
+
+  select(key: string | null): void {
+    if (key === this.#selected) return;
+    this.#selected = key;
+    this.#stand();
+  }
+
+  /** In a bitmap, hits are ringed without drawing the scene anew. */
+  ringHits(keys: readonly string[]): void {
+    this.#hits = [...new Set(keys)].slice(0, MOST_RINGS);
+    this.#ring();
+  }
+
+  /** Outlines around the selected card and, while the keyboard is here, around the focused one. */
+  #ring(): void {
+    const ring = (key: string | null, gap: number) => {
+      const item = this.byKey.get(key ?? "");
+      if (!item) return [];
+      const { x, y, w, h } = item;
+      const area = { x: x - gap, y: y - gap, width: w + 2 * gap, height: h + 2 * gap, rx: 6 + gap };
+      return [s("rect.g-focus", area)];
+    };
+    const active = this.#activeKey();
+    const byKey = active !== null && this.#drawn.get(active)?.g.matches(":focus-visible");
+    this.#rings.replaceChildren(
+      ...this.#hits.flatMap((key) => ring(key, 3)),
+      ...ring(this.#selected, 1.5),
+      ...(byKey ? ring(active, 4) : []),
+    );
+  }
+
+  #move(): void {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#place();
+    });
+  }
+
+  /** Applies the camera. */
+  #place(): void {
+    const { scale, x, y } = this.viewport;
+    const transform = `translate(${x} ${y}) scale(${scale})`;
+    for (const layer of [this.#world, this.#rings]) attr(layer, "transform", transform);
+    attr(this.el, "data-scale", scale.toFixed(3));
+    this.#bitmap.paint();
+    this.#map.paint();
+    this.#events.moved();
+  }
+
+  label(words: string): void {
+    attr(this.#svg, "aria-label", words);
+  }
+
+  /** Colours have changed. */
+  repaint(): void {
+    this.#bitmap.forget();
+    this.#move();
+  }
+}

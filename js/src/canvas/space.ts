@@ -1,0 +1,60 @@
+/** Where everything of a scene is. Read in slices: scenes of 100,000 items exist. */
+import type { Item, Role, Scene } from "../picture/scene/index.ts";
+import { eachSlice, type Slices } from "../picture/slices.ts";
+import type { Box } from "./viewport.ts";
+
+const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root", "open"];
+
+/** Nodes, leaves, roots, and what stands for several of them. */
+export function isFocusable(item: Item): boolean {
+  return FOCUSABLE.includes(item.role);
+}
+
+/** The same without the frames around open groups. */
+export function isCard(item: Item): boolean {
+  return item.role !== "open" && isFocusable(item);
+}
+
+export function touches(a: Box, b: Box): boolean {
+  return a.x <= b.x + b.w && b.x <= a.x + a.w && a.y <= b.y + b.h && b.y <= a.y + a.h;
+}
+
+export class Space {
+  readonly scene: Scene;
+  readonly byKey = new Map<string, Item>();
+  readonly content: Box;
+  /** How many items can have the focus. */
+  cards = 0;
+
+  constructor(scene: Scene) {
+    this.scene = scene;
+    const { left: x, top: y, width: w, height: h } = scene;
+    this.content = { x, y, w, h };
+  }
+
+  *fill(): Slices<Space> {
+    const { items } = this.scene;
+    yield* eachSlice(items.length, (i) => {
+      const item = items[i]!;
+      // Nobody asks for a line by its key, and there are many.
+      if (item.role !== "wire") this.byKey.set(item.key, item);
+      if (isFocusable(item)) this.cards++;
+    });
+    return this;
+  }
+
+  /** Items that touch a part of the picture, in drawing order. */
+  *within(box: Box): Slices<Item[]> {
+    const { items } = this.scene;
+    const found: Item[] = [];
+    yield* eachSlice(items.length, (i) => {
+      if (touches(items[i]!, box)) found.push(items[i]!);
+    });
+    return found;
+  }
+
+  /** The card at a point. */
+  at(x: number, y: number): Item | undefined {
+    return this.scene.items.findLast((item) => isCard(item) && touches(item, { x, y, w: 0, h: 0 }));
+  }
+}

@@ -1,0 +1,144 @@
+/** The camera over the picture: pan by drag, zoom with ctrl + wheel, never the page's plain scroll. */
+import { drag } from "../panels/dom.ts";
+
+export interface Box {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+/** On screen is what is in the picture times `scale`, moved by x, y. */
+export interface Camera {
+  scale: number;
+  x: number;
+  y: number;
+}
+
+const SMALLEST = 0.04;
+const LARGEST = 3;
+/** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
+const READABLE = 0.551;
+/** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
+const FULL = 0.8;
+const NEARLY = 0.7;
+
+export class Viewport implements Camera {
+  scale = 1;
+  x = 0;
+  y = 0;
+  width = 600;
+  height = 400;
+  /** Whether the user has taken the camera; until then it follows the picture. */
+  taken = false;
+  /** Whether it then shows everything, however small. */
+  fits = false;
+  /** Whether it stays for now: marks of a forecast must not move the button that the pointer asks with. */
+  rests = false;
+  readonly #moved: () => void;
+
+  constructor(moved: () => void) {
+    this.#moved = moved;
+  }
+
+  go(camera: Camera): void {
+    ({ scale: this.scale, x: this.x, y: this.y } = camera);
+    this.#moved();
+  }
+
+  /** For the first look: everything if that is readable or was asked for, at most at natural size; else the part with the anchor. */
+  aim(content: Box, anchor: Box | undefined): Camera {
+    const whole = this.whole(content);
+    // A little cut off is better than all names of leaves and lines gone.
+    const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
+    const scale = Math.min(1, Math.max(smallest, whole));
+    const along = (start: number, length: number, room: number, from?: number, size = 0) =>
+      centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
+    return {
+      scale,
+      x: along(content.x, content.w, this.width, anchor?.x, anchor?.w),
+      y: along(content.y, content.h, this.height, anchor?.y, anchor?.h),
+    };
+  }
+
+  /** The scale at which a box just fits. */
+  whole({ w, h }: Box): number {
+    return Math.min(this.width / w, this.height / h);
+  }
+
+  /** Moves as little as possible so that `box` is inside. True if it had to. */
+  show(box: Box, margin = 16): boolean {
+    const { scale, x, y } = this;
+    const dx = nudge(box.x * scale + x, box.w * scale, this.width, margin);
+    const dy = nudge(box.y * scale + y, box.h * scale, this.height, margin);
+    if (dx || dy) this.go({ scale, x: x + dx, y: y + dy });
+    return Boolean(dx || dy);
+  }
+
+  zoom(factor: number, atX = this.width / 2, atY = this.height / 2): void {
+    const scale = Math.min(LARGEST, Math.max(SMALLEST, this.scale * factor));
+    const real = scale / this.scale;
+    this.taken = true;
+    this.go({ scale, x: atX - (atX - this.x) * real, y: atY - (atY - this.y) * real });
+  }
+
+  pan(dx: number, dy: number): void {
+    this.taken = true;
+    this.go({ scale: this.scale, x: this.x + dx, y: this.y + dy });
+  }
+
+  /** Brings a point of the picture to the middle. */
+  centre(x: number, y: number): void {
+    const [left, top] = this.toScreen(x, y);
+    this.pan(this.width / 2 - left, this.height / 2 - top);
+  }
+
+  toScreen(x: number, y: number): [number, number] {
+    return [x * this.scale + this.x, y * this.scale + this.y];
+  }
+
+  toWorld(x: number, y: number): [number, number] {
+    return [(x - this.x) / this.scale, (y - this.y) / this.scale];
+  }
+
+  /** The part of the picture that is on screen. */
+  seen(): Box {
+    const [x, y] = this.toWorld(0, 0);
+    return { x, y, w: this.width / this.scale, h: this.height / this.scale };
+  }
+}
+
+/** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
+function centred(start: number, size: number, room: number, anchor: number | undefined): number {
+  if (size <= room) return (room - size) / 2 - start;
+  return anchor === undefined ? -start : Math.min(-start, Math.max(room - size - start, room / 2 - anchor));
+}
+
+function nudge(start: number, size: number, room: number, margin: number): number {
+  if (start < margin || size > room - 2 * margin) return margin - start;
+  return Math.min(0, room - margin - start - size);
+}
+
+/** Connects pointer and wheel. `dragged`: whether the last press moved the picture, so that it is no click. */
+export function gestures(el: HTMLElement, viewport: Viewport): { dragged(): boolean } {
+  let dragged = false;
+  const press = (event: PointerEvent) => {
+    dragged = false;
+    return !(event.target as Element).closest("button, .gw-mini");
+  };
+  drag(el, press, (dx, dy) => {
+    dragged = true;
+    viewport.pan(dx, dy);
+  });
+  el.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return; // plain wheel belongs to the page
+      event.preventDefault();
+      const { left, top } = el.getBoundingClientRect();
+      viewport.zoom(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
+    },
+    { passive: false },
+  );
+  return { dragged: () => dragged };
+}

@@ -1,0 +1,262 @@
+/**
+ * The scene: what is drawn, as a list, of a graph that has been folded, planned and laid out. Pure: no DOM, no theme.
+ * How the steps follow on each other is in picture.ts.
+ */
+
+import { doubles } from "../arrays.ts";
+import { boxOfUid } from "../fold/index.ts";
+import type { LayoutOutput } from "../layout/index.ts";
+import { rowOf } from "../layout/types.ts";
+import { LEAF_H } from "../marks.ts";
+import type { Measure } from "../measure.ts";
+import type { Graph } from "../model.ts";
+import { eachSlice, type Slices } from "../slices.ts";
+import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./areas.ts";
+import { leavesAbove } from "./cards.ts";
+import { type Context, type Level, levelOf } from "./context.ts";
+import { cardItems, leafBadges } from "./items.ts";
+import { lowerEdges, type Plan } from "./plan.ts";
+import { RAIL_WIDTH, railItems } from "./rail.ts";
+import { Free, middleOf, type Rect, rectAt, unite } from "./rects.ts";
+import { drawFlag } from "./roots.ts";
+import { octagonItems, orderNote, placeTag } from "./tags.ts";
+import { type Courses, keepPassages, wireCourses, wireItems } from "./wires.ts";
+
+export { type Level, levelOf } from "./context.ts";
+
+/** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
+export type Mark =
+  | { t: "rect"; x: number; y: number; w: number; h: number; r?: number; c: string }
+  | { t: "path"; d: string; c: string }
+  | {
+      t: "text";
+      x: number;
+      y: number;
+      /** The whole text. */
+      s: string;
+      c: string;
+      anchor?: "start" | "middle" | "end";
+      /** Parts in a style of their own; together they are `s`. Each `c` is added to the classes of the mark. */
+      runs?: { s: string; c: string }[];
+    };
+
+export type Role =
+  | "hull"
+  | "boundary"
+  | "wire"
+  | "rail"
+  | "leaf"
+  | "node"
+  | "group"
+  | "open"
+  | "root"
+  | "note"
+  | "tag"
+  | "octagon";
+
+/** Something drawn, and what a pointer, a key or a screen reader can do with it. */
+export interface Item {
+  /** Stable across scenes: `n<uid>`, a group's key, `root<id>`, ... */
+  key: string;
+  role: Role;
+  /** Of the node; of the node on which a tag, a leaf or an octagon sits. */
+  uid?: number;
+  /** Position of that node in the graph's columns. */
+  index?: number;
+  /** Root id, for role "root" and the line under it. */
+  root?: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  marks: Mark[];
+  /** Accessible name of what can have the focus. */
+  label?: string;
+  /** Attributes without their "data-". */
+  data?: Record<string, string>;
+  /** Room for the backward buttons under a live root, relative to the item. */
+  buttons?: Rect | undefined;
+}
+
+export interface Scene {
+  /** Top left corner; 0, 0 unless the layout was held at earlier places. */
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** In drawing order. */
+  items: Item[];
+  /** Cards, leaves and wires will be drawn as they look at this scale; their places stay. */
+  look(scale: number): void;
+}
+
+/** What a backward call would do, to be drawn over what is. */
+export interface ForecastOverlay {
+  /** [uid, position of the saved tensor within its node]. */
+  frees: readonly (readonly [number, number])[];
+  failsAt: number | null;
+}
+
+export interface SceneOptions {
+  measure: Measure;
+  /** Default 3: everything is written out. */
+  level?: Level;
+  /** One-line cards. */
+  compact?: boolean;
+  /** Leave room for the two buttons under each live root. */
+  buttons?: boolean;
+  /** False: never draw the code rail. */
+  rail?: boolean;
+  /** uids that a search found, and the one it stands on; the rest is dimmed. */
+  hits?: ReadonlySet<number> | null;
+  hit?: number | null;
+  forecast?: ForecastOverlay | null;
+  /** Root id: the lines of the others are dimmed. */
+  onlyRoot?: number | null;
+}
+
+const MARGIN = 12;
+const HULL_SIDE = 10;
+
+export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
+  const { context, flags, cardWidth, cardHeight, height, top } = plan;
+  const { boxes } = context.folded;
+  const hulled = hasHull(context);
+  const left = (context.rail ? RAIL_WIDTH : MARGIN) + (hulled ? HULL_SIDE : 0);
+  const shift = [left, MARGIN + (hulled ? HULL_TOP : 0)] as const;
+  const places = doubles(4 * height.length);
+  yield* eachSlice(height.length, (i) => {
+    const x = placed.x[i]! + shift[0] - cardWidth[i]! / 2;
+    const y = placed.y[i]! + shift[1] - height[i]! / 2 + top[i]!;
+    places.set([x, y, cardWidth[i]!, cardHeight[i]!], 4 * i);
+  });
+  const at = (i: number) => rectAt(places, i);
+  const area = (b: number) => withLeaves(context, b, at(b));
+  const whole = { x: placed.left + shift[0], y: placed.top + shift[1], w: placed.width, h: placed.height };
+  const span = { ...whole, w: whole.w + (context.engineOrder.size > 0 ? 28 : 0) };
+  const border = plan.border && drawBorder(plan.border, at, span);
+  const courses = yield* wireCourses(context, plan, (i) => withEdges(plan, i, at(i)), placed, shift);
+
+  // What finds its place where nothing else stands, the most important first.
+  const free = new Free();
+  yield* eachSlice(boxes.length, (b) => free.add(area(b)));
+  flags.forEach((flag, f) => {
+    const pill = at(boxes.length + f);
+    free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
+  });
+  const tags = yield* tagItems(plan, at, courses, border, free);
+  if (border) writeBorder(context, border, span, free);
+  const badges = yield* leafBadges(context, places, whole, free);
+
+  const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
+  const flagAt = (f: number) => (f < 0 ? undefined : at(boxes.length + f));
+  const layers = [
+    yield* hullItems(context, area),
+    plan.groups.map((group) => openHull(context, group, area)),
+    border ? [border.item] : [],
+    yield* wireItems(context, courses, keyOf),
+    context.rail
+      ? yield* railItems(context, placed.left, at, (root) => flagAt(flags.findIndex(({ view }) => view.root === root)))
+      : [],
+    badges.items,
+    yield* cardItems(context, places, badges.inside),
+    badges.onCards,
+    flags.flatMap((flag, f) => drawFlag(context, flag, middleOf(flagAt(f)!), flagAt(f)!.y)),
+    tags.reverse(),
+    signs(context, at, whole, free),
+  ];
+  const look = (scale: number) => {
+    context.level = levelOf(scale);
+  };
+  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
+}
+
+/** Carriers take their places first, on their wires even: there is where the story is. */
+function* tagItems(
+  { context, tags, flags }: Plan,
+  at: (i: number) => Rect,
+  courses: Courses,
+  border: DrawnBorder | null,
+  free: Free,
+): Slices<Item[]> {
+  const { folded, level } = context;
+  const items: Item[] = [];
+  const withFlag = new Set(flags.map(({ view }) => folded.boxOf[view.root.node]));
+  for (const carrier of [true, false]) {
+    if (!carrier) yield* keepPassages(courses, free);
+    const wanted = [...tags].filter(([, tag]) => tag.carrier === carrier && (carrier || level === 3));
+    yield* eachSlice(wanted.length, (i) => {
+      const [b, tag] = wanted[i]!;
+      const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
+      if (!wires.length && withFlag.has(b) && !carrier) return;
+      items.push(placeTag(context, tag, at(b), courses, wires, border, free));
+    });
+  }
+  return items;
+}
+
+/** Wires end below the second and third edges of groups and repeats. */
+function withEdges({ context }: Plan, i: number, rect: Rect): Rect {
+  rect.h += lowerEdges(context.folded.boxes[i]?.kind ?? "node");
+  return rect;
+}
+
+function withLeaves(context: Context, b: number, at: Rect): Rect {
+  const parts = leavesAbove(context, b) ? context.leaves[b]! : [];
+  return unite([at, ...parts.map(({ x, y, w }) => ({ x: at.x + x, y: at.y + y, w, h: LEAF_H }))]);
+}
+
+/** Octagons and order notes: last, over everything. */
+function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Free): Item[] {
+  const { folded, engineOrder, raised, wouldRaise, level } = context;
+  const visible = (uids: Iterable<number>) =>
+    [...new Set(uids)]
+      .map((uid) => [boxOfUid(context, uid), uid] as const)
+      .filter(([b]) => b >= 0)
+      .sort(([a], [b]) => a - b);
+  const turns = visible(level < 3 ? [] : engineOrder.keys()).flatMap(([b, uid]) =>
+    folded.boxes[b]!.kind === "node" ? (orderNote(context, uid, at(b), free) ?? []) : [],
+  );
+  const octagons = visible([...raised, ...wouldRaise.keys()]).flatMap(([b, uid]) =>
+    octagonItems(context, uid, at(b), whole, free),
+  );
+  return [...turns, ...octagons];
+}
+
+function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "look">> {
+  let right = whole.x + whole.w;
+  let bottom = whole.y + whole.h;
+  let top = whole.y;
+  yield* eachSlice(
+    items.length,
+    (i) => {
+      const { x, y, w, h } = items[i]!;
+      right = Math.max(right, x + w);
+      bottom = Math.max(bottom, y + h);
+      top = Math.min(top, y);
+    },
+    1024,
+  );
+  top = Math.min(0, top - MARGIN);
+  return { left, top, width: Math.ceil(right + MARGIN - left), height: Math.ceil(bottom + MARGIN - top), items };
+}
+
+/** More roots than this, and only those that a call began at are shown one by one. */
+const FEW_ROOTS = 8;
+
+/** uids that a fold should leave visible: failing node, border, findings, roots. */
+export function importantUids(graph: Graph): number[] {
+  const uids = new Set<number>();
+  for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
+  for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
+  for (const finding of graph.findings) {
+    // What raised before the newest call is told, but it is over.
+    if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
+  }
+  const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
+  for (const { node } of graph.roots) {
+    const uid = graph.uid[node];
+    if (uid !== undefined && (graph.roots.length <= FEW_ROOTS || called.has(uid))) uids.add(uid);
+  }
+  return [...uids];
+}

@@ -1,0 +1,145 @@
+"""A root and its calls look the same for life: in every picture, dead or alive, however often a name is computed anew."""
+
+from __future__ import annotations
+
+import pytest
+from cells import Notebook
+
+from graphwidget.notebook.offers import Offers
+
+SETUP = "t, a = torch.eye(2, requires_grad=True), torch.ones(2, requires_grad=True)"
+
+
+@pytest.fixture
+def notebook():
+    notebook = Notebook()
+    notebook.run(SETUP)
+    yield notebook
+    notebook.tracker.stop()
+
+
+def looks(notebook: Notebook) -> dict[int, int]:
+    return {call.n: call.order for call in notebook.tracker.calls}
+
+
+def roots(notebook: Notebook, offers: Offers) -> dict[str, int]:
+    """What the roots of the picture of now look like; `+`: dead ones."""
+    drawing = notebook.tracker.drawing()
+    return {
+        f"{root.ref.path}{'+' * drawing.snapshot.ghost[root.ref.node]}": root.order for root in offers.update(drawing)
+    }
+
+
+@pytest.fixture
+def offers(notebook):
+    offers = Offers()
+    offers.follow(notebook.tracker.hues)
+    return offers
+
+
+def test_the_failing_pair_differs_the_older_first(notebook, offers):
+    notebook.run("y = t @ a")
+    notebook.run("for it in range(2):\n    loss = (t @ (a + y)).exp().sum()\n    loss.backward()")
+    assert looks(notebook) == {0: 0, 1: 1}
+    assert roots(notebook, offers) == {"loss": 1, "loss+": 0}
+
+
+@pytest.mark.parametrize("iterations", [5, 40])
+def test_the_pair_differs_after_a_long_loop_of_calls_that_were_only_counted(notebook, offers, iterations):
+    notebook.run(f"for it in range({iterations}):\n    loss = (t @ a).exp().sum()\n    loss.backward()")
+    notebook.run("try: loss.backward()\nexcept RuntimeError: pass")
+    assert set(looks(notebook).values()) == {0}  # one root: the second call on the same one
+    notebook.run(
+        f"y = t @ a\nfor it in range({iterations}):\n    z = (t @ a).exp().sum()\n    z.backward()\n"
+        "w = y.exp().sum(); w.backward()\nw = (y * y).sum(); w.backward()"
+    )
+    older, newer = notebook.tracker.calls[-2:]
+    assert newer.result == "raised" and newer.freed_by == older.n and newer.order != older.order
+    assert {call.order for call in notebook.tracker.calls[-2 - iterations : -2]} != {-1}
+
+
+def test_a_name_that_is_computed_anew_looks_as_before(notebook, offers):
+    for _ in range(4):
+        notebook.run("loss = (t @ a).exp().sum()\nloss.backward()")
+        assert roots(notebook, offers)["loss"] == 0
+    assert set(looks(notebook).values()) == {0}
+
+
+def test_a_training_loop_of_two_losses_has_two_looks_without_any_view(notebook):
+    notebook.run(
+        "for it in range(30):\n    d = (t @ a).exp().sum()\n    d.backward()\n    g = (t @ a).tanh().sum()\n    g.backward()"
+    )
+    assert [call.order for call in notebook.tracker.calls] == [0, 1] * 30
+
+
+def test_nothing_changes_from_picture_to_picture(notebook, offers):
+    """What the reviewer saw: the same call in three hues, in cells that had nothing to do with it."""
+    cells = [
+        "product = t @ a",
+        "total = product.exp().sum()\ntotal.backward()",
+        "y = t @ a",
+        "for it in range(2):\n    loss = (t @ (a + y)).exp().sum()\n    try: loss.backward()\n    except RuntimeError: pass",
+        "x_out = (t @ a).tanh()",
+        "total = product.exp().sum()",
+        "temp = []\nfor it in range(3):\n    h = (t @ a).exp()\n    temp.append(h)\n    (h.sum() * 2).backward(retain_graph=True)",
+        "del loss",
+        "try: total.backward()\nexcept RuntimeError: pass",
+    ]
+    seen: dict[int, int] = {}
+    of_roots: dict[tuple[int, int], int] = {}
+    for cell in cells:
+        notebook.run(cell)
+        for n, order in looks(notebook).items():
+            assert order >= 0 and seen.setdefault(n, order) == order, (cell, n)
+        drawing = notebook.tracker.drawing()
+        for root in offers.update(drawing):
+            key = (drawing.snapshot.uid[root.ref.node], root.ref.output_nr)
+            assert of_roots.setdefault(key, root.order) == root.order, (cell, root.ref.path)
+        living = [root.order for root in offers.update(drawing) if not drawing.snapshot.ghost[root.ref.node]]
+        # What was no root for a while, and is one again, looks as it did before: another root may look so by now.
+        assert len(set(living)) == len(living) or "loss" not in notebook.namespace, cell
+    # In the past as now.
+    for event in notebook.tracker.events:
+        for root in offers.past(event.snapshot) if event.snapshot else ():
+            key = (event.snapshot.uid[root.ref.node], root.ref.output_nr)
+            assert of_roots.get(key, root.order) == root.order
+    # A call and its root agree.
+    for call in notebook.tracker.calls:
+        if call.graph is not None:
+            key = (call.graph.uid[call.roots[0].node], call.roots[0].output_nr)
+            assert of_roots.get(key, call.order) == call.order
+
+
+def test_looking_while_a_cell_runs_changes_nothing(notebook, offers):
+    notebook.namespace["look"] = lambda: roots(notebook, offers)
+    notebook.run("y = t @ a")
+    notebook.run(
+        "for it in range(2):\n    loss = (t @ (a + y)).exp().sum()\n    look()\n    loss.backward()\n    look()"
+    )
+    assert looks(notebook) == {0: 0, 1: 1}
+
+
+def test_a_view_without_a_tracker_keeps_looks_too():
+    import torch
+
+    from graphwidget.notebook.sources import TensorSource
+
+    w = torch.ones(2, requires_grad=True)
+    one, two = (w * 2).sum(), (w * 3).exp().sum()
+    offers = Offers()
+    both = TensorSource([one, two], None, {"one": one, "two": two}, {})
+    assert [root.order for root in offers.update(both.drawing())] == [0, 1]
+    del one
+    assert [root.order for root in offers.update(both.drawing())] == [1]
+
+
+def test_what_is_remembered_is_bounded(notebook, monkeypatch):
+    from graphwidget.capture.calls import hues
+
+    monkeypatch.setattr(hues, "MAX_KNOWN", 10)
+    notebook.run("kept = [(t @ a).exp().sum() for _ in range(4)]\nlost = (t @ a).sum()")
+    for k in range(30):
+        notebook.run(f"loss{k} = (t @ a).exp().sum()\nloss{k}.backward()\ndel loss{k}")
+    known = notebook.tracker.hues
+    assert len(known._of) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
+    assert all(call.order >= 0 for call in notebook.tracker.calls)
