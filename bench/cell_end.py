@@ -32,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from snapshot import dag, take, walk
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine.forecast import forecast
-from graphwidget.explain.diagnosis import diagnose
 from graphwidget.render import wire
 
 GOALS_MS = {1_000: 10.0, 10_000: 120.0}

@@ -12,8 +12,8 @@ import time
 import torch
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis import diagnose as diagnosis
 from graphwidget.engine import forecast as engine
-from graphwidget.explain import diagnosis
 
 
 def record_of(nodes: int):

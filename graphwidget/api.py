@@ -295,8 +295,8 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
 def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
     from graphwidget.capture import tracker as capture
+    from graphwidget.diagnosis import diagnose as diagnosis
     from graphwidget.engine import forecast as engine
-    from graphwidget.explain import diagnosis
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.

@@ -18,7 +18,7 @@ PACKAGE = Path(graphwidget.__file__).parent
 # stands for itself; what lies in none of them belongs to the room around it. Lower rooms stand first.
 RECORDS = {"model", "torch_internals"}
 BELOW_CALLS = RECORDS | {"capture.owners", "capture.lines", "capture.graph"}
-EXPLAINS = {"model", "engine", "explain.source", "explain.wording", "explain.reuse", "explain.fixes"}
+EXPLAINS = {"model", "engine", "diagnosis.source", "diagnosis.wording", "diagnosis.reuse", "diagnosis.fixes"}
 ALLOWED = {
     "model": set(),
     "torch_internals": {"model"},
@@ -33,24 +33,24 @@ ALLOWED = {
     "capture.writes": BELOW_CALLS,
     "capture.errors": BELOW_CALLS,
     "capture": RECORDS | {"capture"},
-    "explain.source": {"model"},
-    "explain.wording": {"model", "explain.source"},
-    "explain.reuse": {"model", "engine", "explain.source", "explain.wording"},
-    "explain.fixes": EXPLAINS,
-    "explain.no_graph": EXPLAINS,
-    "explain.findings": EXPLAINS | {"explain.no_graph"},
-    "explain": {"model", "engine", "explain"},
+    "diagnosis.source": {"model"},
+    "diagnosis.wording": {"model", "diagnosis.source"},
+    "diagnosis.reuse": {"model", "engine", "diagnosis.source", "diagnosis.wording"},
+    "diagnosis.fixes": EXPLAINS,
+    "diagnosis.no_graph": EXPLAINS,
+    "diagnosis.findings": EXPLAINS | {"diagnosis.no_graph"},
+    "diagnosis": {"model", "engine", "diagnosis"},
     "render": {"model"},
-    "notebook": {"model", "torch_internals", "engine", "capture", "explain", "render", "api"},
-    "api": {"model", "engine", "capture", "explain", "notebook"},
-    "programs": {"model", "capture", "explain", "render", "notebook"},
+    "notebook": {"model", "torch_internals", "engine", "capture", "diagnosis", "render", "api"},
+    "api": {"model", "engine", "capture", "diagnosis", "notebook"},
+    "programs": {"model", "capture", "diagnosis", "render", "notebook"},
     "cli": {"model", "programs", "notebook"},
     "__main__": {"cli"},
     "__init__": {"model", "capture", "notebook", "api"},
 }
 # Snapshot.to_text() and the like: documented in model/graph.py, and only inside those methods.
 INSIDE_FUNCTIONS = {"model": {"render"}}
-WITHOUT_TORCH = ("model", "engine", "explain", "render")
+WITHOUT_TORCH = ("model", "engine", "diagnosis", "render")
 
 
 def room_of(module: str) -> str:
@@ -118,13 +118,13 @@ def test_every_file_lies_in_a_known_room() -> None:
     "file, line",
     [
         ("capture/x.py", "from graphwidget.notebook import widget"),
-        ("capture/x.py", "from ..explain import diagnosis"),
+        ("capture/x.py", "from ..diagnosis import diagnose"),
         ("capture/graph/x.py", "from graphwidget.capture import tracker"),
         ("capture/owners/x.py", "from ..graph import walk"),
-        ("explain/x.py", "import torch"),
+        ("diagnosis/x.py", "import torch"),
         ("engine/x.py", "def f():\n    from torch import nn"),
-        ("engine/x.py", "from graphwidget.explain.source import syntax"),
-        ("explain/fixes/x.py", "from graphwidget.explain.findings import leak"),
+        ("engine/x.py", "from graphwidget.diagnosis.source import syntax"),
+        ("diagnosis/fixes/x.py", "from graphwidget.diagnosis.findings import leak"),
         ("render/x.py", "import graphwidget.capture.tracker"),
         ("model/x.py", "from graphwidget.render import text"),
         ("model/x.py", "def f():\n    from graphwidget.capture import tracker"),
@@ -162,7 +162,7 @@ def test_the_model_and_pure_rooms_need_no_torch() -> None:
         import graphwidget
         from graphwidget import Snapshot
         from graphwidget.engine import forecast, memory
-        from graphwidget.explain import diagnosis
+        from graphwidget.diagnosis import diagnose as diagnosis
         from graphwidget.render import dot, json_export, text, wire
         Snapshot().to_text(), Snapshot().to_json(), Snapshot().to_dot()
     """
@@ -192,7 +192,7 @@ def test_loading_the_extension_loads_no_widget() -> None:
 
 
 NOT_AT_LOAD = ("anywidget", "ipywidgets", "networkx", "quickjs", "nbformat", "nbclient", "tqdm",
-               "graphwidget.engine", "graphwidget.explain", "graphwidget.render", "graphwidget.notebook.widget", "graphwidget.cli")  # fmt: skip
+               "graphwidget.engine", "graphwidget.diagnosis", "graphwidget.render", "graphwidget.notebook.widget", "graphwidget.cli")  # fmt: skip
 
 
 def test_loading_the_extension_loads_what_records_and_nothing_else() -> None:
@@ -213,7 +213,7 @@ def test_what_explains_is_loaded_when_it_is_asked() -> None:
         shell.user_ns["torch"] = torch
         shell.run_cell("x = torch.ones(2, requires_grad=True); y = x.exp().sum(); y.backward(); y.backward()")
     """
-    assert {"graphwidget.engine.forecast", "graphwidget.explain.diagnosis"} <= loaded_after(code)
+    assert {"graphwidget.engine.forecast", "graphwidget.diagnosis.diagnose"} <= loaded_after(code)
 
 
 def test_every_public_name_is_there() -> None:

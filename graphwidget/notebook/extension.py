@@ -89,7 +89,7 @@ class Extension:
         return Tracker(
             lambda: self.shell.user_ns,
             forecaster=_once_needed("graphwidget.engine.forecast", "forecast"),
-            diagnose=_once_needed("graphwidget.explain.diagnosis", "diagnose"),
+            diagnose=_once_needed("graphwidget.diagnosis.diagnose", "diagnose"),
             explain=_once_needed("graphwidget.notebook.notes", "explain_call"),
             shell=self.shell,
             code_names=self._earlier_cell,

@@ -122,7 +122,7 @@ class Magics:
 
     def _explain(self, rest: str) -> None:
         from graphwidget import api
-        from graphwidget.explain.verdict import verdict
+        from graphwidget.diagnosis.verdict import verdict
         from graphwidget.render.report import finding_lines, verdict_lines
 
         _refuse_options(rest, ())

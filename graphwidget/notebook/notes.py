@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphwidget.explain import diagnosis
+from graphwidget.diagnosis import diagnose as diagnosis
 from graphwidget.model import BackwardCall, Record
 from graphwidget.render import report
 

@@ -11,7 +11,7 @@ from json import dumps
 import torch
 
 from graphwidget.capture.tracker import Tracker
-from graphwidget.explain.verdict import verdict
+from graphwidget.diagnosis.verdict import verdict
 from graphwidget.model import Finding, Verdict
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.render import picture, report

@@ -38,7 +38,7 @@ sys.path[0:1] = [{root!r}]
 from graphwidget.programs.target import StoppedProgram, check_torch
 try:
     check_torch()
-    from graphwidget.notebook import kernel
+    from graphwidget.programs import kernel
 except Exception as error:
     told = str(error) if isinstance(error, StoppedProgram) else f"{{type(error).__name__}}: {{error}}"
     print(f"graphwidget: cannot start: {{told}}", file=sys.stderr)

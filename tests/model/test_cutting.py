@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.explain.wording import short
+from graphwidget.diagnosis.wording import short
 from graphwidget.model import Finding, Fix, cut, cut_edit
 from graphwidget.render import report
 

@@ -12,8 +12,8 @@ import torch
 from read_wire import small
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis import diagnose as diagnosis
 from graphwidget.engine import forecast as engine
-from graphwidget.explain import diagnosis
 from graphwidget.model import CellRun
 from graphwidget.notebook.actions import VERBS, Actions
 from graphwidget.notebook.offers import Offers

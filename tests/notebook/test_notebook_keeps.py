@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from graphwidget.explain.diagnosis import diagnose
-from graphwidget.explain.findings import notebook_keeps
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.findings import notebook_keeps
 from graphwidget.notebook import extension as ext
 
 N_MUCH = 2**20 // 4 + 1  # float32 elements that are more than a megabyte

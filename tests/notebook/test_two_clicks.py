@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_actions import Stage
 
-from graphwidget.explain import diagnosis
+from graphwidget.diagnosis import diagnose as diagnosis
 from graphwidget.notebook.notes import explain_call
 
 TWO = """

@@ -41,7 +41,7 @@ def test_a_deep_graph_that_grew_from_snapshot_to_snapshot_is_safe_to_drop():
 READS = """
 import sys, threading
 import torch
-from graphwidget.capture import deep, identity, walk
+from graphwidget.capture.graph import deep, identity, walk
 from graphwidget.capture.graph.snapshot import taking
 
 def begin(pieces):

@@ -20,7 +20,7 @@ from graphwidget.capture.graph import deep, pieces, slots, walk
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once, completed
 from graphwidget.capture.graph.snapshot import take, taking
-from graphwidget.explain.diagnosis import diagnose
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.model import Event, Snapshot
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from cells import Notebook
 
-from graphwidget.explain.diagnosis import diagnose
+from graphwidget.diagnosis.diagnose import diagnose
 
 SETUP = """
 w = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)

@@ -20,7 +20,7 @@ from graphwidget.capture.owners import search as owners
 from graphwidget.capture.writes.recorder import Writes
 from graphwidget.capture.writes.statements import statements
 
-PROGRAMS = Path(__file__).resolve().parent.parent / "scenarios" / "programs"
+PROGRAMS = Path(__file__).resolve().parents[2] / "scenarios" / "programs"
 WITH_WRITES = sorted(p for p in PROGRAMS.glob("*.json") if json.loads(p.read_text()).get("inplace"))
 
 

@@ -1,0 +1,158 @@
+"""A cell's error as the findings about it see it: the line that raised, its text, and what its names were."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.diagnosis.source import edits
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at, where
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
+
+__all__ = ["Failure", "latest", "under_no_grad"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell's error, and the line that raised it."""
+
+    record: Record
+    run: CellRun
+    place: Place
+
+    @cached_property
+    def text(self) -> str:
+        """The statement in one line."""
+        found = self.statement
+        whole = found is not None and found.lineno != found.end_lineno
+        return ast.unparse(found) if whole and found is not None else self.place.source
+
+    @cached_property
+    def cell(self) -> str:
+        """The cell that has the line: that of the function, if a function raised."""
+        runs = [run for run in self.record.runs.values() if run.cell == self.place.cell]
+        return runs[-1].source if runs else ""
+
+    @cached_property
+    def statement(self) -> ast.stmt | None:
+        """The simple statement that has the line."""
+        found = source.statements_at(self.cell, self.place.line or 0)
+        return found[-1] if found and not hasattr(found[-1], "body") else None
+
+    @property
+    def line(self) -> str:
+        """The text of the statement, if it is all on one line; else nothing, as no edit can be told for it."""
+        one = self.statement is not None and self.statement.lineno == self.statement.end_lineno
+        return self.place.source if one and edits.statement_of(self.place.source) is not None else ""
+
+    def node(self, name: str) -> int | None:
+        """The node whose output a variable is, or was where the error was raised; for a leaf its AccumulateGrad."""
+        return next((owner.node for owner in self.record.snapshot.owners if self._means(owner.path, name)), None)
+
+    def _means(self, path: str, name: str) -> bool:
+        """Whether an owner's path is what the line calls so: not a variable of the notebook that a local one hides."""
+        return path.endswith(f": {name}") or (path == name and not self.run.scene.is_local(name))
+
+    def value(self, name: str | None) -> Value | None:
+        """What a name was when the line raised, as was measured; None: it was not."""
+        return self.run.scene.value(name) if name else None
+
+    def may_require_grad(self, expression: ast.expr) -> bool:
+        """False only for a name that was measured not to."""
+        value = self.value(ast.unparse(expression))
+        return value is None or value.requires_grad is not False
+
+    @property
+    def before_a_backward(self) -> bool:
+        """Whether a backward may come of what the line makes: one is called after it, or in a loop around it."""
+        places = [sight.place for sight in self.run.scene.sights]
+        called = [name.rsplit(".", 1)[-1] for at in places for s in self._after(at) for name in source.calls_in(s)]
+        return "backward" in called or "grad" in called
+
+    @property
+    def after(self) -> list[ast.stmt]:
+        """The statements of the line's function, or of its cell, that run after it: its own too, in a loop."""
+        return list(self._after(self.place))
+
+    def _after(self, place: Place) -> Iterator[ast.stmt]:
+        runs = [run for run in self.record.runs.values() if run.cell == place.cell]
+        cell, line = (runs[-1].source if runs else ""), place.line or 0
+        inside = source.function_at(cell, line)
+        body = inside[1].body if inside is not None else getattr(source.parse(cell), "body", [])
+        loops = [node for loop in source.loops_around(cell, line) for node in ast.walk(loop)]
+        yield from (one for one in source.own_statements(body) if one.lineno >= line or one in loops)
+
+    def leaves(self, name: str) -> list[str]:
+        """Names of the leaves that a variable was computed from."""
+        graph, start = self.record.snapshot, self.node(name)
+        stack, seen, found = [start] if start is not None else [], set[int](), list[str]()
+        while stack:
+            index = stack.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            leaf = graph.leaves.get(index)
+            if leaf is not None and leaf.paths:
+                found.append(lasting_name(self.record, leaf.paths))
+            stack.extend(graph.next(index))
+        return sorted(found)
+
+    def tensor(self, name: str | None) -> TensorRef | None:
+        """A variable's tensor; without its shape, where another was computed from it."""
+        graph = self.record.snapshot
+        if name is None:
+            return None
+        known = [TensorRef(owner.node, owner.output_nr) for owner in graph.owners if self._means(owner.path, name)]
+        roots = (ref for ref in graph.roots if any(self._means(path, name) for path in ref.paths))
+        return next(roots, next(iter(known), None))
+
+    def shape(self, name: str | None) -> tuple[int, ...] | None:
+        """The shape of a variable's tensor when the line raised, if that is known."""
+        value, ref = self.value(name), self.tensor(name)
+        if value is not None:
+            return value.shape if value.kind == "tensor" else None
+        return ref.shape if ref is not None and ref.numel != 1 else None
+
+    def computed(self, name: str) -> int | None:
+        """The node, if the variable is no leaf."""
+        node, value = self.node(name), self.value(name)
+        if value is not None and (value.leaf or value.kind != "tensor"):
+            return None  # another variable of the same name
+        return None if node is None or self.record.snapshot.node(node).leaf is not None else node
+
+    def made(self, node: int | None) -> str:
+        """Where a node was made, as the end of a sentence; nothing where that is unknown."""
+        place = where(self.record.snapshot.place_of(node)) if node is not None else ""
+        return f" in {place}" if place else ""
+
+    def finding(
+        self,
+        headline: str,
+        text: str,
+        *fixes: Fix,
+        kind: Literal["no_grad", "refused"] = "refused",
+        tensor: str | None = None,
+        nodes: Iterable[int | None] = (),
+    ) -> Finding:
+        """`nodes`: those to show, by index; by default that of `tensor`."""
+        found = nodes or ([self.node(tensor)] if tensor is not None else [])
+        uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
+        return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
+
+    def fix(self, id: str, text: str, edit: edits.Edit = (), verified: bool = False, price: str = "") -> Fix:
+        return Fix(id, text, verified and bool(edit), at(self.place), price, edit)
+
+
+def latest(record: Record) -> Iterator[CellRun]:
+    """The last run of each cell."""
+    yield from {run.cell_id or run.run: run for run in record.runs.values()}.values()
+
+
+def under_no_grad(old: str, new: str) -> edits.Edit:
+    """A line, changed or not, in a block without grad mode; nothing where there is none."""
+    return (f"- {old.strip()}", "+ with torch.no_grad():", f"+     {new.strip()}") if old and new else ()

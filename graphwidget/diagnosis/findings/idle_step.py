@@ -1,0 +1,98 @@
+"""Steps of optimizers that change nothing: none of their parameters has a gradient, and nothing raises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at, names, short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
+
+_STEP = ".step"
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Idle steps that a backward came before, of cells as they were last run."""
+    last = {run.cell_id if run.cell_id is not None else run.cell: run for run in record.runs.values()}
+    for step in record.idle:
+        run = next((one for one in last.values() if one.run == step.place.run), None)
+        before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
+        if run is not None and before:
+            yield from _of(record, run, step, before[-1])
+
+
+def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterator[Finding]:
+    given = _given_gradients(record, call, step)
+    owner = _owner(step)
+    named = tuple(path for path in map(detaching.local, step.paths) if ".param_groups[" not in path)
+    cleared = _cleared(run, step, call, {owner, *map(detaching.root_of, named)})
+    shown = f"`{owner}.step()`" if owner else short(step.by)
+    fixes: tuple[Fix, ...] = ()
+    if cleared is not None:
+        line = short(source.line_text(run.source, cleared.lineno))
+        why = f"{line} (In[{run.cell}], line {cleared.lineno}) clears the gradients that the backward before it gave."
+        text = f"Clear them before the backward: move {line} in front of {where(call.place)}."
+        spot = (run.cell, cleared.lineno) if run.cell is not None else None
+        fixes = (Fix("zero_grad_or_step_order", text, False, spot, "It costs nothing."),)
+    elif given and named:
+        why = f"It has {names(named)}, which took no part in the backward before it: that reached {names(given)}."
+    elif given:
+        whose = f"`{owner}`" if owner else "the optimizer"
+        why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
+        fixes = (_anew(record, owner, given),)
+    else:
+        return
+    yield Finding(
+        "silent",
+        "warning",
+        f"{shown} ({where(step.place)}) went by no gradient: none of its parameters has one. {why}",
+        f"{shown} changed nothing.",
+        call.n,
+        made_at=step.place,
+        fixes=fixes,
+    )
+
+
+def _anew(record: Record, owner: str, given: tuple[str, ...]) -> Fix:
+    """The line that made the optimizer, once more, if it is about what the backward has reached."""
+    text = "Make the optimizer of the parameters that the backward reaches"
+    for _, run in sorted(record.runs.items(), reverse=True):
+        made = source.assignments(run.source, owner)[-1:]
+        if made and run.cell is not None:
+            line = (run.cell, made[0].lineno)
+            about = source.names_in(made[0]) & {path.split(".")[0].split("[")[0] for path in given}
+            again = f": run {short(ast.unparse(made[0]))} (In[{line[0]}], line {line[1]}) again" if about else ""
+            return Fix("new_optimizer", f"{text}{again}.", False, line)
+    return Fix("new_optimizer", f"{text}.", False, None)
+
+
+def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[str]) -> ast.stmt | None:
+    """The statement between a call and a step, in one cell, that clears the gradients of an optimizer or a module."""
+    if at(step.place) is None or call.place.cell != step.place.cell:
+        return None
+    between = source.between(run.source, (call.place.line or 0) - 1, step.place.line or 0)
+    order = sorted(between, key=lambda one: (one.lineno, one.col_offset))
+    called = [source.calls_in(one) for one in order]
+    first = next((i for i, names in enumerate(called) if any(name.endswith(".backward") for name in names)), len(order))
+    clearing = {f"{name}.zero_grad" for name in whose}
+    return next((one for one, names in zip(order[first:], called[first:]) if clearing & set(names)), None)
+
+
+def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...]:
+    """The leaves of a call; none if some are the optimizer's: something else has taken their gradients away."""
+    known = (one.graph for one in (call, *record.calls) if one.n in (call.n, call.same_as))
+    graph = next((graph for graph in known if graph is not None), None)
+    leaves = [leaf for leaf in graph.leaves.values() if leaf.paths] if graph is not None else []
+    if any(set(leaf.paths) & set(step.paths) for leaf in leaves):
+        return ()
+    return tuple(sorted(lasting_name(record, leaf.paths) for leaf in leaves))
+
+
+def _owner(step: Write) -> str:
+    """The optimizer, as its line calls it; empty: not told."""
+    tree = source.parse(step.by)
+    called = [name for name in (source.calls_in(tree) if tree else ()) if name.endswith(_STEP)]
+    return called[0].removesuffix(_STEP) if len(called) == 1 else ""

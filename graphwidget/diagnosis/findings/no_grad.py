@@ -1,0 +1,352 @@
+"""Why a tensor has no graph: which line cut it, and how. Read from the text of the cells."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
+from graphwidget.diagnosis.no_graph.cause import Cause, expression
+from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
+from graphwidget.diagnosis.reuse.story import root_name
+from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at as line_of
+from graphwidget.diagnosis.wording import names, place_of, short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
+
+_ONCE = "once_differentiable"
+
+_WITHOUT = ("detach", "detach_", "data", "item")  # after which, left out, the same values are there with their graph
+
+_WHY = {
+    "detach": "`detach` cuts it",
+    "detach_": "`detach_` cuts it",
+    "data": "`.data` cuts it",
+    "item": "`item` makes a Python number",
+    "tolist": "`tolist` makes Python numbers",
+    "numpy": "`numpy` makes an array",
+    "tensor": "`torch.tensor` makes a new leaf",
+    "indices": "indices have no derivative",
+}
+
+
+def explain(record: Record, call: BackwardCall) -> Finding:
+    """A call on a tensor that does not require grad: which line is to blame."""
+    name = _root(call)
+    cause = _cause(record, call, name)
+    return Finding(
+        "no_grad",
+        "error",
+        f"{cause.text} So backward would reach no leaf.",
+        f"`{name}` has no grad_fn.",
+        call.n,
+        tensor=name,
+        made_at=cause.place,
+        fixes=(cause.fix,),
+    )
+
+
+def of_input(call: BackwardCall) -> Finding:
+    """A call for the gradient of a tensor that does not require grad."""
+    asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
+    known = zip(asked, written) if len(asked) == len(written) else ()
+    without = tuple(text for ref, text in known if ref.node < 0)
+    do = "does not" if len(without) < 2 else "do not"
+    shown = names(without)
+    return Finding(
+        "no_grad",
+        "error",
+        f"{short(call.place.source)} asks for the gradient of {shown or 'a tensor'}, and no graph leads there.",
+        f"{shown or 'A tensor whose gradient was asked for'} {do} require grad.",
+        call.n,
+        tensor=without[0] if without else None,
+        fixes=(Fix("unfreeze", "Let it require grad before the loss is computed from it, or do not ask.", False),),
+    )
+
+
+def _root(call: BackwardCall) -> str:
+    """The root that has no graph: of several, torch says which by its number."""
+    number = re.match(r"element (\d+) of tensors", call.error or "")
+    if number is None or len(call.roots) < 2:
+        return root_name(call)
+    at, statement = int(number[1]), edits.statement_of(call.place.source)
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
+    found = [n.args[0].elts for n in calls if isinstance(n.args[0], (ast.List, ast.Tuple))]
+    whole = [elements for elements in found if len(elements) == len(call.roots)]
+    return ast.unparse(whole[0][at]) if len(whole) == 1 and at < len(call.roots) else "the root"
+
+
+def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
+    runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
+    scene = record.scenes.get(call.n, Scene())
+    origins = Origins(runs, dict(runs[-1].modules) if runs else {}, scene)
+    root, spot = expression(name), origins.spot_of(call)
+    made_of = _made_of(runs, name, root)
+    cut = _cut(record, origins, root, spot)
+    off = switched.in_force(origins, root, spot, made_of)
+    if off is not None and cut is not None:
+        return Cause(off.text, replace(off.fix, verified=False), off.place)
+    return (
+        off
+        or unrecorded.around_the_call(origins, call, root, spot)
+        or _of_grad(name)
+        or cut
+        or unrecorded.not_recorded(origins, root, spot)
+        or _too_late(origins, root, spot, name)
+        or switched.switched_off(origins, root, spot, made_of)
+        or frozen.frozen(origins, root, spot, made_of)
+        or _compared(origins, root, spot)
+        or _unknown(origins, call, root, spot, made_of)
+    )
+
+
+def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
+    """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
+    cuts = list(origins.cuts(root, spot))
+    surely = [cut for cut in cuts if cut.sure]
+    meant = [cut for cut in surely if regaining.only_optimized(record.runs.values(), cut.statement)]
+    sure = next(iter(meant or surely), None)
+    modules = dict(origins.frozen_modules(root, spot))
+    if sure is None or not sure.calls.intersection(modules.values()):
+        found = frozen.frozen_modules(origins, sorted(modules)) if modules else None
+        if found is not None:
+            return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
+    if sure is not None:
+        alone = len({id(cut.statement) for cut in meant}) == 1
+        # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
+        clear = alone or (bool(meant) and bool(regaining.optimized(list(record.runs.values()))))
+        return _cut_by(record, sure if clear else sure._replace(alone=False))
+    gradients = (
+        _gradient_without_graph(record, origins.runs[where.at], node)
+        for where, node, _ in origins.back(root, spot)
+        if isinstance(node, ast.stmt) and hasattr(node, "value") and not origins.is_cut(where, node)
+    )
+    found = next((one for one in gradients if one is not None), None)
+    return found or (_cut_by(record, cuts[0]) if cuts else None)
+
+
+def _of_grad(name: str) -> Cause | None:
+    """The root is itself a gradient: ``x.grad.backward()``."""
+    if not name.endswith(".grad"):
+        return None
+    sentence = f"Compute `{name}` with `create_graph=True`."
+    return Cause(
+        f"`{name}` has no graph: the call that computed it did so without `create_graph=True`, or it is constant.",
+        Fix("create_graph", sentence, False),
+        None,
+    )
+
+
+def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause | None:
+    """A leaf that was told to require grad after the root had been computed from it."""
+    for spot_made, node, _ in origins.back(root, spot):
+        run = origins.runs[spot_made.at] if 0 <= spot_made.at < len(origins.runs) else None
+        if run is None or not isinstance(node, ast.stmt) or source.function_at(run.source, node.lineno):
+            continue
+        for read in sorted(source.names_in(source.given(node))):
+            for at in range(spot_made.at, len(origins.runs)):
+                for told in _asking(origins.runs[at], read):
+                    if at == spot_made.at and told.lineno <= node.lineno:
+                        continue
+                    place, made = place_of(origins.runs[at], told.lineno), place_of(run, node.lineno)
+                    if source.loop_at(run.source, node.lineno) is not None:
+                        continue
+                    sentence = f"Ask for it before `{name}` is computed ({where(made)})."
+                    return Cause(
+                        f"{short(ast.unparse(told))} ({where(place)}) came too late: {short(ast.unparse(node))} "
+                        f"({where(made)}) had been computed without a graph.",
+                        Fix("unfreeze", sentence, False, line_of(place)),
+                        place,
+                    )
+    return None
+
+
+def _asking(run: CellRun, name: str) -> list[ast.stmt]:
+    """The statements of a cell, not in functions, that tell a tensor to require grad."""
+    tree = source.parse(run.source)
+    told = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
+    return [s for s in source.own_statements(tree.body) if ast.unparse(s) in told] if tree else []
+
+
+def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
+    """The name, and all that its value was made from, by the last assignments of each."""
+    names = list(dict.fromkeys([name, *sorted(source.names_in(root))]))
+    for one in names:
+        made = next((found for run in reversed(runs) if (found := source.assignments(run.source, one))), [])
+        for statement in reversed(made):
+            names += sorted(source.names_in(statement).difference(names))
+            if one not in source.names_in(source.given(statement)):
+                break
+    return names
+
+
+def _cut_by(record: Record, cut: Cut) -> Cause:
+    """What is said of a cut."""
+    run, statement = cut.run, cut.statement
+    if cut.around is not None:
+        return _gradless(record, cut)
+    place = place_of(run, statement.lineno)
+    why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
+    sure = "" if cut.sure else ", if what it reads had one"
+    text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
+    edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    shown = ".data" if cut.by == "data" else cut.by
+    sentence = f"Compute the loss without `{shown}` ({where(place)})."
+    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edit=edit), place)
+
+
+def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
+    """A gradient that the statement computes, or takes from `.grad`, although no graph was built for it."""
+    place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    for call in record.calls:
+        here = call.place.line in lines and call.place.cell_id == run.cell_id and call.place.cell == run.cell
+        if not here or call.api != "autograd.grad" or call.result != "ok":
+            continue
+        if call.create_graph:
+            return _differentiated_once(record, call, text) or _constant(text, place)
+        fix = Fix(
+            "create_graph",
+            f"Pass `create_graph=True` in {text} ({where(place)}).",
+            False,
+            line_of(place),
+            "It keeps the graph, and builds one for the gradient.",
+            edits.with_keyword(ast.unparse(statement), "create_graph=True"),
+        )
+        return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
+    nodes = list(ast.walk(_value(statement)))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    with_graph = any(call.create_graph and call.api == "backward" for call in record.calls)
+    reads = any(isinstance(node, ast.Attribute) and node.attr == "grad" and id(node) not in called for node in nodes)
+    if reads and not with_graph:
+        words = "Use the result of `torch.autograd.grad(..., create_graph=True)` instead of `.grad`."
+        fix = Fix("autograd_grad_instead", words, False, line_of(place))
+        return Cause(f"{text} ({where(place)}) reads `.grad`, for which no graph was built.", fix, place)
+    return None
+
+
+def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
+    """A Function of a cell, which the call ran, whose backward is ``@once_differentiable``: it builds no graph."""
+    ran = set(call.graph.names) if call.graph is not None else None
+    for run in record.runs.values():
+        tree = source.parse(run.source)
+        for made in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ():
+            if ran is not None and f"{made.name}Backward" not in ran:
+                continue
+            for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
+                found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
+                without = regaining.without_decorator(run.source, function, found) if found else None
+                if without is None:
+                    continue
+                line, edit = without
+                place = place_of(run, line)
+                sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
+                return Cause(
+                    f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
+                    f"{text} got one of them, in spite of `create_graph=True`.",
+                    Fix("differentiable_op", sentence, False, line_of(place), edit=edit),
+                    place,
+                )
+    return None
+
+
+def _constant(text: str, place: Place) -> Cause:
+    """A gradient that has no graph although one was asked for."""
+    return Cause(
+        f"The gradient from {text} ({where(place)}) has no graph, although `create_graph=True` asks for one. It is "
+        "constant, or went through a backward that has no derivative itself.",
+        Fix("differentiable_op", "Compute the loss from a gradient that depends on what requires grad.", False),
+        place,
+    )
+
+
+def _value(statement: ast.stmt) -> ast.AST:
+    """What an assignment assigns, else the statement."""
+    return getattr(statement, "value", None) or statement
+
+
+def _gradless(record: Record, cut: Cut) -> Cause:
+    """A statement that ran in a block, or a function, without grad mode."""
+    run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
+    place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
+    update = regaining.updated_in_place(run.source, statement)
+    if update:
+        sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
+        works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
+        fix = Fix("remove_no_grad", sentence, works, line_of(place), edit=update)
+        return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
+    first, names = regaining.feeding(outer, statement)
+    line = outer.lineno
+    edit: edits.Edit = ()
+    moved: list[ast.stmt] = [statement]
+    if isinstance(outer, ast.With):
+        first = regaining.first_trained(record.runs.values(), outer.body, first)
+        edit = regaining.out_of_with(run.source, outer, first)
+        moved = [s for s in outer.body if s.lineno >= first.lineno]
+    elif isinstance(outer, ast.FunctionDef):
+        line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
+        moved = outer.body
+    at = (run.cell, line) if run.cell is not None else None
+    if not cut.sure and (condition := grad_modes.condition(name)) is not None:
+        decides, answer = condition
+        sentence = (
+            f"Check `{decides}` (In[{run.cell}], line {line}): where it is {str(answer).lower()}, no graph is built."
+        )
+        text = (
+            f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
+        )
+        return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
+    works = cut.sure and regaining.trains(record.runs.values(), names)
+    works = works and regaining.meant_to_train(record.runs.values(), moved)
+    sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
+    return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+
+
+def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
+    """A comparison among what it was made from: ``(pred > 0).float()``; also of what was compared before."""
+    signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    for at, node, _ in origins.back(root, spot):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
+            continue
+        statement = node if isinstance(node, ast.stmt) else origins.statement_of(at, node)
+        if statement is None:
+            continue
+        value = source.given(node) if isinstance(node, ast.stmt) else node
+        tests = {id(n.test) for n in ast.walk(value) if isinstance(n, ast.IfExp)}
+        found = [n for n in ast.walk(value) if isinstance(n, ast.Compare) and id(n) not in tests]
+        of = [part for n in found if isinstance(n.ops[0], signs) for part in (n.left, *n.comparators)]
+        had = any_of(origins.has_graph(part, at) for part in of)
+        if had is False and depth:
+            before = (_compared(origins, part, at, depth - 1) for part in of)
+            if cause := next((one for one in before if one is not None), None):
+                return cause
+        if had is not False:
+            place = place_of(origins.runs[at.at], statement.lineno)
+            sure = "" if had else ", if what it compares had one"
+            text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: it compares."
+            sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
+            return Cause(text, Fix("differentiable_op", sentence, False, line_of(place)), place)
+    return None
+
+
+def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
+    """No line is to blame: that nothing requires grad is said only where it is known."""
+    name = made_of[0]
+    if origins.scene.grad_mode is False:
+        words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
+        text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
+        return Cause(text, Fix("remove_no_grad", words, False), None)
+    if origins.goes_back_to_grad(root, spot) is False and not regaining.trains(origins.runs, made_of):
+        fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
+        return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
+    words = (
+        f"Look at the `grad_fn` of what `{name}` is made from, step by step. The cut comes right after the first that "
+        "has one."
+    )
+    fix = Fix("find_the_cut", words, False)
+    return Cause(f"`{name}` was made without a graph. Which line cut it, if one did, is unknown.", fix, None)

@@ -1,0 +1,231 @@
+"""Gradients that are not there: a `.grad` that is None, an input that a call did not use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
+from graphwidget.diagnosis.fixes.regaining import updated_in_place
+from graphwidget.diagnosis.reuse.story import own_path, root_name
+from graphwidget.diagnosis.source import edits
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
+
+__all__ = ["of_none", "of_reads", "of_unused"]
+
+
+def of_none(failure: Failure) -> Finding | None:
+    """``w - 0.1 * w.grad`` where that is None, as was measured: the error says only that something was."""
+    without = failure.run.without_grad
+    blamed = _blamed(failure)
+    name = next((one for one in without if one in blamed), None)
+    if name is None:
+        return None
+    if without[name] == "computed":
+        return _of_no_leaf(failure, name, failure.computed(name))
+    ran = [call for call in failure.record.calls if call.result == "ok" and call.api == "backward"]
+    if without[name] == "plain":
+        return _of_plain(failure, name)
+    if any(_reached(call, name) for call in ran):
+        text = f"A backward wrote to it. `zero_grad()` has set it to None since, or `{name}` is a new tensor."
+        fix = failure.fix("zero_grad_or_step_order", "Read it after backward, and before `zero_grad()`.")
+    elif not ran:
+        text = "No backward is known to have run."
+        fix = failure.fix("run_backward", f"Run backward first, on something computed from `{name}`.")
+    else:
+        text = "No backward has written to it: none that ran is known to have reached it."
+        fix = failure.fix("run_backward", f"See that the loss is computed from `{name}`, and that nothing cuts it off.")
+    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+
+
+def _of_plain(failure: Failure, name: str) -> Finding:
+    """Of a tensor that does not require grad. Where it is frozen on purpose, its `.grad` is not to be read."""
+    let = failure.fix(
+        "unfreeze", f"If `{name}` is meant to get one, let it require grad before the loss is computed from it."
+    )
+    skip = failure.fix("skip_none", f"Skip what is frozen: read it only where `{name}.grad is not None`.")
+    passing = name.split(".", 1)[0].split("[", 1)[0] in source.loop_names(failure.cell)
+    return failure.finding(
+        f"`{name}.grad` is None.",
+        f"`{name}` does not require grad, so no backward writes to its `.grad`.",
+        *((skip, let) if passing else (let, skip)),
+        kind="no_grad",
+        tensor=name,
+    )
+
+
+def _blamed(failure: Failure) -> set[str]:
+    """Of which tensors a `.grad` stands where the error says that something was None: ``w.grad.norm`` for 'norm'."""
+    error = failure.run.error or ""
+    attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", error)
+    found = set[str]()
+    for node in ast.walk(failure.statement) if failure.statement is not None else ():
+        if attribute is not None:
+            parts = [node.value] if isinstance(node, ast.Attribute) and node.attr == attribute[1] else []
+        elif "operand" in error:
+            parts = _operands(node)
+        elif "subscriptable" in error or "item" in error:
+            parts = [node.value] if isinstance(node, ast.Subscript) else []
+        else:
+            parts = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else []
+            parts += [node.iter] if isinstance(node, (ast.For, ast.comprehension)) else []
+        grads = [one for one in parts if isinstance(one, ast.Attribute) and one.attr == "grad"]
+        found.update(ast.unparse(one.value) for one in grads)
+    return found
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    return [node.target, node.value] if isinstance(node, ast.AugAssign) else []
+
+
+def _reached(call: BackwardCall, name: str) -> bool:
+    """Whether a call ran the node that adds to the `.grad` of a leaf of that name."""
+    graph = call.graph
+    if graph is None:
+        return False
+    nodes = [index for index, leaf in graph.leaves.items() if name in leaf.paths]
+    return any(graph.uid[index] in call.executed for index in nodes)
+
+
+def _grads_read(statement: ast.stmt) -> list[str]:
+    """What a statement reads the `.grad` of: `w` in ``w - w.grad``, nothing in ``torch.autograd.grad(y, x)``."""
+    read = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
+    found = [ast.unparse(node.value) for node in read if isinstance(node.ctx, ast.Load)]
+    return [name for name in dict.fromkeys(found) if name not in ("torch.autograd", "autograd")]
+
+
+def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
+    graph, statement = failure.record.snapshot, failure.statement
+    place = graph.place_of(node) if node is not None else None
+    again = place is not None and at(place) == at(failure.place)
+    update = updated_in_place(failure.cell, statement) if again and statement is not None and failure.line else ()
+    if update:
+        # It was a leaf in the pass before. The fix is sure where nothing needs the leaf's values any more.
+        how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
+        fix = failure.fix(
+            "under_no_grad",
+            "Change the leaf in place, and record nothing.",
+            under_no_grad(failure.line, update[1].removeprefix("+ ")),
+            SlotState.HELD not in graph.slot_state,
+            "`.grad` adds up from call to call: set it to None after use.",
+        )
+    else:
+        how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
+        cell = next((r.source for r in failure.record.runs.values() if place and r.cell == place.cell), "")
+        keep = edits.after(cell, place.line or 0, [f"{name}.retain_grad()"]) if place is not None and cell else ()
+        uid = graph.uid[node] if node is not None else None
+        ran = any(uid in call.executed for call in failure.record.calls if call.result == "ok")
+        fix = Fix(
+            "retain_grad",
+            f"Ask for it before backward: `{name}.retain_grad()`.",
+            ran and bool(keep),
+            at(place),
+            "",
+            keep,
+        )
+    text = f"{how} Backward writes `.grad` into leaves only."
+    return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
+
+
+def of_reads(record: Record) -> Iterator[Finding]:
+    """``print(y.grad)`` where `y` is no leaf: it raises nothing, and is None.
+
+    Only of lines that run once and come after that which made the variable. Where anything asks for `retain_grad`,
+    nothing is said.
+    """
+    if any("retain_grad" in run.source for run in record.runs.values()):
+        return
+    runs = [run for run in latest(record) if run.error is None and ".grad" in run.source]
+    read = {
+        name: (run, statement)
+        for run in runs
+        for statement in getattr(source.parse(run.source), "body", ())
+        if not hasattr(statement, "body")
+        for name in _grads_read(statement)
+    }
+    graph = record.snapshot
+    for owner in graph.owners if read else ():
+        run, statement = read.pop(owner.path, (None, None))
+        place = graph.place_of(owner.node) if owner.node not in graph.leaves else None
+        if run is None or statement is None or place is None or place.run is None or place.outer_line is None:
+            continue
+        if (place.run, place.outer_line) < (run.run, statement.lineno):
+            failure = Failure(record, run, place_of(run, statement.lineno))
+            yield replace(_of_no_leaf(failure, owner.path, owner.node), kind="silent", severity="info")
+
+
+def of_unused(record: Record, call: BackwardCall) -> Finding:
+    """``torch.autograd.grad(loss, [w, b])`` where `loss` was not computed from `b`."""
+    index = re.search(r"at index (\d+)", call.error or "")
+    name = _name_of_input(call, int(index[1]) if index is not None else -1)
+    root, shown = root_name(call), f"`{name}`" if name else "an input"
+    start = call.roots[0] if len(call.roots) == 1 else None
+    made = _made(record, own_path(start)) if start is not None and start.is_leaf else None
+    if start is not None and start.is_leaf:
+        line = f" ({where(made)})" if made is not None else ""
+        text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed, so no path leads to {shown}."
+    else:
+        how = "It was not computed from that, or a line between them cut the graph."
+        text = f"No path leads from `{root}` to {shown}. {how}"
+    return Finding(
+        "no_grad",
+        "error",
+        text,
+        f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
+        call.n,
+        tensor=name,
+        made_at=made,
+        fixes=_for_unused(call, root, name),
+    )
+
+
+def _made(record: Record, name: str | None) -> Place | None:
+    """Where a variable was last given a value."""
+    found = (
+        (run, source.assignments(run.source, name)) for _, run in sorted(record.runs.items(), reverse=True) if name
+    )
+    return next((place_of(run, made[-1].lineno) for run, made in found if made), None)
+
+
+def _name_of_input(call: BackwardCall, index: int) -> str | None:
+    """An input as the call writes it; of ``net.parameters()`` as its owner does."""
+    given, written = call.inputs or (), source.asked(call.place.source, "inputs")
+    if not 0 <= index < len(given):
+        return None
+    return written[index] if len(written) == len(given) else own_path(given[index])
+
+
+def _for_unused(call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
+    """To pass `allow_unused` is a way out only where the call reaches another of its inputs: else it gives nothing."""
+    which = f"`{name}`" if name else "it"
+    use = Fix("use_input", f"See that `{root}` is computed from {which} itself, and that nothing cuts it off.", False)
+    if not _reaches_another(call):
+        return (use,)
+    edit = edits.with_keyword(call.place.source, "allow_unused=True")
+    text = "If that is meant, pass `allow_unused=True`: its gradient is then None."
+    return (Fix("allow_unused", text, False, at(call.place), "", edit), use)
+
+
+def _reaches_another(call: BackwardCall) -> bool:
+    """Whether a path leads from the roots of a call to one of its inputs."""
+    graph = call.graph
+    if graph is None:
+        return False
+    wanted = {ref.node for ref in call.inputs or () if ref.node >= 0}
+    stack, seen = [ref.node for ref in call.roots if ref.node >= 0], set[int]()
+    while stack:
+        index = stack.pop()
+        if index in wanted:
+            return True
+        if index not in seen:
+            seen.add(index)
+            stack.extend(graph.next(index))
+    return False

@@ -1,0 +1,267 @@
+"""Graphs that pile up: what one holder keeps of more and more iterations.
+
+Measured is what a holder leads to: nodes that were made in three or more iterations of a line that calls backward. It
+makes no difference whether those calls ran them, nor what holds them: a list, a running total, an average, a buffer, a
+closure. What is meant to be kept is no pile: what one later call runs all together, what lets the oldest go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphwidget.diagnosis.fixes import leak as leak_fixes
+from graphwidget.diagnosis.reuse.loops import ENOUGH, Line, iterations_below, lines_of
+from graphwidget.diagnosis.reuse.story import source_line, spoken
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.syntax import last_name
+from graphwidget.diagnosis.wording import names
+from graphwidget.engine.what_if import bytes_held, reachable
+from graphwidget.model import Finding, Kind, Look, Owner, Record, Snapshot, bytes_text, is_notebooks
+
+MOST = 40  # holders looked at one by one: each costs a walk
+
+
+@dataclass(frozen=True)
+class Pile:
+    """What one holder keeps.
+
+    `paths`: the names of the holder, or of the tensors where each of them is a chain of its own. `alone`: without it
+    the graphs would go. `chain`: one tensor leads to all of it.
+    """
+
+    graph: Snapshot
+    line: Line
+    paths: tuple[str, ...]
+    owners: tuple[Owner, ...]
+    inside: frozenset[int]
+    iterations: frozenset[int]
+    chain: bool
+    alone: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.paths[0]
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Everything that piles up in variables now, and what piled up in functions that have ended since."""
+    told: set[str] = set()
+    for pile in _piles(record, record.snapshot):
+        told.update(map(local, pile.paths))
+        yield _told(record, pile, None)
+    for look in _last_looks(record):
+        for pile in _piles(record, look.graph, frames_only=True):
+            if told.isdisjoint(map(local, pile.paths)):
+                told.update(map(local, pile.paths))
+                yield _told(record, pile, look)
+
+
+def _last_looks(record: Record) -> list[Look]:
+    """Of each line the look that saw most, the newest first."""
+    best: dict[object, Look] = {}
+    for look in record.looks:
+        call = next((call for call in record.calls if call.n == look.call), None)
+        if call is not None:
+            best[source_line(call.place)] = look
+    return sorted(best.values(), key=lambda look: -look.call)
+
+
+def _piles(record: Record, graph: Snapshot, frames_only: bool = False) -> Iterator[Pile]:
+    """The piles of a graph, of two on one chain the one that the other builds on."""
+    lines = lines_of(record)
+    owners = [o for o in graph.owners if not is_notebooks(o.kind, o.path) and graph.kind[o.node] != Kind.ACCUMULATE]
+    if not lines or not owners:
+        return
+    everything = reachable(graph, (owner.node for owner in owners))
+    seqs = sorted(graph.seq[i] for i in everything if graph.seq[i] >= 0)
+    counted = sorted(((line.periods(seqs), at) for at, line in enumerate(lines)), reverse=True)
+    told: set[int] = set()
+    for periods, at in counted:
+        if periods < ENOUGH:
+            return
+        for pile in _of_line(record, graph, lines[at], owners, everything, told):
+            if not frames_only or pile.owners[0].kind == "frame":
+                yield pile
+
+
+def _of_line(
+    record: Record, graph: Snapshot, line: Line, owners: list[Owner], everything: set[int], told: set[int]
+) -> Iterator[Pile]:
+    below = iterations_below(graph, line, everything, ENOUGH)
+    chains = [owner for owner in owners if len(below[owner.node]) >= ENOUGH]
+    others = [owner for owner in owners if 0 < len(below[owner.node]) < ENOUGH and not owner.bounded]
+    found = []
+    for chain, holders in ((True, _chains(graph, chains)), (False, _containers(others, below))):
+        for paths, held in holders:
+            found.append((chain, paths, held, reachable(graph, (owner.node for owner in held))))
+    carried = leak_fixes.carried_names(record)
+    found.sort(key=lambda one: (one[0] and not carried.intersection(map(_last_name, one[1])), len(one[3])))
+    for chain, paths, held, inside in found[:MOST]:
+        left = inside - told
+        made = {i: at for i in left if (at := line.iteration(graph, i)) is not None}
+        if len(set(made.values())) < ENOUGH or not (chain or _grows(record, graph, paths[0], held)):
+            continue
+        iterations = _of_no_use(record, graph, line, made)
+        if len(iterations) >= ENOUGH:
+            told |= inside
+            mine = {id(owner) for owner in held}
+            rest = reachable(graph, (owner.node for owner in owners if id(owner) not in mine))
+            elsewhere = {at for i, at in made.items() if i in rest}
+            alone = len(elsewhere) < ENOUGH
+            yield Pile(graph, line, paths, held, frozenset(inside), iterations, chain, alone)
+
+
+# ------------------------------------------------------------------ holders
+
+
+def _last_name(path: str) -> str:
+    return last_name(spoken(path))
+
+
+def _chains(graph: Snapshot, owners: list[Owner]) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
+    """Tensors each of which leads to many iterations; those that one line made in the same way are told together."""
+    once: dict[tuple[int, int], Owner] = {}
+    for owner in owners:
+        once.setdefault((owner.node, owner.output_nr), owner)
+    groups: dict[object, list[Owner]] = defaultdict(list)
+    for owner in once.values():
+        place = graph.place_of(owner.node)
+        line = source_line(place) if place is not None else re.sub(r"\[[^]]*\]", "[]", owner.path)
+        groups[(_last_name(owner.path), owner.kind == "frame", line)].append(owner)
+    for held in groups.values():
+        paths = [owner.path for owner in held]
+        whole = {path[: path.rindex("[")] for path in paths if path.endswith("]")}
+        in_one = len(whole) == 1 and all(path.endswith("]") for path in paths) and len(paths) > 1
+        yield tuple(whole) if in_one else tuple(paths), tuple(held)
+
+
+def _containers(
+    owners: list[Owner], below: dict[int, frozenset[int]]
+) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
+    """Containers whose elements together lead to many iterations; of one in another the inner one, if it is alone."""
+    groups: dict[str, list[Owner]] = defaultdict(list)
+    for owner in owners:
+        for bracket in re.finditer(r"\[", owner.path):
+            groups[owner.path[: bracket.start()]].append(owner)
+    count = {path: len(frozenset().union(*(below[owner.node] for owner in held))) for path, held in groups.items()}
+    piling = sorted((path for path in groups if count[path] >= ENOUGH), key=len)
+    covered: set[str] = set()
+    for outer in piling:
+        if outer in covered:
+            continue
+        path = outer
+        while True:
+            inner = [p for p in piling if p.startswith(f"{path}[") and p != path]
+            covered.update(inner)
+            nearest = [p for p in inner if not any(p.startswith(f"{q}[") for q in inner)]
+            if len(nearest) != 1 or 2 * count[nearest[0]] < count[path]:
+                break
+            path = nearest[0]
+        yield (path,), tuple(groups[path])
+
+
+# ------------------------------------------------------------------ what is no pile
+
+
+def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) -> bool:
+    """Whether a container kept what it had and took in more, as far as it was seen meanwhile.
+
+    One that let some go and kept others has a bound; one that always had as many has, too.
+    """
+    seen = [
+        {look.graph.uid[o.node] for o in look.graph.owners if o.path.startswith(f"{path}[")} for look in record.looks
+    ]
+    stages = [stage for stage in (*seen, {graph.uid[owner.node] for owner in held}) if stage]
+    pairs = list(zip(stages, stages[1:]))
+    if any(now & then and then - now for then, now in pairs):
+        return False
+    return not pairs or any(then < now for then, now in pairs)
+
+
+def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
+    """The iterations of which the kept nodes are of no use any more, as far as can be known.
+
+    A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with those of
+    other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such
+    calls before; else nothing will.
+
+    Parameters
+    ----------
+    made
+        Node -> the iteration that made it.
+    """
+    uids = {graph.uid[i]: at for i, at in made.items()}
+    own: set[int] = set()
+    together: set[int] = set()
+    for call in record.calls:
+        ran = {uids[uid] for uid in call.executed if uid in uids}
+        at = line.number.get(call.n)
+        own.update(ran & {at})
+        together.update(ran - {at})
+    for i, at in made.items():
+        call = line.calls[at]
+        if call.ran_number(graph.seq[i]) or any(graph.slot_freed_by[slot] == call.n for slot in graph.slots_of(i)):
+            own.add(at)
+    open_ = set(made.values()) - own - together
+    if len(own) >= ENOUGH:
+        return frozenset(own | open_)
+    counted = {at for at in open_ if (call := line.calls[at]).executed_count and not (call.executed or call.distances)}
+    waiting = _newest_together(record, line) <= min((graph.seq[i] for i, at in made.items() if at in open_), default=0)
+    kept = bytes_held(graph, (i for i, at in made.items() if at in open_))
+    return frozenset(own | open_ if not waiting and (kept or counted) else own)
+
+
+def _newest_together(record: Record, line: Line) -> float:
+    """When the last call began that ran several iterations of a line together; infinite: there was none."""
+    for call in reversed(record.calls):
+        if call.n not in line.number and call.graph is not None and call.result == "ok":
+            seqs = sorted(seq for seq in call.graph.seq if seq >= 0)
+            if line.periods(seqs) >= ENOUGH:
+                return call.newest_seq
+    return float("inf")
+
+
+# ------------------------------------------------------------------ what is said
+
+
+def _told(record: Record, pile: Pile, look: Look | None) -> Finding:
+    """`look`: when it was seen, if it is gone since."""
+    graph, passes = pile.graph, len(pile.iterations)
+    nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in pile.inside)
+    kept = bytes_held(graph, pile.inside)
+    place = graph.place_of(pile.owners[0].node)
+    shown = names(tuple(map(spoken, pile.paths)))
+    tensors = len({(owner.node, owner.output_nr) for owner in pile.owners})
+    one = len(pile.paths) == 1
+    held = f"{nodes} nodes and {bytes_text(kept)} of saved tensors" if kept else f"{nodes} nodes"
+    if one and tensors > 1:
+        what = f"{shown} keeps {tensors} tensors. Each refers to the graph that made it: {held} in all."
+    elif one:
+        what = f"{shown} refers to the graph that made it: {held} in all."
+    else:
+        what = f"{shown} refer to the graphs that made them: {held} in all."
+    many = f"They were made in {passes} iterations."
+    headline = f"Graphs of {passes} iterations pile up in {shown}."
+    if look is not None:
+        function = pile.name.split(":", 1)[0]
+        headline = f"Graphs piled up in {shown} while `{function}` ran."
+        many = f"So it was after {passes} iterations of {len(pile.line.calls)}; it grew with each."
+        what = what.replace(" refers ", " referred ").replace(" keeps ", " kept ").replace(" refer ", " referred ")
+    carriers = tuple(dict.fromkeys(map(spoken, pile.paths)))
+    fixes = leak_fixes.for_pile(record, pile, look is None)
+    return Finding(
+        "leak",
+        "warning",
+        f"{what} {many}",
+        headline,
+        node=graph.name_of(pile.owners[0].node),
+        node_uid=graph.uid[pile.owners[0].node],
+        made_at=place,
+        carriers=carriers,
+        bytes=kept,
+        uids=tuple(graph.uid[owner.node] for owner in pile.owners[:50]),
+        fixes=fixes,
+    )

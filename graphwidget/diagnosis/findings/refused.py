@@ -1,0 +1,423 @@
+"""What PyTorch refuses outside the engine: errors of cells that no call raised.
+
+Told from torch's message, the text of the line that raised, and what its names were when it did, as was measured.
+Where a fix is called verified, that leaves no doubt that the program then runs, or the engine's simulation said so.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from math import prod
+
+from graphwidget.diagnosis.findings import none_grads
+from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
+from graphwidget.diagnosis.fixes.regaining import updated_in_place
+from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import names, no_gradient, short
+from graphwidget.engine import forecast as engine
+from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef
+
+_OPTIMIZER = re.compile(r"\b(?:optim\.\w+|SGD|\w*Adam\w*|RMSprop|R?prop|Adagrad|Adadelta|Adafactor|ASGD|LBFGS|Muon)\(")
+_OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
+_PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
+
+
+def of_cells(record: Record) -> Iterator[Finding]:
+    """What there is to say of cells that raised when they were last run."""
+    for run in latest(record):
+        if run.error is None:
+            continue
+        failure = Failure(record, run, run.error_place or Place(run.cell, None))
+        tell = next((tell for words, tell in _TELLERS if words in run.error), None)
+        found = tell(failure) if tell is not None else None
+        if found is not None:
+            yield found
+
+
+# ------------------------------------------------------------------ what a backward starts from
+
+
+def _no_scalar(failure: Failure) -> Finding:
+    """``out.backward()`` where `out` is no single number."""
+    called, name = _start(failure)
+    shown = f"`{name}`" if name else "The root"
+    ref = failure.tensor(name)
+    shape = failure.shape(name)
+    size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
+    simple = name is not None and not isinstance(edits.expression(name), (ast.BinOp, ast.UnaryOp))
+    one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
+    weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
+    runs = _would_run(failure, ref, called)
+    return failure.finding(
+        f"{shown} is not one number.",
+        f"{shown} has {size}. A gradient is that of one number, such as a loss.",
+        failure.fix(
+            "scalar_loss",
+            f"Make one number of it: `{one}`, or `mean()`, which divides by how many there are.",
+            _reduced(failure.line, called),
+            runs,
+        ),
+        failure.fix(
+            "pass_gradient",
+            f"Or say how much each value counts: `{weights}`.",
+            edits.with_keyword(failure.line, weights) if name else (),
+            runs,
+        ),
+        tensor=name,
+    )
+
+
+def _start(failure: Failure) -> tuple[bool, str | None]:
+    """Whether the line calls `backward` (else `grad`), and on what."""
+    called = source.receivers(failure.text) if _OWN.search(failure.text) else []
+    roots = called or source.asked(failure.text, "outputs")
+    return bool(called), roots[0] if len(roots) == 1 else None
+
+
+def _reduced(line: str, called: bool) -> edits.Edit:
+    """The line with ``.sum()`` behind what its one call starts from."""
+    tree = source.parse(line)
+    wanted = "backward" if called else "grad"
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
+    ends = []
+    for call in calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == wanted and not (called and call.args):
+            root = call.func.value if called else next(iter(call.args), None)
+            inside = isinstance(root, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+            behind = (call.func.end_col_offset or 0) - len(".backward")  # behind the bracket of ``(a * b).backward``
+            ends.append(behind if called else root.end_col_offset if root is not None and inside else None)
+    if len(ends) != 1 or ends[0] is None:
+        return ()
+    raw = line.encode()
+    return edits.replaced(line, (raw[: ends[0]] + b".sum()" + raw[ends[0] :]).decode())
+
+
+def _would_run(failure: Failure, ref: TensorRef | None, called: bool) -> bool:
+    """Whether a backward from a root would run, given a gradient. Of `grad`, with its inputs: unknown."""
+    if ref is None or not called:
+        return False
+    return engine.forecast(failure.record.snapshot, [ref], grad_given=True).ok is True
+
+
+def _complex(failure: Failure) -> Finding:
+    name = _start(failure)[1]
+    shown = f"`{name}`" if name else "The root"
+    return failure.finding(
+        f"{shown} is complex.",
+        f"{shown} is a complex number, and a gradient is that of a real one.",
+        failure.fix("scalar_loss", "Make it real: `.real`, `.imag`, or `.abs()`."),
+        tensor=name,
+    )
+
+
+# ------------------------------------------------------------------ leaves, and what is none
+
+
+def _leaf_written(failure: Failure) -> Finding:
+    """``w -= 0.1 * w.grad``: a leaf is changed while the graph is recorded, itself or through a view."""
+    view = (failure.run.error or "").startswith("a view")
+    name = _written(failure, element=not view)
+    shown, which = f"`{name}`" if name else "a leaf", _which_leaf(failure, name, view)
+    value = failure.value(name)
+    through = " through a view" if view and value is not None and value.leaf else ""
+    writes = _writes_to(failure, name) if name is not None else []
+    edit = _together(failure, writes)
+    lines = sorted({one.lineno for one in writes})
+    here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+    return failure.finding(
+        f"{short(failure.text)} writes to {shown} while a graph is recorded.",
+        f"{which} A write to it{through} would be recorded, and it would be a leaf no longer.",
+        failure.fix(
+            "under_no_grad",
+            f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
+            edit,
+            name is not None and not _is_saved(failure, name),
+        ),
+        tensor=name,
+    )
+
+
+def _which_leaf(failure: Failure, name: str | None, view: bool) -> str:
+    """What the line writes to, as a sentence: a leaf, or a view of one. As was measured, else as torch says."""
+    what = "a leaf that requires grad: what `.grad` belongs to."
+    value = failure.value(name)
+    if value is None or value.leaf is None:
+        return f"{f'`{name}`' if name else 'It'} is{', or is a view of,' if view else ''} {what}"
+    if value.leaf:
+        return f"`{name}` is {what}"
+    if value.view_of is None:
+        return f"{short(failure.text)} writes to {what}"
+    base = f"`{value.view_of}`, " if value.view_of else ""
+    return f"`{name}` is a view of {base}{what}"
+
+
+def _writes_to(failure: Failure, name: str) -> list[ast.stmt]:
+    """The line's statement, and what will run after it in its function that writes to the same, or to such a leaf."""
+    own = failure.statement
+    if own is None:
+        return []
+    others = (one for one in failure.after if _writes_to_leaf(failure, one, name))
+    same = (own.lineno, own.col_offset)
+    return [own, *(one for one in others if (one.lineno, one.col_offset) != same)]
+
+
+def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
+    switch = grad_modes.around(failure.cell, statement)
+    if hasattr(statement, "body") or (switch is not None and switch.off):
+        return False
+    text = ast.unparse(statement)
+    changed = {edits.modified(text), edits.element(text)} if edits.written(statement) else set()
+    values = [value for one in changed if one and (value := failure.value(one)) is not None]
+    leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
+    return name in changed or name in edits.written(statement) or leaves
+
+
+def _together(failure: Failure, writes: list[ast.stmt]) -> edits.Edit:
+    """One block around writes that follow one another, or with what is done to a `.grad` in between.
+
+    Of others, one edit would leave some as they are: none.
+    """
+    if len(writes) < 2:
+        return under_no_grad(failure.line, failure.line) if writes else ()
+    first, last = writes[0], max(writes, key=lambda one: one.lineno)
+    inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= last.lineno)]
+    texts = [source.line_text(failure.cell, line) for line in range(first.lineno, last.lineno + 1)]
+    plain = (
+        len(inside) == len(texts)
+        and all(one in inside for one in writes)
+        and all(edits.statement_of(text) is not None for text in texts)
+    )
+    if not plain or any(one not in writes and ".grad" not in ast.unparse(one) for one in inside):
+        return ()
+    return (*(f"- {text}" for text in texts), "+ with torch.no_grad():", *(f"+     {text}" for text in texts))
+
+
+def _written(failure: Failure, *, element: bool = True) -> str | None:
+    """What the line itself modifies, if it does: a function that it calls may be what has raised."""
+    if failure.statement is None or not edits.written(failure.statement):
+        return None
+    return (edits.element(failure.text) if element else None) or edits.modified(failure.text)
+
+
+def _is_saved(failure: Failure, name: str) -> bool:
+    """Whether a graph still needs a tensor as it is: then no write to it should be called right."""
+    graph = failure.record.snapshot
+    keys = {at for at, owners in graph.storages.owners.items() if name in owners}
+    held = (at for slot, at in enumerate(graph.slot_storage) if graph.slot_state[slot] == SlotState.HELD)
+    return not keys.isdisjoint(held)
+
+
+def _view_written(failure: Failure) -> Finding:
+    name = _written(failure)
+    shown = f"`{name}`" if name else "A view"
+    return failure.finding(
+        f"{shown} is one of several views that one call made.",
+        f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
+        "from `unbind`, `split`, `chunk` and the like.",
+        failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line) if name else ()),
+        tensor=name,
+    )
+
+
+def _flag_of_no_leaf(failure: Failure) -> Finding | None:
+    """``y.requires_grad_(False)`` on what was computed."""
+    found = re.match(r"([\w.\[\]'\"]+?)\.requires_grad(?:_\(False\)| *= *False)", failure.text)
+    name = found[1] if found else None
+    if name is None:
+        return None
+    cut, made = f"{name} = {name}.detach()", failure.made(failure.computed(name))
+    # Another value of a loop's variable, or of what a module computes anew, changes nothing where the old one is kept.
+    alone = name.isidentifier() and name not in source.loop_names(failure.cell)
+    return failure.finding(
+        f"`{name}` is no leaf.",
+        f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf can be told.",
+        failure.fix(
+            "detach",
+            f"Cut it off: `{cut}`." if alone else f"Use `{name}.detach()` where it is read.",
+            edits.replaced(failure.line, cut) if alone else (),
+            price="No gradient flows back through it.",
+        ),
+        tensor=name,
+    )
+
+
+def _optimized(failure: Failure) -> Finding:
+    """``SGD([w2])`` where `w2` was computed."""
+    there = failure.statement is not None and _OPTIMIZER.search(failure.text)
+    read = source.names_read(failure.statement) if failure.statement is not None and there else set()
+    found = sorted(name for name in read if failure.computed(name) is not None)
+    name = found[0] if len(found) == 1 else None
+    shown = names(tuple(found)) or "A tensor that it was given"
+    made = failure.made(failure.computed(name)) if name else ""
+    leaves = tuple(dict.fromkeys(leaf for one in found for leaf in failure.leaves(one)))
+    new = f"{name} = {name}.detach().requires_grad_()"
+    leaf = failure.fix(
+        "leaf",
+        f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
+        edits.before(failure.cell, failure.place.line or 0, [new]) if name and failure.line else (),
+        verified=not leaves,
+        price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
+    )
+    instead = failure.fix("leaf", f"Give it what that was computed from, if it should train: {names(leaves)}.")
+    return failure.finding(
+        f"{shown} {'are no leaves' if len(found) > 1 else 'is no leaf'}.",
+        f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. An optimizer changes leaves: backward writes "
+        "`.grad` into them only.",
+        *((instead, leaf) if leaves else (leaf,)),
+        tensor=name,
+    )
+
+
+def _no_parameter(failure: Failure) -> Finding | None:
+    """``net.weight = net.weight - 0.1 * net.weight.grad``."""
+    told = re.search(r"cannot assign '([\w.]+)' as parameter '(\w+)'", failure.run.error or "")
+    if told is not None and not told[1].endswith("Tensor"):
+        return None  # a list, a string: not of autograd
+    statement = failure.statement
+    name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
+    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ()
+    new = update[1].removeprefix("+ ") if update else ""
+    fix = (
+        failure.fix(
+            "under_no_grad", "Change its values in place, and record nothing.", under_no_grad(failure.line, new)
+        )
+        if update
+        else failure.fix(
+            "under_no_grad",
+            "To change its values, use `.copy_(...)` under `with torch.no_grad():`. To compute with other weights, and "
+            "get their gradient, use `torch.func.functional_call`.",
+        )
+    )
+    computed = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp)
+    what = "a computed tensor" if computed else "a tensor that is no Parameter"
+    which = f"`{name}`" if name else f"`{told[2]}`" if told is not None else "A parameter"
+    return failure.finding(
+        f"{which} must stay a Parameter.",
+        f"{short(failure.text)} would replace it by {what}. No optimizer knows that one, and `parameters()` would not "
+        "list it. So the module refuses.",
+        fix,
+        tensor=name,
+    )
+
+
+# ------------------------------------------------------------------ leaving the graph
+
+
+def _to_numpy(failure: Failure) -> Finding:
+    """``out.numpy()``."""
+    tree = source.parse(failure.line) if failure.line else None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.args] if tree else []
+    there = [
+        (n, n.func)
+        for n in calls
+        if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy" and failure.may_require_grad(n.func.value)
+    ]
+    raw = failure.line.encode()
+    for _, function in sorted(there, key=lambda pair: -(pair[0].end_col_offset or 0)):
+        if ".detach()" not in ast.unparse(function):
+            dot = (function.end_col_offset or 0) - len(".numpy")
+            raw = raw[:dot] + b".detach()" + raw[dot:]
+    asked = [ast.unparse(function.value) for _, function in there]
+    shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
+    return failure.finding(
+        f"{shown} requires grad, and an array has no graph.",
+        f"{short(failure.text)} asks for the values as an array. No gradient comes back from there, so torch wants it "
+        "said that you leave the graph.",
+        failure.fix(
+            "detach",
+            "Leave it: `.detach()` before the values are taken.",
+            edits.replaced(failure.line, raw.decode()),
+            verified=not failure.before_a_backward,
+            price="No gradient flows back through the array.",
+        ),
+        tensor=asked[0] if len(asked) == 1 else None,
+    )
+
+
+def _copied(failure: Failure) -> Finding:
+    """``copy.deepcopy(net)`` where `net` holds what was computed."""
+    calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
+    copies = [call for call in calls if ast.unparse(call.func).endswith("deepcopy") and call.args]
+    whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
+    paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
+    found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
+    shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
+    made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
+    simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
+    cut = [f"{path} = {path}.detach()" for path in found]
+    fix = (
+        failure.fix(
+            "detach",
+            f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
+            edits.before(failure.cell, failure.place.line or 0, cut),
+            verified=not failure.before_a_backward,
+            price="No gradient flows back through it from then on.",
+        )
+        if simple
+        else failure.fix(
+            "copy_weights",
+            "Copy only the weights: make a new object and `load_state_dict` the old one's `state_dict()`. Or let go of "
+            "what was computed before the copy, if nothing reads it any more.",
+        )
+    )
+    return failure.finding(
+        f"{shown} {'have' if len(found) > 1 else 'has'} a graph, and graphs are not copied.",
+        f"{shown} {'were' if len(found) > 1 else 'was'} computed{made}. Only leaves can be copied by `deepcopy`.",
+        fix,
+        tensor=found[0] if len(found) == 1 else None,
+        nodes=[failure.node(path) for path in found],
+    )
+
+
+def _is_in(path: str, whole: str) -> bool:
+    return path == whole or path.startswith((f"{whole}.", f"{whole}["))
+
+
+# ------------------------------------------------------------------ tensors that cannot have a graph
+
+
+def _no_real_numbers(failure: Failure) -> Finding:
+    read = source.names_in(failure.statement) if failure.statement is not None else set()
+    whole = {name: value.dtype for name in sorted(read) if (value := failure.value(name)) and value.dtype}
+    found = {name: dtype for name, dtype in whole.items() if not re.match("float|bfloat|complex", dtype)}
+    name, dtype = next(iter(found.items())) if len(found) == 1 else (None, "")
+    which = f"`{name}` is {dtype}. " if name else ""
+    text = f"{which}Only tensors of floating point and complex numbers can require grad."
+    fix = Fix(
+        "float_dtype",
+        "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
+        "`dtype=torch.float32`. Indices and masks get no gradient.",
+        False,
+    )
+    return failure.finding(
+        f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad", tensor=name
+    )
+
+
+def _inference(failure: Failure) -> Finding:
+    text = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
+    fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
+    return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
+
+
+# The beginnings of torch 2.10 to 2.13's messages, and what tells of them. The first that fits is taken.
+_TELLERS: tuple[tuple[str, Callable[[Failure], Finding | None]], ...] = (
+    ("grad can be implicitly created only for scalar", _no_scalar),
+    ("grad can be implicitly created only for real", _complex),
+    ("leaf Variable that requires grad is being used in an in-place operation", _leaf_written),
+    (
+        "is a view and is being modified inplace. This view is the output of a function that returns multiple",
+        _view_written,
+    ),
+    ("you can only change requires_grad flags of leaf variables", _flag_of_no_leaf),
+    ("can't optimize a non-leaf Tensor", _optimized),
+    ("(torch.nn.Parameter or None expected)", _no_parameter),
+    ("Can't call numpy() on Tensor that requires grad", _to_numpy),
+    ("support the deepcopy protocol", _copied),
+    ("nly Tensors of floating point", _no_real_numbers),
+    ("Inference tensors cannot be saved for backward", _inference),
+    ("NoneType", none_grads.of_none),
+)

@@ -1,0 +1,113 @@
+"""Outputs that are kept with their graphs although no backward runs them: an evaluation that records.
+
+It may be meant, for a call to come; so it is worth knowing at most, and only if it is much.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+from graphwidget.diagnosis.fixes import leak as leak_fixes
+from graphwidget.diagnosis.reuse.loops import ENOUGH
+from graphwidget.diagnosis.reuse.story import source_line, spoken
+from graphwidget.diagnosis.source.syntax import last_name
+from graphwidget.diagnosis.wording import at, where
+from graphwidget.engine.what_if import reachable
+from graphwidget.model import Finding, Fix, Kind, Owner, Record, SlotState, Snapshot, bytes_text, is_notebooks
+
+MUCH = 2**20  # bytes of saved tensors from which on they are worth a word
+MOST = 200  # elements of a container looked at one by one
+
+
+def find(record: Record, told: Collection[str], much: int = MUCH) -> Iterator[Finding]:
+    """Containers of outputs that nothing has run, from `much` bytes on; not those that were `told` of already."""
+    graph = record.snapshot
+    if graph.held_bytes() < much:
+        return
+    ran = {uid for call in record.calls for uid in call.executed}
+    groups: dict[tuple[str, object], list[Owner]] = defaultdict(list)
+    for owner in graph.owners:
+        place = graph.place_of(owner.node)
+        if owner.path.endswith("]") and place is not None and _is_unrun(graph, owner, ran):
+            groups[(owner.path[: owner.path.rindex("[")], source_line(place))].append(owner)
+    for (path, _), owners in groups.items():
+        if len(owners) < ENOUGH or spoken(path) in told or not _is_of_a_loop(graph, owners):
+            continue
+        inside = reachable(graph, (owner.node for owner in owners))
+        kept = _bytes_of_their_own(graph, inside, path)
+        if kept >= much and not (_are_numbers(graph, owners) and _may_be_summed(record, spoken(path))):
+            yield _told(record, path, tuple(owners), inside, kept)
+
+
+def _is_unrun(graph: Snapshot, owner: Owner, ran: set[int]) -> bool:
+    plain = graph.kind[owner.node] != Kind.ACCUMULATE and not is_notebooks(owner.kind, owner.path)
+    return plain and graph.uid[owner.node] not in ran and not _freed(graph, owner.node)
+
+
+def _freed(graph: Snapshot, node: int) -> bool:
+    return any(graph.slot_state[slot] == SlotState.FREED for slot in graph.slots_of(node))
+
+
+def _is_of_a_loop(graph: Snapshot, owners: list[Owner]) -> bool:
+    """Whether each was made in a pass of its own, without those before: not the states of one recurrence."""
+    sizes, union = 0, set[int]()
+    for owner in owners[:MOST]:
+        inside = {i for i in reachable(graph, [owner.node]) if graph.kind[i] != Kind.ACCUMULATE}
+        if any(_freed(graph, i) for i in inside):
+            return False
+        sizes += len(inside)
+        union |= inside
+    return 2 * len(union) > sizes
+
+
+def _bytes_of_their_own(graph: Snapshot, inside: set[int], path: str) -> int:
+    """Bytes of saved tensors that no other name has: the parameters and the data are kept anyway."""
+    slots = [slot for i in inside for slot in graph.slots_of(i) if graph.slot_state[slot] == SlotState.HELD]
+    owners = graph.storages.owners
+    mine = {
+        graph.slot_storage[slot]
+        for slot in slots
+        if all(name.startswith(f"{path}[") for name in owners.get(graph.slot_storage[slot], ()))
+    }
+    return sum(graph.storages.bytes[storage] for storage in mine if storage >= 0)
+
+
+def _are_numbers(graph: Snapshot, owners: list[Owner]) -> bool:
+    sizes = {(ref.node, ref.output_nr): ref.numel for ref in graph.roots}
+    return all(sizes.get((owner.node, owner.output_nr), 1) == 1 for owner in owners)
+
+
+def _may_be_summed(record: Record, name: str) -> bool:
+    """Whether losses in a list may be meant for one backward of all: unless the program only looks at their values."""
+    last = last_name(name)
+    return not leak_fixes.is_read(record, last) or leak_fixes.needed(record, name, set())
+
+
+def _told(record: Record, path: str, owners: tuple[Owner, ...], inside: set[int], kept: int) -> Finding:
+    graph, name = record.snapshot, spoken(path)
+    first = owners[0].node
+    place = graph.place_of(first)
+    nodes = sum(graph.kind[i] != Kind.ACCUMULATE for i in inside)
+    at_all = Fix(
+        "no_grad_or_item",
+        f"If they are not for training, compute them under `torch.no_grad()` ({where(place)}): nothing is saved then.",
+        False,
+        at(place),
+        "No gradient flows back through them.",
+    )
+    detached = leak_fixes.keep_numbers(record, path, owners)
+    return Finding(
+        "leak",
+        "info",
+        f"`{name}` keeps {len(owners)} tensors with the graphs that made them: {nodes} nodes and {bytes_text(kept)} of "
+        "saved tensors. No backward has run any of them.",
+        f"`{name}` keeps {len(owners)} graphs that no backward has run.",
+        node=graph.name_of(first),
+        node_uid=graph.uid[first],
+        made_at=place,
+        carriers=(name,),
+        bytes=kept,
+        uids=tuple(graph.uid[owner.node] for owner in owners[:50]),
+        fixes=(at_all, detached) if detached is not None else (at_all,),
+    )

@@ -1,0 +1,159 @@
+"""What an edit would destroy: names that it deletes or gives another value, and what hangs on them.
+
+Every fix that is offered goes through this, of whatever finding. An edit may detach a tensor at its name, and it may
+delete or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader,
+or an object of which nobody knows what it is stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.model import CellRun, Fix, Record, Snapshot
+
+_STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loader", "object")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
+
+    path: str
+    how: Literal["deleted", "replaced", "made_of_itself"]
+
+
+def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
+    """What a fix would destroy, as a person would say it: ``the module `net` ``. Empty: nothing.
+
+    Parameters
+    ----------
+    graph
+        Where else to look for leaves: the graph just before the call that failed.
+    """
+    graphs = [one for one in (record.snapshot, graph) if one is not None]
+    for change in changes(record, fix.edit):
+        kind = held_by(record, change.path, graphs)
+        itself = change.how == "made_of_itself"
+        if kind is None and not itself and (change.how == "deleted" or _is_bound(record, change.path)):
+            kind = "object"
+        if kind == "leaves" and change.how == "deleted" and not _is_stepped(record, change.path):
+            kind = "container"
+        if kind in _STAYS and not (itself and kind in ("buffer", "object")):
+            return f"the {kind} `{change.path}`"
+        if change.how == "deleted" and read_later(record, change.path, fix.at):
+            return f"`{change.path}`, which is read later"
+    return ""
+
+
+def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
+    """What an edit deletes or rebinds. What the program's own lines do that it moves or repeats is no change of it."""
+    own = {line.strip() for run in record.runs.values() for line in run.source.splitlines()}
+    removed = [step[2:].strip() for step in edit if step.startswith("- ")]
+    rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
+    new = [step[2:] for step in edit if step.startswith("+ ") and step[2:].strip() not in own]
+    for statement in _statements(new):
+        yield from (change for change in _of_statement(statement) if change.path not in rebound)
+
+
+def _statements(lines: list[str]) -> Iterator[ast.stmt]:
+    """The statements of some lines: of all together, or, where they are no program, of each."""
+    together = source.parse("\n".join(lines))
+    for tree in [together] if together is not None else filter(None, map(source.parse, lines)):
+        yield from (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+
+
+def _of_statement(statement: ast.stmt) -> Iterator[Change]:
+    if isinstance(statement, ast.Delete):
+        yield from (Change(ast.unparse(target), "deleted") for target in statement.targets)
+    elif isinstance(statement, ast.Assign):
+        for path in source.targets(statement):
+            if path.endswith(".grad") or (isinstance(v := statement.value, ast.Constant) and isinstance(v.value, bool)):
+                continue  # a setting: ``relu.inplace = False``, ``w.grad = None``
+            itself = any(ast.unparse(n) == path for n in ast.walk(statement.value) if isinstance(n, ast.expr))
+            yield Change(path, "made_of_itself" if itself else "replaced")
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        called = statement.value.func
+        if isinstance(called, ast.Attribute) and called.attr == "clear":
+            yield Change(ast.unparse(called.value), "replaced")
+
+
+def _is_stepped(record: Record, path: str) -> bool:
+    """Whether a step changes tensors in what has this path."""
+    inside = (f"{path}[", f"{path}.")
+    return any(detaching.local(one).startswith(inside) for w in record.writes for one in w.paths)
+
+
+def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
+    """What a path holds: see `Record.holders`. None: unknown.
+
+    In a method, `self.h` is any `….h`; a variable of a function is looked for in every function. In doubt it is what
+    has to stay.
+    """
+    kinds = [kind for name, kind in record.holders.items() if _may_be(name, path)]
+    for graph in graphs:
+        tensors = {o.path for o in graph.owners if _may_be(o.path, path)}
+        leaves = {one for leaf in graph.leaves.values() if leaf.requires_grad for one in leaf.paths}
+        kinds += ["tensor"] * bool(tensors) + ["leaf"] * any(_may_be(one, path) for one in leaves)
+        inside = [o for o in graph.owners if o.containers and detaching.local(o.path).startswith(f"{path}[")]
+        kinds += ["container"] * bool(inside)
+    return next((kind for kind in kinds if kind in _STAYS), kinds[0] if kinds else None)
+
+
+def _may_be(known: str, path: str) -> bool:
+    """Whether a known path may be what a line calls by another: the same, or `….h` for `self.h`."""
+    name = detaching.local(known)
+    return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
+
+
+def _is_bound(record: Record, path: str) -> bool:
+    """Whether the program itself gives a value to the variable that a path begins with, or takes it as an argument."""
+    root = detaching.root_of(path)
+    nodes = (n for run in record.runs.values() if (tree := source.parse(run.source)) for n in ast.walk(tree))
+    return root in record.holders or any(
+        (isinstance(n, ast.Name) and n.id == root and isinstance(n.ctx, ast.Store))
+        or (isinstance(n, ast.arg) and n.arg == root)
+        for n in nodes
+    )
+
+
+def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> bool:
+    """Whether a line may read a name after it has been deleted at (cell, line); None: when all cells have run.
+
+    Any read in a function counts, and in a loop around the place. What reads it only to give it a new value does not.
+    """
+    last = path.rsplit(".", 1)[-1].split("[", 1)[0]
+    for run in _latest(record):
+        tree = source.parse(run.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            named = getattr(node, "id", None) if isinstance(node, ast.Name) else getattr(node, "attr", None)
+            if named != last or not isinstance(getattr(node, "ctx", None), ast.Load):
+                continue
+            line = node.lineno  # type: ignore[attr-defined]
+            in_function = source.function_at(run.source, line) is not None
+            if in_function or (at is not None and _behind(record, run, line, at)):
+                return True
+    return False
+
+
+def _latest(record: Record) -> list[CellRun]:
+    """Each cell once, as it was last run, in the order of running."""
+    latest: dict[object, CellRun] = {}
+    for _, run in sorted(record.runs.items()):
+        key = run.cell_id if run.cell_id is not None else run.run
+        latest.pop(key, None)
+        latest[key] = run
+    return list(latest.values())
+
+
+def _behind(record: Record, run: CellRun, line: int, at: tuple[int, int]) -> bool:
+    """Whether a line of a cell runs after (cell, line), as far as the texts tell."""
+    if run.cell != at[0]:
+        there = [one.run for one in record.runs.values() if one.cell == at[0]]
+        return not there or run.run > max(there)
+    loop = source.loop_at(run.source, at[1])
+    return line > at[1] or (loop is not None and loop.lineno <= line <= (loop.end_lineno or 0))

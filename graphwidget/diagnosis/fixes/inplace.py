@@ -1,0 +1,543 @@
+"""Ways out of a backward that met a saved tensor modified in place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from graphwidget.diagnosis.fixes.candidates import Candidates, simulate
+from graphwidget.diagnosis.fixes.rewriting import rerun
+from graphwidget.diagnosis.reuse import blame
+from graphwidget.diagnosis.reuse.inplace_modules import expression
+from graphwidget.diagnosis.reuse.story import Meeting, root_name, source_line
+from graphwidget.diagnosis.source import edits, fitting
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.engine.what_if import reachable, with_nothing_stale
+from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
+
+_COPY = "One more tensor of that size."
+_ONCE_MORE = "One more forward pass."
+MOST_WRITES = 4  # that one fix rewrites
+
+
+def for_inplace(
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    writes: tuple[Write, ...],
+    meeting: Meeting | None,
+    tensor: str | None,
+) -> tuple[Fix, ...]:
+    """Candidates for a call that met a saved tensor modified in place.
+
+    Parameters
+    ----------
+    writes
+        The lines that modified it, in order; none: unknown.
+    meeting
+        With an earlier call over the same nodes, kept by retain_graph.
+    tensor
+        Its name, None: unknown.
+    """
+    if writes and (writes[-1].optimizer or _is_leaf(graph, tensor)):
+        order = _after_a_step(record, call, graph, writes, meeting)
+    else:
+        order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
+    fixes = [fix for candidate in order if (fix := candidate()) is not None]
+    if writes and writes[-1].optimizer and not any(fix.verified and fix.edit for fix in fixes):
+        fixes.insert(0, _again_in_words(call, writes[-1]))
+    return tuple(fixes)
+
+
+def _again_in_words(call: BackwardCall, write: Write) -> Fix:
+    """The forward pass behind the step, where no edit is known that puts it there and helps."""
+    root = root_name(call)
+    behind = f"behind `{root}`" if root.isidentifier() else "of this call"
+    line = f"{short(write.by)} ({where(write.place)})"
+    sentence = f"Run the forward pass {behind} again after {line}, which has changed the weights that it has used."
+    return Fix("recompute_in_loop", sentence, False, None, _ONCE_MORE)
+
+
+def _is_leaf(graph: Snapshot, path: str | None) -> bool:
+    return any(path in leaf.paths for leaf in graph.leaves.values())
+
+
+def _text(record: Record, cell: int | None) -> str:
+    runs = [run for run in record.runs.values() if run.cell == cell]
+    return runs[-1].source if runs else ""
+
+
+def _after_a_step(
+    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], meeting: Meeting | None
+) -> Iterator[Callable[[], Fix | None]]:
+    """A step that waits for the call takes what the call adds to its gradients: then it comes last."""
+    write = writes[0]
+    fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
+    other = meeting if meeting is not None and not meeting.same_root else None
+    mixes = _mixes(graph, call, write)
+    again = _once_more(record, call, graph, write, meeting, fresh)
+    if other is not None and other.built_after:
+        yield Candidates(other).detach
+    if mixes or (meeting is not None and meeting.same_root):
+        yield again
+    if not _comes_round(write, call):  # a step of an earlier pass has no later place
+        yield lambda: _step_later(record, call, graph, write, mixes)
+    if other is not None and not other.built_after:
+        yield Candidates(other).detach
+    if not mixes and other is not None:
+        yield again
+
+
+def _once_more(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None, fresh: bool
+) -> Callable[[], Fix | None]:
+    """The forward part again, behind the step."""
+    if meeting is None:
+        return lambda: _made_after(record, call, graph, fresh)
+    if meeting.same_root:
+        return lambda: _forward_again(meeting, write, fresh)
+    return Candidates(meeting).recompute
+
+
+def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
+    """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
+    before = [one for one in record.calls if one.n < call.n]
+    meeting = Meeting(record, call, before[-1], graph) if before else None
+    plan = (rerun(meeting, everything=True) or rerun(meeting)) if meeting is not None else None
+    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
+
+
+def _comes_round(write: Write, call: BackwardCall) -> bool:
+    """Whether the write stands behind the call in one loop."""
+    a, b = write.place, call.place
+    return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
+
+
+def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix | None:
+    place = write.place
+    line = source_line(place)
+    works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
+    cell = _text(record, place.cell)
+    step = _step(cell, place.line)
+    moved = _beside(cell, step) if step is not None else []
+    if _read_on_the_way(record, call, write, moved) or _in_another_loop(record, call, write, step):
+        return None  # what it assigns is needed before the call; or it is made in each pass of a loop
+    resets = _own_resets(record, call, write, moved)
+    if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
+        works = False  # what another optimizer clears in between, the step needs
+    spot = at(place)
+    edit: edits.Edit = ()
+    if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
+        spot, edit = (place.cell, step.lineno), _moved(record, cell, moved, resets, call)
+    by = (
+        short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
+    )
+    price = "It costs nothing."
+    if mixes:
+        price = f"{short(write.by)} then takes the gradients of both, also those of {where(call.place) or 'this call'}."
+    if mixes and re.search(r"\.step\([^)]", write.by):
+        price += " Unless its closure clears them first."
+    along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
+    return Fix(
+        "zero_grad_or_step_order",
+        f"Run every backward before {by} ({where(place)}) changes the weights: "
+        f"move it{along} behind {where(call.place) or 'this call'}.{_words(other)}",
+        works,
+        spot,
+        price,
+        edit,
+    )
+
+
+def _mixes(graph: Snapshot, call: BackwardCall, write: Write) -> bool:
+    """Whether the write goes by gradients, and the call, too, adds to them."""
+    if not write.optimizer and ".grad" not in write.by:
+        return False
+    inside = reachable(graph, (root.node for root in call.roots))
+    return any(set(graph.leaves[i].paths) & set(write.paths) for i in inside if i in graph.leaves)
+
+
+def _step(cell: str, line: int | None) -> source.Statement | None:
+    """The statement to move: the outermost one around a write that makes no sense without it (`with`, `for`)."""
+    around = source.statements_at(cell, line) if line is not None else []
+    whole = [s for s in around if source.is_small(s)][:1] or around[-1:]
+    if not whole or hasattr(whole[0], "body"):
+        return whole[0] if whole else None
+    side_by_side = source.beginning_at(cell, whole[0].lineno)
+    return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
+
+
+def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
+    """A step, and the others that are on its line."""
+    there = source.beginning_at(cell, step.lineno)
+    return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
+
+
+def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: source.Statement | None) -> bool:
+    """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``."""
+    place, there = write.place, call.place
+    cell = _text(record, place.cell)
+    around = source.loops_around(cell, step.lineno) if step is not None else []
+    if place.cell != there.cell:
+        return bool(around)
+    return any(not loop.lineno < (there.line or 0) <= (loop.end_lineno or 0) for loop in around)
+
+
+def _own_resets(
+    record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]
+) -> list[source.Statement]:
+    """Each `zero_grad` between some steps and the call that clears what they are to go by, once they are moved."""
+    owners = set(map(_owner, steps))
+    return [s for s, name in _resets(record, call, write, steps[0]) if name in owners] if steps else []
+
+
+def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
+    """Whether a line between some steps and the call, or the call's own, reads what the steps assign."""
+    assigned = {name for step in steps for name in source.targets(step)}
+    cell, there = write.place.cell, call.place.cell
+    runs = [run for _, run in sorted(record.runs.items()) if (write.place.run or 0) <= run.run <= (call.place.run or 0)]
+    for run in runs if assigned else ():
+        first = steps[-1].lineno if run.cell == cell else 0
+        last = (call.place.line or 0) if run.cell == there else len(run.source.splitlines())
+        between = source.between(run.source, first, last)
+        if any(assigned & source.names_read(s) for s in between):
+            return True
+    return False
+
+
+def _moved(
+    record: Record,
+    cell: str,
+    steps: list[source.Statement],
+    resets: list[source.Statement],
+    call: BackwardCall,
+) -> edits.Edit:
+    """The steps behind the call, and what clears gradients in between behind them: it would undo what they are for."""
+    line, step = call.place.source.strip(), steps[0]
+    side_by_side = source.beginning_at(cell, step.lineno)
+    text = edits.statement_text(cell, step)
+    out: list[str] = [f"- {one}" for one in text]
+    if len(side_by_side) > 1:
+        text = ["; ".join(map(ast.unparse, steps))]
+        spans = {(s.lineno, s.col_offset) for s in steps}
+        rest = "; ".join(ast.unparse(s) for s in side_by_side if (s.lineno, s.col_offset) not in spans)
+        out = [f"- {source.line_text(cell, step.lineno)}", *([f"+ {rest}"] if rest else [])]
+    there = _text(record, call.place.cell)
+    if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
+        return ()
+    out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
+    text = [*text, *(source.line_text(there, s.lineno) for s in resets)]
+    return (*out, f"  {line}", *(f"+ {one}" for one in text))
+
+
+def _resets(
+    record: Record, call: BackwardCall, write: Write, step: source.Statement | None
+) -> Iterator[tuple[source.Statement, str]]:
+    """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
+    cell, there = _text(record, write.place.cell), _text(record, call.place.cell)
+    first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
+    for statement in source.between(there, first, call.place.line or 0):
+        for called in source.calls_in(statement):
+            if called.endswith(".zero_grad"):
+                yield statement, called.removesuffix(".zero_grad")
+
+
+def _owner(step: source.Statement | None) -> str:
+    """The optimizer of a statement that is a step."""
+    called = source.calls_in(step) if step is not None else ()
+    return next((name.removesuffix(".step") for name in called if name.endswith(".step")), "")
+
+
+def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
+    """The optimizers and modules that clear, before the call, gradients by which a step went."""
+    step = _step(_text(record, write.place.cell), write.place.line)
+    paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
+    names = {name for _, name in _resets(record, call, write, step)}
+    return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
+
+
+def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
+    plan = rerun(meeting, everything=True)
+    sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
+    place = plan.at if plan else at(meeting.graph.place_of(meeting.root_indices[0]))
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
+
+
+@dataclass(frozen=True)
+class _Remedy:
+    """A change of the program.
+
+    `leads_away`: a write, and those that follow it by the same name, modify another tensor then. `reads_copy`: the
+    nodes of its line have saved copies of what it writes to.
+    """
+
+    id: str
+    sentence: str
+    at: fitting.Spot | None
+    edit: edits.Edit
+    write: Write
+    name: tuple[object, ...]
+    leads_away: bool = True
+    reads_copy: bool = False
+
+
+def _after_a_write(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write | None, tensor: str | None
+) -> Iterator[Callable[[], Fix | None]]:
+    if write is None:
+        sentence = f"Modify a copy of {f'`{tensor}`' if tensor else 'it'}, or write to a new tensor."
+        yield lambda: Fix("clone_before_inplace", sentence, False, None, _COPY)
+        return
+    for remedy in _remedies(record, call, graph, write, tensor):
+        yield partial(_with_the_rest, record, call, graph, remedy)
+
+
+def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _Remedy) -> Fix:
+    """The fix that begins with a remedy: as long as another write stands in the way, with one for that, too."""
+    taken = [first]
+    while True:
+        works, other = _tried(record, call, graph, lambda found, made: _left(record, found, made, taken))
+        more = _remedies(record, call, graph, other[1], other[0]) if other is not None else ()
+        usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edit), None)
+        if usable is None or len(taken) == MOST_WRITES:
+            break
+        taken.append(usable)
+    sentence = " ".join(dict.fromkeys(remedy.sentence for remedy in taken)) + _words(other)
+    place, edit = first.at, first.edit
+    if len(taken) > 1:
+        several = [(remedy.at, remedy.edit) for remedy in taken if remedy.at is not None]
+        place, edit = fitting.joined(fitting.cells_of(record), several) or (first.at, ())
+    return Fix(first.id, sentence, works, place, _COPY, edit)
+
+
+def _tried(
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    left: Callable[[tuple[Write, ...], Place | None], list[Write]],
+) -> tuple[bool, tuple[str | None, Write] | None]:
+    """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
+    the way."""
+    reached = reachable(graph, (root.node for root in call.roots))
+    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made), reached)
+    forecast = simulate(tried, call)
+    if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
+        return forecast.ok is True, None
+    index = forecast.fails_at.index
+    tensor, found = blame.culprit(record, tried, index, call.n)
+    return False, next(((tensor, write) for write in left(found, tried.place_of(index))), None)
+
+
+def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
+    """Of the writes to what a node had saved, in order, those that still modify it."""
+    for remedy in taken:
+        if remedy.reads_copy and made is not None and source_line(made) == source_line(remedy.write.place):
+            found = tuple(write for write in found if not set(write.storages) & set(remedy.write.storages))
+    elsewhere: set[tuple[object, ...]] = set()
+    left: list[Write] = []
+    for write in found:
+        names = {remedy.name for remedy in taken if remedy.leads_away and _by_what(remedy.write) == _by_what(write)}
+        if not names and not elsewhere & _names(record, write):
+            left.append(write)
+        elsewhere |= names
+    return left
+
+
+def _by_what(write: Write) -> tuple[object, ...]:
+    """The line that writes, and the module that does it there: a line may run several."""
+    return (*source_line(write.place), write.inside.path if write.inside is not None else "")
+
+
+def _words(other: tuple[str | None, Write] | None) -> str:
+    """What a fix says of the write that it leaves."""
+    return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""
+
+
+def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
+    """By which names a write modifies: its tensor, where the name belongs, and the modules it calls."""
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    name = _modified(write, None)
+    tree = source.parse(write.by)
+    called = {("module", call) for call in (_heads(tree) if tree else ())}
+    if write.inside is not None:
+        called.add(("module", expression(write.inside)))
+    return {*called, *([_scoped(cell, line, name)] if name else ())}
+
+
+def _scoped(cell: str, line: int, name: str) -> tuple[object, ...]:
+    """A name and the function that it belongs to."""
+    inside = source.function_at(cell, line)
+    return (name, inside[1].name if inside is not None else None)
+
+
+def _heads(tree: ast.AST) -> set[str]:
+    return {name.split(".", 1)[0].split("[", 1)[0] for name in source.calls_in(tree)}
+
+
+def _remedies(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, tensor: str | None
+) -> Iterator[_Remedy]:
+    """What can be done about one write."""
+    if write.optimizer:
+        return
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    name = _modified(write, tensor)
+    view = _view(cell, line, name, tensor)
+    keeps = ""
+    if view is not None and (write.place.cell, view.lineno) not in {at(w.place) for w in record.writes}:
+        if not _saved_behind(call, graph, write, view.lineno):
+            yield _copied(write, cell, view.lineno, str(tensor), short(source.line_text(cell, view.lineno)), str(name))
+            return
+        keeps = f" Then `{tensor}` keeps its values."
+    for remedy in _at_the_write(record, call, graph, write, name):
+        yield replace(remedy, sentence=remedy.sentence + keeps)
+
+
+def _at_the_write(
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
+) -> Iterator[_Remedy]:
+    """What can be done where it is written, or where the module is made that writes; `name`: what is modified there."""
+    cell, line = _text(record, write.place.cell), write.place.line or 0
+    by = f"{short(write.by)} ({where(write.place)})"
+    edit, spot, module = _rewritten(record, cell, line, write)
+    if write.inside is not None and not edit:
+        yield _no_longer_in_place(record, write, write.inside)
+        if name is not None and write.paths and not _saves_what_it_writes(call, graph, write)[0]:
+            yield _copied(write, cell, line, name, short(write.by), name)
+        return
+    new = edit[1][2:].strip() if edit else ""
+    sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
+    if spot is not None:
+        sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
+    saved_there, saved_before = _saves_what_it_writes(call, graph, write)
+    copying = edits.reading_copies(write.by, name) if saved_there and not edit and name else ()
+    if copying:
+        yield _reading(write, cell, str(name), copying, by, saved_before)
+    elif edit or saved_there:
+        scoped = ("module", module) if module else _scoped(cell, line, str(name))
+        yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
+    if not saved_there and name is not None:
+        yield _copied(write, cell, line, name, short(write.by), name)
+
+
+def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
+    """The module is told so before the line of the cell that leads to it."""
+    name, place, spot = expression(module), write.place, outer_at(write.place)
+    if not name or spot is None:
+        sentence = f"Make the `{module.class_name}` with `inplace=False`."
+        return _Remedy("out_of_place", sentence, at(place), (), write, ("module", name))
+    line = f"{name}.inplace = False"
+    edit = edits.before(_text(record, spot[0]), spot[1], [line])
+    before = f"{short(place.outer_source or place.source)} (In[{spot[0]}], line {spot[1]})"
+    sentence = f"Make `{name}` with `inplace=False`, or set `{line}` before {before}."
+    return _Remedy("out_of_place", sentence, spot, edit, write, ("module", name))
+
+
+def _modified(write: Write, tensor: str | None) -> str | None:
+    """The tensor that a write modifies, as its line calls it; None: it modifies several, or has no name for it."""
+    name = edits.modified(write.by) or tensor
+    if name is None or name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
+        return name
+    return edits.element(write.by)
+
+
+def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
+    """A copy of `name` before a line, which writes, or makes what a later one writes `through`."""
+    return _Remedy(
+        "clone_before_inplace",
+        f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
+        (write.place.cell, line) if write.place.cell is not None else None,
+        edits.before(cell, line, [f"{name} = {name}.clone()"]),
+        write,
+        _scoped(cell, line, through),
+    )
+
+
+def _reading(write: Write, cell: str, name: str, copying: edits.Edit, by: str, saved_before: bool) -> _Remedy:
+    """Copies of what a write reads; and one of what it modifies, if other lines have saved that."""
+    old, new = copying
+    clone, what = f"{name} = {name}.clone()", short(new[2:].strip())
+    sentence = f"Read a copy of `{name}`: {what} instead of {by}."
+    if saved_before:
+        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {what} instead of {by}."
+        copying = (old, f"+ {clone}", new)
+    scoped = _scoped(cell, write.place.line or 0, name)
+    return _Remedy("clone_before_inplace", sentence, at(write.place), copying, write, scoped, saved_before, True)
+
+
+def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
+    """The statement that made of `tensor` the view, or the other name, through which a line modifies it."""
+    if name is None or tensor is None or name == tensor or not name.isidentifier():
+        return None
+    around = set(source.statements_at(cell, line))
+    made = source.bindings(cell, name, line)
+    view = made[-1] if made else None
+    if view is None or tensor not in {ast.unparse(node) for node in ast.walk(source.given(view))}:
+        return None
+    return view if view in around or not hasattr(view, "body") else None
+
+
+def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> tuple[bool, bool]:
+    """Whether a node of the very line that writes had saved what it writes, and whether one of another line had.
+
+    ``state[t] = f(state[t - 1])``: a copy made before would be saved, too.
+    """
+    inside, nodes = reachable(graph, (root.node for root in call.roots)), _savers(call, graph, write)
+    hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
+    line = (write.place.cell, write.place.line)
+    here = {i for i in nodes | hidden if (place := graph.place_of(i)) is not None and (place.cell, place.line) == line}
+    return bool(here) or edits.reads_what_it_writes(write.by), not nodes <= here
+
+
+def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
+    """The nodes in reach of a call that had saved what a write has modified."""
+    inside = reachable(graph, (root.node for root in call.roots))
+    stale = [s for i in inside for s in graph.slots_of(i) if graph.slot_state[s] == SlotState.STALE]
+    keys = {s: graph.storages.key[graph.slot_storage[s]] for s in stale if graph.slot_storage[s] >= 0}
+    return {i for i in inside for s in graph.slots_of(i) if keys.get(s) in write.storages}
+
+
+def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) -> bool:
+    """Whether what a write modifies was saved behind a line of its cell, in the same pass: a copy made in that line
+    would be what is saved, too."""
+    there = write.place
+    made = [place for i in _savers(call, graph, write) if (place := graph.place_of(i)) is not None]
+    return any(
+        (place.cell, place.run, place.iteration) == (there.cell, there.run, there.iteration)
+        and line < (place.line or 0)
+        for place in made
+    )
+
+
+def _rewritten(record: Record, cell: str, line: int, write: Write) -> tuple[edits.Edit, fitting.Spot | None, str]:
+    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name."""
+    if write.inside is None:
+        edit = edits.out_of_place(write.by) or edits.scattered(cell, line, write.by)
+        if edit:
+            return edit, None, ""
+    tree = source.parse(write.by)
+    called = _heads(tree) if tree else set()
+    for run in record.runs.values():
+        for name in called:
+            for made in source.assignments(run.source, name):
+                text = source.line_text(run.source, made.lineno)
+                if run.cell is not None and "inplace=True" in text and _makes(text, write.inside):
+                    return (
+                        edits.replaced(text, text.replace("inplace=True", "inplace=False")),
+                        (run.cell, made.lineno),
+                        name,
+                    )
+    return (), None, ""
+
+
+def _makes(line: str, module: ModuleCall | None) -> bool:
+    """Whether all that a line makes with an argument of its own is the module, as far as that is known."""
+    tree = source.parse(line) if module is not None else None
+    if module is None or tree is None:
+        return module is None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and any(k.arg == "inplace" for k in n.keywords)]
+    return [ast.unparse(one.func).rsplit(".", 1)[-1] for one in calls] == [module.class_name]

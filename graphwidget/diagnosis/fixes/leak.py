@@ -1,0 +1,245 @@
+"""Ways to stop graphs from piling up, as edits of the lines that keep them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from graphwidget.diagnosis.reuse.story import root_name, spoken
+from graphwidget.diagnosis.source import edits
+from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.wording import at, names, outer_at, short, where
+from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
+
+if TYPE_CHECKING:
+    from graphwidget.diagnosis.findings.piles import Pile
+
+_NONE = "No gradient flows back through it."
+
+
+def _cells(record: Record) -> list[CellRun]:
+    """Each cell once, as it was last run, latest first."""
+    latest = {run.cell_id or run.run: run for _, run in sorted(record.runs.items())}
+    return sorted(latest.values(), key=lambda run: -run.run)
+
+
+def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
+    """Fixes for graphs that pile up; `lasting`: they are still there when the program has come this far."""
+    name, place = spoken(pile.name), pile.graph.place_of(pile.owners[0].node)
+    keep = _cut_each_time(record, pile) if pile.chain else keep_numbers(record, pile.name, pile.owners)
+    if keep is None:
+        line = f" ({where(place)})" if where(place) else ""
+        keep = Fix(
+            "detach",
+            f"Keep numbers, not graphs: use `.detach()` for what {names(tuple(map(spoken, pile.paths)))} "
+            f"{'keeps' if len(pile.paths) == 1 else 'keep'}{line}.",
+            False,
+            at(place),
+            _NONE,
+        )
+    # What a loop computes from its own last value is what the loop is for: an average is not let go of.
+    end = _let_go(record, pile, name) if lasting and pile.alone and not pile.chain else ""
+    if not end:
+        return (keep,)
+    read = is_read(record, source.last_name(name))
+    price = "Its values go, too." + (" What reads them must stand before that." if read else "")
+    return keep, Fix("del_variable", f"Let go of it when done: `{end}`.", True, None, price, (f"+ {end}",))
+
+
+def _let_go(record: Record, pile: Pile, name: str) -> str:
+    """A statement after which the graphs are gone, if one does no harm.
+
+    A variable is deleted if nothing but tensors and Python's own containers goes with it. Of what an object has only a
+    container that took in results is emptied: nothing that its methods need is taken away from it, no module, no
+    parameter, no buffer.
+    """
+    depth = name.count("[")
+    inside = [owner.containers[: owner.path.count("[") - depth] for owner in pile.owners]
+    plain = all(kind in _CONTAINERS for containers in inside for kind, _ in containers)
+    if len(pile.paths) > 1 or not plain or not detaching.is_code(name):
+        return ""
+    if name.isidentifier():
+        return f"del {name}"
+    kinds = {containers[-1][0] for containers in inside if containers}
+    return f"{name}.clear()" if kinds and kinds <= _EMPTIED else ""
+
+
+def is_read(record: Record, name: str) -> bool:
+    """Whether a line of the cells reads a variable or attribute, other than to put something into it."""
+    return any(True for run in _cells(record) for _ in _read_at(run.source, name))
+
+
+def _read_at(cell: str, name: str) -> Iterator[int]:
+    """Lines that read a variable or attribute, other than to put something into it or to give it its next value."""
+    tree = source.parse(cell)
+    for statement in source.steps_of_all(tree) if tree is not None else ():
+        nodes = [node for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), ast.Load)]
+        read = any(getattr(node, "id", getattr(node, "attr", None)) == name for node in nodes)
+        grown = any(isinstance(node, ast.Attribute) and node.attr in source.GROWING for node in nodes)
+        if read and not grown and name not in {source.last_name(target) for target in source.targets(statement)}:
+            yield statement.lineno
+
+
+_CONTAINERS = {"list", "tuple", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict"}
+_EMPTIED = _CONTAINERS - {"tuple", "frozenset"}
+_UNLESS = " Only if no backward needs what it keeps."
+
+
+def needed(record: Record, name: str, kept_at: set[tuple[int | None, int]]) -> bool:
+    """Whether a line, other than those that keep it, reads what `name` keeps as more than a number.
+
+    Parameters
+    ----------
+    kept_at
+        (cell, line)s.
+    """
+    last = name.rsplit(".", 1)[-1]
+    trees = ((run, source.parse(run.source)) for run in _cells(record))
+    return any(
+        (run.cell, line) not in kept_at
+        for run, tree in trees
+        if tree is not None
+        for line in source.handed_on(tree, last)
+    )
+
+
+def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix | None:
+    """Detach at the lines that put tensors into a container; `holder`: its path."""
+    base = re.sub(r"(\[[^]]*\])+$", "", holder) if "__" not in holder else holder
+    inside = {owner.path[len(base) :] for owner in owners}
+    name = source.last_name(spoken(holder))
+    for run in _cells(record):
+        found = detaching.kept_detached(run.source, name, inside)
+        if not found or run.cell is None:
+            continue
+        first = found[0][0]
+        new = " and ".join(short(edit[1][2:]) for _, edit in found[:2])
+        more = f" and {len(found) - 2} more lines" if len(found) > 2 else ""
+        text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
+        free = not needed(record, name, {(run.cell, line) for line, _ in found})
+        edit = tuple(step for _, one in found for step in one)
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edit)
+    return None
+
+
+def carried_names(record: Record) -> set[str]:
+    """Last names of what the cells compute from what it was: ``total``, ``h``, ``running_mean``."""
+    return set().union(*(_carried_in(run.source) for run in _cells(record)))
+
+
+@lru_cache(maxsize=8192)  # asked of every cell at every look, and the text of a cell does not change
+def _carried_in(text: str) -> frozenset[str]:
+    found: set[str] = set()
+    tree = source.parse(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            value = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute))}
+            own = set(source.targets(node))
+            found |= own if isinstance(node, ast.AugAssign) else own & value
+        elif isinstance(node, (ast.For, ast.While)):
+            found |= source.carried(node)
+    return frozenset(name.rsplit(".", 1)[-1] for name in found)
+
+
+def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
+    """``total += loss.detach()``; or, after the later of call and assignment, ``h = h.detach()``."""
+    call, whole = pile.line.calls[-1], local(pile.name)
+    last = source.last_name(whole)
+    for run in _cells(record):
+        statements = source.assigned_as(run.source, last)
+        if not statements or run.cell is None or len(pile.paths) > 1:
+            continue
+        statement, target = _that_made(pile, run, statements)
+        text = source.line_text(run.source, statement.lineno)
+        edit = detaching.added_detached(text)
+        here = f"In[{run.cell}], line {statement.lineno}"
+        if edit:
+            free = not needed(record, last, {(run.cell, statement.lineno)})
+            text = f"Write {short(edit[1][2:])} ({here}).{'' if free else _UNLESS}"
+            return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edit)
+        line = statement.lineno
+        inside = source.function_at(run.source, line)
+        place = at(call.place) if inside or call.place.outer_cell != run.cell else outer_at(call.place)
+        if place is not None and inside != source.function_at(run.source, place[1]):
+            place = None  # the call was made elsewhere
+        if place is not None and place[0] == run.cell and place[1] > line:
+            line = place[1]
+        cut = _cut(record, pile, whole, target)
+        if not cut:
+            return None
+        edit = edits.after(run.source, line, cut)
+        text = f"Cut the graph each time: {short('; '.join(cut), 90)} after In[{run.cell}], line {line}."
+        loop = source.loop_at(run.source, line)  # each pass makes it anew
+        inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
+        free = not needed(record, last, {(run.cell, one) for one in inside_loop})
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edit)
+    return None
+
+
+def _that_made(pile: Pile, run: CellRun, statements: list[tuple[ast.stmt, str]]) -> tuple[ast.stmt, str]:
+    """Of the statements that assign the holder the one that made what it holds now, else the last."""
+    place = pile.graph.place_of(pile.owners[0].node)
+    for statement, target in statements:
+        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if place is not None and place.cell == run.cell and place.line in lines:
+            return statement, target
+    return statements[-1]
+
+
+def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
+    """Statements that detach what the holder has, in terms of where it is assigned: ``self.mean`` for ``net.mean``."""
+    paths = [local(owner.path) for owner in pile.owners]
+    if paths == [whole]:
+        return [f"{target} = {target}.detach()"]
+    cells = [run.source for run in _cells(record)]
+    lines = detaching.detached(paths, cells, pile.owners)
+    if whole != target and not all(line.startswith(whole) for line in lines):
+        return []
+    return [line.replace(whole, target) for line in lines] if all(path.startswith(whole) for path in paths) else []
+
+
+def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tuple[Fix, ...]:
+    """Fixes for leaves that refer to themselves through a `.grad` with a graph.
+
+    Where a step uses what is in `.grad`, it is emptied behind that step, and to take the gradients from elsewhere is an
+    advice only: an optimizer would find none.
+    """
+    line, root, place = call.place.source.strip(), root_name(call), at(call.place)
+    grads = tuple(map(local, grads))
+    cell = next((run.source for run in _cells(record) if run.cell == call.place.cell), "")
+    steps = [write for write in record.writes if write.optimizer or ".grad" in write.by]
+    users = _users_of_grads(cell, call, [w.place.line or 0 for w in steps if w.place.cell == call.place.cell])
+    used = bool(steps or users)
+    last = users[-1].lineno if users else None if used else call.place.line
+    drop = [f"{grad} = None" for grad in grads if detaching.is_code(grad.removesuffix(".grad"))]
+    after = edits.after(cell, last, drop) if last is not None and drop else ()
+    text = f"Set {names(grads)} to None after {'the line that uses it last' if used else 'use'}."
+    empty = Fix("set_grad_none", text, bool(after) or not used, place, "The gradients are gone.", after)
+    leaves = [grad.removesuffix(".grad") for grad in grads if grad.endswith(".grad")]
+    asked = source.backward_root(line)
+    instead: edits.Edit = ()
+    if asked and leaves and not used:
+        instead = edits.replaced(
+            line, f"grads = torch.autograd.grad({asked}, [{', '.join(leaves)}], create_graph=True)"
+        )
+    text = f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then."
+    price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
+    other = Fix("autograd_grad_instead", text, not used, place, price, instead)
+    return (empty, other) if used else (other, empty)
+
+
+def _users_of_grads(cell: str, call: BackwardCall, steps: list[int]) -> list[ast.stmt]:
+    """The statements behind a call, in its block, that read a `.grad` or contain one of the lines of `steps`."""
+    found = source.beginning_at(cell, call.place.line) if call.place.line is not None else []
+    behind = source.behind(cell, found[-1]) if found else []
+    return [s for s in behind if _reads_grad(s) or any(s.lineno <= line <= (s.end_lineno or 0) for line in steps)]
+
+
+def _reads_grad(statement: ast.stmt) -> bool:
+    nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Attribute))
+    return any(node.attr == "grad" and isinstance(node.ctx, ast.Load) for node in nodes)

@@ -1,0 +1,122 @@
+"""Grad mode that a line switched off for good: in a cell before, or in the one that made the tensor."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+
+from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.no_graph.cause import Cause
+from graphwidget.diagnosis.no_graph.origins import Origins, Spot
+from graphwidget.diagnosis.source import edits
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import at as line_of
+from graphwidget.diagnosis.wording import place_of, where
+from graphwidget.model import CellRun, Fix
+
+__all__ = ["in_force", "switched_off"]
+
+_ON = re.compile(r"set_grad_enabled\((?!False)")
+
+
+def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, CellRun, ast.stmt | None]]:
+    """During which cell the root, or what it is made of, was computed, in which cell's text, by which statement.
+
+    What the body of a function assigns was computed when the function was called: by the call's own cell.
+    """
+    last, found = len(origins.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
+    for name in sorted(source.names_in(root)):
+        if not isinstance(root, ast.Name) and origins.trains(name, spot) is not None:
+            continue
+        for at, node in origins.made(name, spot):
+            if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                inside = source.function_at(origins.runs[at.at].source, node.lineno) is not None
+                found.append((last if inside else at.at, origins.runs[at.at], node))
+                break
+    return found or ([(last, origins.runs[last], None)] if last >= 0 else [])
+
+
+def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
+    """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
+    runs = list(origins.runs)
+    if any("enable_grad" in run.source for run in runs):
+        return None
+    name = made_of[0]
+    for at, text, made in _computed(origins, root, spot):
+        if runs[at].grad_before or _ON.search(runs[at].source) or _ON.search(text.source):
+            continue
+        switched = next((run for run in reversed(runs[:at]) if run.grad_before and not run.grad_after), None)
+        found = _switch(runs, switched) if switched is not None else None
+        if found is not None:
+            return _off(runs, *found, made_of)
+        since = f"since In[{switched.cell}]" if switched is not None else "from the first cell on"
+        place = place_of(text, made.lineno) if made is not None else None
+        line = "torch.set_grad_enabled(True)"
+        fix = Fix(
+            "remove_no_grad",
+            f"Switch it on again before `{name}` is computed: `{line}`.",
+            made is not None and regaining.trains(runs, made_of),
+            line_of(place) if place is not None else None,
+            edit=edits.before(text.source, made.lineno, [line]) if made is not None else (),
+        )
+        return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
+    return None
+
+
+def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
+    """The cell that made it, or the last one, switched grad mode off and left it so."""
+    runs = list(origins.runs)
+    for at, text, made in _computed(origins, root, spot):
+        until = made.lineno if made is not None and text is runs[at] else sys.maxsize
+        found = _switch(runs, runs[at], until)
+        if found is not None:
+            return _off(runs, *found, made_of)
+    return None
+
+
+def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
+    place, text = place_of(run, statement.lineno), ast.unparse(statement)
+    line = source.line_text(run.source, statement.lineno)
+    fix = Fix(
+        "remove_no_grad",
+        f"Remove `{text}` ({where(place)}), or use it in a `with`.",
+        regaining.trains(runs, made_of),
+        line_of(place),
+        edit=edits.replaced(line, line.replace("False", "True")),
+    )
+    return Cause(f"`{text}` ({where(place)}) is in force: `{made_of[0]}` was computed without a graph.", fix, place)
+
+
+def _switch(runs: list[CellRun], run: CellRun, until: int = sys.maxsize) -> tuple[CellRun, ast.Expr] | None:
+    """The statement that switched grad mode off while a cell ran: its own last one before a line, or that of a
+    function which it names, and which leaves it off."""
+    own = _switches(source.parse(run.source), until)
+    if own:
+        return (run, own[-1]) if _is_off(own[-1]) else None
+    if run.grad_after:
+        return None
+    for other in reversed(runs):
+        tree = source.parse(other.source)
+        for made in (s for s in ast.walk(tree) if isinstance(s, ast.FunctionDef)) if tree else ():
+            inside = _switches(made)
+            if inside and _is_off(inside[-1]) and re.search(rf"\b{made.name}\b", run.source):
+                return other, inside[-1]
+    return None
+
+
+def _switches(tree: ast.AST | None, until: int = sys.maxsize) -> list[ast.Expr]:
+    """Statements that are a call of `set_grad_enabled`, in the order of the text; not those of functions inside."""
+    found: list[ast.Expr] = []
+    below = list(ast.iter_child_nodes(tree)) if tree is not None else []
+    for node in below:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(node, ast.Expr) and "set_grad_enabled(" in ast.unparse(node) and node.lineno < until:
+            found.append(node)
+        found += _switches(node, until)
+    return found
+
+
+def _is_off(statement: ast.Expr) -> bool:
+    return "False" in ast.unparse(statement)

@@ -1,0 +1,146 @@
+"""Which lines modified what a node had saved, and what stays modified if some of them had not done so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+
+from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
+
+
+def culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
+    """The user's name of the stale tensor that a node had saved, and the lines that modified it since, in order."""
+    slots = [slot for slot in graph.slots_of(index) if graph.slot_state[slot] == SlotState.STALE]
+    facts = graph.facts.get(index)
+    found: tuple[str | None, tuple[Write, ...]] = (None, ())
+    for at in (*(graph.slot_storage[slot] for slot in slots[:1]), *(facts.operands if facts and not slots else ())):
+        if at < 0:
+            continue
+        storage = graph.storages[at]
+        since = of_storage(record, graph, index, storage.key, n)
+        name = lasting_name(record, storage.owners) if storage.owners else None
+        if since and not name:
+            position = since[-1].storages.index(storage.key)
+            name = since[-1].paths[position] if position < len(since[-1].paths) else None
+        found = (name, since)
+        if since:
+            break
+    if graph.kind[index] == Kind.COPY_SLICES and not (facts and facts.operands):
+        return _hidden_culprit(record, graph, index, n)
+    return found
+
+
+def _hidden_culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
+    """The same for a write into a view, of which nobody sees what it saved: the only tensor that was modified since."""
+    found = _hidden_writes(record, graph, index, n)
+    if len(found) != 1:
+        return None, ()
+    ((key, writes),) = found.items()
+    last = writes[-1]
+    position = last.storages.index(key)
+    return (last.paths[position] if position < len(last.paths) else None), writes
+
+
+def _hidden_writes(record: Record, graph: Snapshot, index: int, n: int) -> dict[int, tuple[Write, ...]]:
+    """Per storage the writes since a write into a view: what that saved may be any of them.
+
+    The write itself counts where it reads what it writes to: ``y[1] *= y[2]`` saves a part of what it modifies.
+    """
+    made = graph.place_of(index)
+    since = [w for w in record.writes if w.after_calls <= n and _since(w.place, made)]
+    if made is not None and not reads_its_target(graph, index):
+        since = [w for w in since if not _same_line(w.place, made)]
+    keys = dict.fromkeys(key for w in since for key in w.storages)
+    return {key: tuple(w for w in since if key in w.storages) for key in keys}
+
+
+def reads_its_target(graph: Snapshot, index: int) -> bool:
+    """Whether an operand of a write into a view is a view of the same tensor. The first edge leads to that tensor."""
+    target, *operands = graph.next(index) or (-1,)
+    for operand in operands:
+        while operand != target and len(following := graph.next(operand)) == 1:
+            operand = following[0]
+        if operand == target:
+            return True
+    return False
+
+
+def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
+    """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last.
+
+    Not one that surely came before the node: then another has modified it, which nobody saw.
+
+    A write that made the node and whose result it saved came before: ``y.exp_()``. So did that of a module whose node
+    is the older one, though both have run on one line.
+    """
+    made, seq = graph.place_of(index), graph.seq[index]
+    writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
+    writes = [w for w in writes if w.inside is None or max(w.made) > seq]
+    slots = [slot for slot in graph.slots_of(index) if graph.slot_storage[slot] >= 0]
+    saved = {graph.slot_names[graph.slot_name[s]] for s in slots if graph.storages.key[graph.slot_storage[s]] == key}
+    later = [w for w in writes if _since(w.place, made)]
+    if saved == {"result"} and made is not None:
+        later = [w for w in later if graph.seq[index] not in w.made or not _same_line(w.place, made)]
+    return tuple(later) or tuple(w for w in writes[-1:] if not _before(w, made, seq))
+
+
+Undone = Callable[[tuple[Write, ...], Place | None], bool]
+
+
+def without(
+    record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int] | None = None
+) -> Snapshot:
+    """As if what only these writes modified, between being saved and call `n`, had not been modified.
+
+    Parameters
+    ----------
+    reached
+        Indices of the nodes that the call gets to: of the others nothing is asked. None: all.
+    undone
+        Whether nothing is left of these writes, in order, which are all that modified one saved tensor; with the place
+        of the node that had saved it.
+    """
+
+    def cured(index: int, found: Collection[tuple[Write, ...]]) -> bool:
+        return bool(found) and all(writes and undone(writes, graph.place_of(index)) for writes in found)
+
+    def to(index: int, storages: Iterable[int]) -> list[tuple[Write, ...]]:
+        return [of_storage(record, graph, index, graph.storages.key[at], n) for at in storages if at >= 0]
+
+    states, reached = bytearray(graph.slot_state), range(len(graph)) if reached is None else reached
+    for index in reached:
+        for slot in graph.slots_of(index):
+            if states[slot] == SlotState.STALE and cured(index, to(index, [graph.slot_storage[slot]])):
+                states[slot] = SlotState.HELD
+    facts: dict[int, NodeFacts] = dict(graph.facts)
+    for index, fact in graph.facts.items():
+        if fact.inner_stale is False or index not in reached:
+            continue
+        found = to(index, fact.operands) or _hidden_writes(record, graph, index, n).values()
+        if cured(index, found):
+            facts[index] = replace(fact, inner_stale=False)
+    return replace(graph, slot_state=states, facts=facts)
+
+
+def _same_line(write: Place, made: Place) -> bool:
+    return (write.run, write.iteration, write.cell, write.line) == (made.run, made.iteration, made.cell, made.line)
+
+
+def _before(write: Write, made: Place | None, seq: int) -> bool:
+    """Whether a write had surely ended when a node was made: it began before that, and on another line."""
+    if made is None or not 0 <= write.number <= seq:
+        return False
+    spot = (write.place.run, write.place.outer_line, write.place.iteration)
+    return spot != (made.run, made.outer_line, made.iteration)
+
+
+def _since(write: Place, made: Place | None) -> bool:
+    """Whether a write was later than a node was made, as far as their lines tell."""
+    if made is None or write.run is None or made.run is None:
+        return True
+    if write.run != made.run or write.iteration != made.iteration:
+        return (write.run, write.iteration or 0) > (made.run, made.iteration or 0)
+    if write.outer_line != made.outer_line:
+        return (write.outer_line or 0) > (made.outer_line or 0)
+    return write.cell != made.cell or (write.line or 0) >= (made.line or 0)

@@ -1,0 +1,92 @@
+"""Which pass of which loop made a node: the calls of one line of the program, and what lies between them.
+
+Between two backward calls of one line lies an iteration, whichever loop, function or re-run made it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+
+from graphwidget.diagnosis.reuse.story import source_line
+from graphwidget.model import BackwardCall, Place, Record, Snapshot
+
+ENOUGH = 3  # iterations before we speak of a pile
+
+
+class Line:
+    """The calls of one line, oldest first; iteration `i` is the one of `calls[i]`."""
+
+    def __init__(self, calls: list[BackwardCall]) -> None:
+        self.calls = calls
+        self.starts = [call.newest_seq for call in calls]
+        self._known: dict[tuple[int, Place | None], int | None] = {}
+
+    @cached_property
+    def number(self) -> dict[int, int]:
+        """n of a call -> its iteration."""
+        return {call.n: i for i, call in enumerate(self.calls)}
+
+    def iteration(self, graph: Snapshot, index: int) -> int | None:
+        """The iteration in which a node was made; None: before the loop, after it, or a leaf."""
+        seq = graph.seq[index]
+        if seq < 0:
+            return None
+        key = (bisect_right(self.starts, seq), graph.place_of(index))
+        if key not in self._known:
+            self._known[key] = self._of(*key)
+        return self._known[key]
+
+    def _of(self, before: int, place: Place | None) -> int | None:
+        """Of a node made at `place` when `before` calls had been made.
+
+        What a pass makes after its call belongs to that pass: ``total += loss``. The count of passes tells, where the
+        loop is in a cell; elsewhere all that is known is that the node lies between two calls.
+        """
+        passed = place.iteration if place is not None else None
+        following = self.calls[before].place if before < len(self.calls) else None
+        last = self.calls[before - 1].place if before else None
+        if last is not None and last.iteration == passed and (following is None or following.iteration != passed):
+            return before - 1
+        if following is None:
+            return None
+        if last is None and (place is None or place.run != following.run):
+            return None
+        if last is None and passed is None and following.iteration is not None:
+            return None
+        return before
+
+    def periods(self, seqs: list[int]) -> int:
+        """Into how many stretches between calls these (ascending) numbers fall: at most one less than iterations."""
+        bounds = [bisect_left(seqs, start) for start in self.starts]
+        return sum(a < b for a, b in zip([0, *bounds], [*bounds, len(seqs)]))
+
+
+def lines_of(record: Record) -> list[Line]:
+    """The lines that made enough calls for anything to pile up."""
+    found: dict[tuple[object, ...], list[BackwardCall]] = defaultdict(list)
+    for call in record.calls:
+        # A step of a higher-order gradient ends no iteration.
+        if not call.create_graph and call.result != "running" and call.newest_seq >= 0:
+            found[(call.thread, *source_line(call.place))].append(call)
+    return [Line(calls) for calls in found.values() if len(calls) >= ENOUGH]
+
+
+def iterations_below(graph: Snapshot, line: Line, nodes: Iterable[int], most: int) -> dict[int, frozenset[int]]:
+    """Of each node the iterations that made it and what it builds on, up to `most` of them.
+
+    `nodes` must contain all that they lead to.
+    """
+    below: dict[int, frozenset[int]] = {}
+    nothing: frozenset[int] = frozenset()
+    for index in sorted(nodes, key=graph.seq.__getitem__):  # no edge leads from a lower to a higher number
+        own = line.iteration(graph, index)
+        found = nothing if own is None else frozenset((own,))
+        for following in graph.next(index):
+            more = below.get(following, nothing)
+            if len(found) < most and not more <= found:
+                found = more | found if not found <= more else more
+        below[index] = found
+    return below

@@ -1,0 +1,281 @@
+"""Whether the edit of a fix can be made: it fits the text, the cells still parse, every name is known where it is read.
+
+A simulation on the graph says that a fix would help. This says that the program with the edit in it
+is still a program: read from the text alone, as strict as a run from top to bottom.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.edits import Edit, in_front
+from graphwidget.model import Fix, Record
+
+Spot = tuple[int, int]  # cell, line
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def checked(record: Record, fix: Fix) -> Fix:
+    """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
+    if fix.by_hand or (fix.edit and fix.at is None):
+        return fix
+    if fix.edit and fix.at is not None and fits(cells_of(record), fix.at, fix.edit):
+        return fix
+    return replace(fix, verified=False, edit=())
+
+
+def made_once_run_often(record: Record, fix: Fix) -> bool:
+    """Whether an edit gives a graph to what is made before a loop that runs backward: each pass would need it."""
+    after = apply(cells_of(record), fix.at, fix.edit) if fix.at is not None else None
+    if after is None:
+        return False
+    for cell, line in after.written:
+        made = {name for s in source.statements_at(after.texts[cell], line)[-1:] for name in _made(s)}
+        for other, text in after.texts.items():
+            for loop in ast.walk(source.parse(text) or ast.Module([], [])):
+                if not isinstance(loop, source.LOOPS) or (other == cell and _holds(loop, line)):
+                    continue
+                used = source.names_in(loop) - (source.changed(loop) - source.carried(loop))
+                if made & used and any(map(_runs_backward, ast.walk(loop))):
+                    return True
+    return False
+
+
+def _made(statement: ast.stmt) -> set[str]:
+    """What a statement assigns, or calls a method of: ``h`` in ``h.retain_grad()``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    return source.changed(statement) | (source.names_in(function) if function is not None else set())
+
+
+def _holds(loop: ast.stmt, line: int) -> bool:
+    return loop.lineno <= line <= (loop.end_lineno or 0)
+
+
+def _runs_backward(node: ast.AST) -> bool:
+    return isinstance(node, ast.stmt) and source.backward_root(ast.unparse(node)) is not None
+
+
+def cells_of(record: Record) -> dict[int, str]:
+    """In the order of running: the number of each cell and its text, as it was last run."""
+    latest: dict[int, str] = {}
+    for _, run in sorted(record.runs.items()):
+        if run.cell is not None:
+            latest.pop(run.cell, None)
+            latest[run.cell] = run.source
+    return latest
+
+
+def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
+    """Whether an edit from (cell, line) on leaves cells that parse and know each name that they read."""
+    after = apply(cells, at, edit)
+    if after is None or any(source.parse(text) is None for text in after.texts.values()):
+        return False
+    if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
+        return False
+    foreign = _names(cells, ast.Load) - _names(cells, ast.Store)  # bound by no text that we have
+    return all(
+        name in foreign or _known(after.texts, *spot, name)
+        for spot in after.written
+        for name in _names_read(after.texts, *spot)
+    )
+
+
+@dataclass
+class Applied:
+    """The texts of the cells with an edit in them, and the (cell, line)s that it wrote."""
+
+    texts: dict[int, str]
+    written: list[tuple[int, int]] = field(default_factory=list)
+
+
+def apply(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> Applied | None:
+    """Apply an edit as `edits` describes it. None: a line of it is not there."""
+    order = list(cells)
+    texts = {cell: text.splitlines() for cell, text in cells.items()}
+    cell, line = at
+    if cell not in texts or not 0 < line <= len(texts[cell]):
+        return None
+    written: list[tuple[int, int]] = []
+    removed = False
+    depth = _indentation(texts[cell][line - 1])
+    for position, step in enumerate(edit):
+        sign, text = step[0], step[2:]
+        if sign == "+":
+            texts[cell].insert(line - 1, depth + text)
+            written.append((cell, line))
+            line += 1
+            continue
+        found = _find(texts, order[order.index(cell) :], line, text)
+        if found is None:
+            return None
+        cell, line = found
+        if sign == "-":
+            depth = depth if removed else _indentation(texts[cell][line - 1])
+            alone = not removed and not "".join(edit[position + 1 : position + 2]).startswith("+")
+            texts[cell][line - 1 : line] = [depth + "pass"] if alone else []  # its block may hold nothing else
+            line += alone
+        else:
+            depth = _indentation(texts[cell][line - 1])
+            line += 1
+        removed = sign == "-"
+    return Applied({cell: "\n".join(lines) for cell, lines in texts.items()}, written)
+
+
+def joined(cells: dict[int, str], edits: list[tuple[Spot, Edit]]) -> tuple[Spot, Edit] | None:
+    """Several edits, each from its (cell, line) on, as one. None: applied as one they would change other lines."""
+    order = list(cells)
+    if not all(edit and at[0] in cells for at, edit in edits):
+        return None
+    edits = sorted(edits, key=lambda one: (order.index(one[0][0]), one[0][1]))
+    texts = dict(cells)
+    for at, edit in reversed(edits):  # the last first: no line that is still to be found moves
+        after = apply(texts, at, edit)
+        if after is None:
+            return None
+        texts = after.texts
+    (first, steps), *others = edits
+    whole, last = list(steps), first
+    for at, edit in others:
+        before_the_same = at == last and whole[-1] == edit[-1] and edit[-1].startswith("  ")
+        whole[-1:] = edit if before_the_same else [whole[-1], *in_front(edit)]
+        last = at
+    after = apply(cells, first, tuple(whole))
+    return (first, tuple(whole)) if after is not None and after.texts == texts else None
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _find(texts: dict[int, list[str]], cells: list[int], line: int, wanted: str) -> tuple[int, int] | None:
+    """The next line with this text, in this cell or in one that ran later."""
+    for cell in cells:
+        for at in range(line, len(texts[cell]) + 1):
+            if texts[cell][at - 1].strip() == wanted.strip():
+                return cell, at
+        line = 1
+    return None
+
+
+# ------------------------------------------------------------------ names
+
+
+def _names(texts: dict[int, str], context: type[ast.expr_context]) -> set[str]:
+    """Names that are read (`ast.Load`), or bound in whatever way (`ast.Store`), anywhere in the cells."""
+    nodes = [node for text in texts.values() if (tree := source.parse(text)) for node in ast.walk(tree)]
+    if context is ast.Store:
+        return {name for node in nodes for name, _ in _bound_by(node)} | _argument_names(nodes)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def _argument_names(nodes: list[ast.AST]) -> set[str]:
+    functions = (node for node in nodes if isinstance(node, (*_Function, ast.Lambda)))
+    return {argument.arg for function in functions for argument in _arguments(function)}
+
+
+def _loses_a_name(before: dict[int, str], after: dict[int, str]) -> bool:
+    """Whether a name that nothing binds any more is still read."""
+    lost = _names(before, ast.Store) - _names(after, ast.Store)
+    return bool(lost & _names(after, ast.Load))
+
+
+def _hides_a_name(after: Applied) -> bool:
+    """Whether a new line binds, in a function, a name that the function took from around it, after it was read."""
+    for cell, line in after.written:
+        around = [s for s in source.statements_at(after.texts[cell], line) if isinstance(s, _Function)]
+        if not around:
+            continue
+        inside, bound = around[-1], dict[str, int]()
+        for name, at in _bindings(inside):
+            bound[name] = min(at, bound.get(name, at))
+        bound = {name: at for name, at in bound.items() if (cell, at) in after.written}
+        own = {argument.arg for argument in _arguments(inside)}
+        reads = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        if any(n.id not in own and n.lineno <= bound.get(n.id, 0) for n in reads):
+            return True
+    return False
+
+
+def _assigns_nowhere(after: Applied) -> bool:
+    """Whether a new line assigns to a part of a builtin (``list.values = x``) or only annotates (``f:w.grad = x``)."""
+    bound = _names(after.texts, ast.Store)
+    for cell, line in after.written:
+        for statement in source.statements_at(after.texts[cell], line)[-1:]:
+            if isinstance(statement, ast.AnnAssign):  # of ours is none: it is a path with the frame in front
+                return True
+            roots = {
+                re.split(r"\W", path, maxsplit=1)[0] for path in source.targets(statement) if not path.isidentifier()
+            }
+            if any(root not in bound and hasattr(builtins, root) for root in roots):
+                return True
+    return False
+
+
+def _names_read(texts: dict[int, str], cell: int, line: int) -> set[str]:
+    """Names that a line reads, without the variables of its own comprehensions and lambdas."""
+    found = source.statements_at(texts[cell], line)
+    nodes = list(ast.walk(found[-1])) if found else []
+    own = {name for node in nodes if isinstance(node, ast.comprehension) for name in source.names_in(node.target)}
+    own |= _argument_names(nodes)
+    names = (node for node in nodes if isinstance(node, ast.Name) and node.lineno == line)
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)} - own
+
+
+def _known(texts: dict[int, str], cell: int, line: int, name: str) -> bool:
+    """Whether a line may read a name: bound before it where it stands, or in the functions or cells around it."""
+    around = [s for s in source.statements_at(texts[cell], line) if isinstance(s, _Function)]
+    for depth, function in enumerate(reversed(around)):
+        if any(argument.arg == name for argument in _arguments(function)):
+            return True
+        bound = [at for one, at in _bindings(function) if one == name]
+        if bound:
+            return depth > 0 or min(bound) < line
+    for one, text in texts.items():
+        tree = source.parse(text)
+        bound = [at for found, at in _bindings(tree) if found == name] if tree else []
+        if bound and (around or one != cell or min(bound) < line):
+            return True
+        if one == cell and not around:
+            break
+    return hasattr(builtins, name)
+
+
+def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[ast.arg]:
+    given = function.args
+    yield from (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    yield from (one for one in (given.vararg, given.kwarg) if one is not None)
+
+
+def _bindings(scope: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that a scope itself binds, each with the line; what its functions declare global belongs to the module."""
+    elsewhere = {name for node in ast.walk(scope) if isinstance(node, ast.Global) for name in node.names}
+    module = isinstance(scope, ast.Module)
+    if module:
+        yield from ((name, 0) for name in elsewhere)
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        for name, line in _bound_by(node):
+            if module or name not in elsewhere:
+                yield name, line
+        if not isinstance(node, (*_Function, ast.ClassDef, ast.Lambda, ast.comprehension)):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, int]]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id, node.lineno
+    elif isinstance(node, (*_Function, ast.ClassDef)):
+        yield node.name, node.lineno
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name, node.lineno
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for alias in node.names:
+            yield (alias.asname or alias.name).split(".", 1)[0], node.lineno

@@ -1,0 +1,99 @@
+"""Where the text of a cell switches grad mode off: blocks and decorators, and whether they surely do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphwidget.diagnosis.source import syntax as source
+
+__all__ = ["Switch", "around", "condition"]
+
+_NAMES = ("no_grad", "inference_mode", "set_grad_enabled", "enable_grad")
+
+
+class Switch(NamedTuple):
+    """A `with` or a decorated function. `off`: True: surely switches it off; None: that depends."""
+
+    outer: ast.stmt
+    text: str
+    off: bool | None
+
+
+def around(cell: str, statement: ast.stmt) -> Switch | None:
+    """The innermost `with` or decorator around a statement that decides about grad mode, if that may be off.
+
+    What stands around a function's definition, its decorators apart, says nothing of its calls.
+    """
+    for outer in reversed(source.statements_at(cell, statement.lineno)):
+        if outer is statement or (outer.lineno, outer.col_offset) == (statement.lineno, statement.col_offset):
+            continue
+        for one in _expressions(outer):
+            off = _switches_off(one)
+            if off is not False:
+                return Switch(outer, ast.unparse(one), off)
+            if _named(one):
+                return None  # it is on
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return None
+    return None
+
+
+def _expressions(outer: ast.stmt) -> list[ast.expr]:
+    """The innermost first."""
+    if isinstance(outer, (ast.With, ast.AsyncWith)):
+        return [item.context_expr for item in reversed(outer.items)]
+    return outer.decorator_list[::-1] if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) else []
+
+
+def _named(node: ast.AST) -> bool:
+    return any(_last(one) in _NAMES for one in ast.walk(node))
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _switches_off(node: ast.expr) -> bool | None:
+    """Whether grad mode is off where this is entered, or decorates; None: it may be."""
+    function = node.func if isinstance(node, ast.Call) else node
+    name = _last(function)
+    if name not in _NAMES:
+        return None if any(_switches_off(one) is not False for one in _parts(node)) else False
+    if name in ("no_grad", "enable_grad"):
+        return name == "no_grad"
+    given = list(_given(node))
+    if not given:
+        return name == "inference_mode"
+    if not isinstance(given[0], ast.Constant):
+        return None
+    return bool(given[0].value) is (name == "inference_mode")
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Of a choice what it chooses from: ``nullcontext() if train else torch.no_grad()``."""
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    return [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+
+
+def _given(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Call):
+        yield from (*node.args, *(k.value for k in node.keywords))
+
+
+def condition(text: str) -> tuple[str, bool] | None:
+    """What decides whether it is off, and with which answer: ``set_grad_enabled(phase == 'train')`` where false."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+    if isinstance(node, ast.IfExp):
+        found = [answer for answer, part in ((True, node.body), (False, node.orelse)) if _switches_off(part)]
+        return (ast.unparse(node.test), found[0]) if len(found) == 1 else None
+    given = list(_given(node))
+    if _last(node.func if isinstance(node, ast.Call) else node) not in ("set_grad_enabled", "inference_mode"):
+        return None
+    inverse = "inference" in text
+    return (ast.unparse(given[0]), inverse) if given and not isinstance(given[0], ast.Constant) else None

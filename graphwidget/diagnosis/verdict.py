@@ -1,0 +1,65 @@
+"""What was looked at, and what of it has no finding: so that silence is not taken for a clean bill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from graphwidget.diagnosis.wording import where
+from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
+
+__all__ = ["verdict"]
+
+# What PyTorch's messages about recording and running a graph speak of.
+_OF_AUTOGRAD = re.compile(
+    r"autograd|\bbackward\b|requires?[_ ]grad|\bgrad(_fn|_outputs?|ients?)?\b|\bleaf\b|in-?place|\bdifferentia|"
+    r"saved tensor|inference tensor|deepcopy protocol",
+    re.IGNORECASE,
+)
+
+
+def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
+    """What the findings leave open."""
+    found = list(findings)
+    raised = [call for call in record.calls if call.result == "raised"]
+    told = {finding.call for finding in found}
+    explained = {_alike(call) for call in raised if call.n in told}
+    unexplained = {_alike(call): call for call in reversed(raised) if _alike(call) not in explained}
+
+    failed = {call.error for call in raised}
+    runs = [run for run in record.runs.values() if run.error is not None]
+    refused = [run for run in runs if run.through_backward and run.error not in failed]
+    outside = [run for run in runs if not run.through_backward]
+    places = {finding.made_at for finding in found if finding.call is None} - {None}
+    settled = {_same(run) for run in runs if run.error_place in places}
+    open_: dict[object, CellRun] = {}
+    other: dict[object, CellRun] = {}
+    for run in (*refused, *outside):
+        if _same(run) not in settled and not _leaves(run):
+            of_autograd = run.through_backward or _OF_AUTOGRAD.search(run.error or "")
+            (open_ if of_autograd else other).setdefault(_same(run), run)
+    return Verdict(
+        findings=len(found),
+        calls=record.calls[-1].n + 1 if record.calls else 0,
+        remembered=len(record.calls),
+        raised=len(raised),
+        refused=len(refused),
+        unexplained=tuple(sorted(unexplained.values(), key=lambda call: call.n)),
+        open_cells=tuple(open_.values()),
+        other_cells=tuple(other.values()),
+    )
+
+
+def _alike(call: BackwardCall) -> tuple[object, ...]:
+    """The same error of the same line is one error, however often a loop meets it."""
+    return (where(call.place) or call.n, call.error_type, call.error)
+
+
+def _same(run: CellRun) -> tuple[object, ...]:
+    line = run.error_place.line if run.error_place is not None else None
+    return (run.cell_id or run.cell, line, run.error_type, run.error)
+
+
+def _leaves(run: CellRun) -> bool:
+    """``sys.exit()``: it says that all is well."""
+    return run.error_type == "SystemExit" and run.error in ("", "0", "None")

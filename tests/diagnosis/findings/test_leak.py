@@ -1,0 +1,83 @@
+"""Piles of graphs, told by the calls that ran them."""
+
+from array import array
+from dataclasses import replace
+
+from handmade import HELD, N, graph, leaf
+from records import place, placed
+
+from graphwidget.diagnosis.findings import leak
+from graphwidget.engine.what_if import bytes_held
+from graphwidget.model import BackwardCall, CellRun, Owner, Record, SlotState, TensorRef
+
+CELL = "for x in xs:\n    y = f(x)\n    y.backward()\n    seen.append(y)\n"
+
+
+def loop(passes, path, executed=lambda i: [10 + i]):
+    """`passes` graphs of one node, each owned by `path(i)`; call i ran the uids `executed(i)`."""
+    nodes = [N(f"n{i}", "w", (HELD,), seq=2 * i) for i in range(passes)]
+    shot = graph(*nodes, leaf("w"))
+    shot = placed(shot, [place(1, 2, iteration=i) for i in range(passes + 1)])
+    shot = replace(
+        shot,
+        uid=array("q", [*range(10, 10 + passes), 99]),
+        owners=tuple(Owner(path(i), i) for i in range(passes)),
+    )
+    root = (TensorRef(0, 0, ("y",)),)
+    calls = tuple(
+        BackwardCall(
+            i,
+            place(1, 3, iteration=i, source="y.backward()"),
+            "backward",
+            False,
+            False,
+            root,
+            (),
+            result="ok",
+            executed=array("q", executed(i)),
+            newest_seq=2 * i + 1,
+        )
+        for i in range(passes)
+    )
+    return Record(shot, calls, (), {0: CellRun(0, 1, CELL, "c1")})
+
+
+def test_a_list_that_keeps_what_was_run_piles_up_by_the_third_iteration():
+    assert not list(leak.find(loop(2, lambda i: f"seen[{i}]")))
+    (finding,) = leak.find(loop(3, lambda i: f"seen[{i}]"))
+    assert finding.carriers == ("seen",) and finding.severity == "warning"
+    assert finding.headline == "Graphs of 3 iterations pile up in `seen`."
+    assert finding.fixes[0].edit == ("- seen.append(y)", "+ seen.append(y.detach())")
+    assert finding.fixes[0].at == (1, 4)
+
+
+def test_a_list_that_one_call_ran_as_a_whole_is_no_pile():
+    assert not list(leak.find(loop(5, lambda i: f"seen[{i}]", lambda i: [10, 11, 12, 13, 14] if i == 4 else [50 + i])))
+
+
+def test_calls_that_were_only_counted_are_taken_to_have_run_their_graphs():
+    assert list(leak.find(loop(4, lambda i: f"seen[{i}]", lambda i: [])))
+
+
+def test_calls_that_were_only_counted_have_run_no_more_than_the_numbers_say():
+    record = loop(4, lambda i: f"seen[{i}]", lambda i: [])
+    # Graphs that nothing has run are a pile for what they keep: these keep nothing.
+    shot = record.snapshot
+    record = replace(record, snapshot=replace(shot, slot_state=bytes([SlotState.UNSAVED]) * len(shot.slot_state)))
+    ran = [replace(c, highest_seq=c.newest_seq - 1, distances=array("q", range(9))) for c in record.calls]
+    assert list(leak.find(replace(record, calls=tuple(ran))))
+    others = [replace(c, highest_seq=c.newest_seq + 100, distances=array("q", [0, 1])) for c in record.calls]
+    assert not list(leak.find(replace(record, calls=tuple(others))))
+
+
+def test_a_step_of_a_higher_order_gradient_ends_no_iteration():
+    record = loop(4, lambda i: f"seen[{i}]")
+    calls = tuple(replace(call, create_graph=True, api="autograd.grad") for call in record.calls)
+    assert not list(leak.find(replace(record, calls=calls)))
+
+
+def test_bytes_count_once_per_storage():
+    shot = graph(
+        N("a", "b", (HELD, HELD), storage=(0, 0)), N("b", "", (HELD,)), storages=loop(1, str).snapshot.storages
+    )
+    assert bytes_held(shot, [0, 1]) == 16

@@ -1,0 +1,109 @@
+"""Lines that cut the graph: at names and elements of containers, and where a container takes a tensor in."""
+
+import pytest
+
+from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.model import Owner
+
+
+def test_carriers_are_detached_by_statements_that_can_be_written():
+    assert detaching.detached(["h", "fit:g", "f.__closure__[s]", "Out[3]"], []) == ["h = h.detach()", "g = g.detach()"]
+    assert detaching.detached(["m.state[0]", "m.state[1]"], []) == ["m.state = tuple(one.detach() for one in m.state)"]
+    assert detaching.detached(["bank[0]"], ["bank.append(k)"]) == ["bank = [one.detach() for one in bank]"]
+    assert detaching.detached(["mem['v']"], []) == ["mem['v'] = mem['v'].detach()"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "holder", "inside", "new"),
+    [
+        ("temp.append(h)", "temp", ["[2]"], "temp.append(h.detach())"),
+        ("self.seen['a'].append(a + b)", "t.seen", ["['a'][0]"], "self.seen['a'].append((a + b).detach())"),
+        ("r.append(R(loss, out=y))", "r", ["[0].loss", "[0].out"], "r.append(R(loss.detach(), out=y.detach()))"),
+        ("r.append((3, h, name))", "r", ["[0][1]", "[1][1]"], "r.append((3, h.detach(), name))"),
+        ("r.append({'step': i, 'loss': h})", "r", ["[0]['loss']"], "r.append({'step': i, 'loss': h.detach()})"),
+        ("d['k'] = y", "d", ["['k']"], "d['k'] = y.detach()"),
+        ("temp += [y]", "temp", ["[0]"], "temp += [y.detach()]"),
+    ],
+)
+def test_what_a_container_keeps_is_detached_where_it_is_put_in(cell, holder, inside, new):
+    assert detaching.kept_detached(cell, holder, inside) == [(1, (f"- {cell}", f"+ {new}"))]
+
+
+@pytest.mark.parametrize(
+    ("cell", "inside"),
+    [("log['step'].append(i)", "['loss'][0]"), ("log['loss'] = make()", "['loss'].h"), ("rows.append(h)", "[0]")],
+)
+def test_a_line_that_puts_something_else_in_is_left_alone(cell, inside):
+    assert detaching.kept_detached(cell, "log", [inside]) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "paths", "line"),
+    [
+        ("s = (h, 0)", ["s[0]"], "s = (s[0].detach(), s[1])"),
+        ("def step(s):\n    return h, s[1] + 1\ns = step(s)", ["s[0]"], "s = (s[0].detach(), s[1])"),
+        ("s = step(s)", ["s[1]"], "s = (s[0], s[1].detach(), *s[2:])"),
+        ("s = step(s)", ["s[0]", "s[1]"], "s = tuple(one.detach() for one in s)"),
+        ("def f():\n    return y, (h, c, n)", ["s[0]", "s[1]"], "s = (s[0].detach(), s[1].detach(), *s[2:])"),
+        ("q = deque([a, b], maxlen=2)", ["q[1]"], "q = deque((one.detach() for one in q), q.maxlen)"),
+        ("d = {}", ["d[0]", "d[3]"], "d = {key: one.detach() for key, one in d.items()}"),
+        ("m['a'].append(h)", ["m['b'][0]"], "m['b'] = [one.detach() for one in m['b']]"),
+        ("n = [(h, c) for l in ls]", ["n[0][0]", "n[0][1]"], "n = [tuple(one.detach() for one in each) for each in n]"),
+        ("r.append((s, 1.0))", ["r[4][0]"], "r = [(each[0].detach(), *each[1:]) for each in r]"),
+        ("r.append({})", ["r[0]['h']"], "r = [{**each, 'h': each['h'].detach()} for each in r]"),
+        ("r.append(Node())", ["r[0].h", "r[1].h"], "for each in r: each.h = each.h.detach()"),
+        ("S = namedtuple('S', 'h, c')", ["fit:s.h"], "s = s._replace(h=s.h.detach())"),
+        (
+            "import dataclasses\n@dataclasses.dataclass(frozen=True)\nclass S:\n    h: Tensor\n",
+            ["s.h"],
+            "s = dataclasses.replace(s, h=s.h.detach())",
+        ),
+    ],
+)
+def test_what_the_cells_show_of_a_container_is_kept(cell, paths, line):
+    assert detaching.detached(paths, [cell]) == [line]
+
+
+def test_an_element_with_a_name_is_a_field_of_a_named_tuple():
+    owners = [Owner("s.h", 0, 0, "element"), Owner("s.c", 0, 1, "element")]
+    assert detaching.detached(["s.h", "s.c"], [], owners) == ["s = s._replace(h=s.h.detach(), c=s.c.detach())"]
+
+
+def test_what_a_container_is_comes_from_the_capture_and_is_a_guess_without():
+    listed = [Owner(f"fit:s[{at}]", at, 0, "element", (("list", 2),)) for at in range(2)]
+    known = detaching.Detaching([], listed)
+    assert known.lines(["fit:s[0]"]) == ["s = [one.detach() for one in s]"]
+    assert known.sure(["fit:s[0]"])
+    assert not detaching.Detaching([]).sure(["s[0]"])
+    assert not detaching.Detaching([], [Owner("s[0]", 0, 0, "element", (("MyList", -1),))]).sure(["s[0]"])
+    pair = Owner("s[1][0]", 0, 0, "element", (("tuple", 3), ("list", 4)))
+    lines = detaching.Detaching([], [pair]).lines(["s[1][0]"])
+    assert lines == ["s = [(each[0].detach(), each[1], each[2]) for each in s]"]
+
+
+def test_only_what_can_be_detached_is_where_a_list_holds_something_else_too():
+    first = Owner("s[0]", 0, 0, "element", (("list", 3),))
+    assert detaching.detached(["s[0]"], [], [first]) == [
+        "s = [one.detach() if hasattr(one, 'detach') else one for one in s]"
+    ]
+    rows = [Owner(f"r[{at}][0]", at, 0, "element", (("list", 2), ("list", 2))) for at in range(2)]
+    assert detaching.detached(["r[0][0]"], [], rows) == [
+        "r = [[one.detach() if hasattr(one, 'detach') else one for one in each] for each in r]"
+    ]
+
+
+def test_it_is_a_guess_that_each_element_is_a_container_where_one_is_not_known_to_be():
+    pairs = [Owner(f"s[{at}][0]", at, 0, "element", (("tuple", 2), ("list", 3))) for at in range(2)]
+    assert not detaching.Detaching([], pairs).sure(["s[0][0]"])
+    last = Owner("s[2][0]", 2, 0, "element", (("tuple", 2), ("list", 3)))
+    assert detaching.Detaching([], [*pairs, last]).sure(["s[0][0]"])
+
+
+def test_a_container_that_takes_a_variable_in_tells_where_it_is():
+    cell = "bank.append((h, y))\nself.rows.append({'h': h})\nlast[k] = h\nbank.append(other)\n"
+    assert set(detaching.taken_in(cell, ["h"])) == {"bank[0][0]", "self.rows[0]['h']", "last[0]"}
+
+
+def test_a_running_total_adds_detached_values():
+    assert detaching.added_detached("total += a + b") == ("- total += a + b", "+ total += (a + b).detach()")
+    assert detaching.added_detached("total = total + a") == ()

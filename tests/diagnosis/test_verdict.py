@@ -1,0 +1,138 @@
+"""What a record's findings leave open, and how it is said: nothing false, and nothing about what was not looked at."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.verdict import verdict
+from graphwidget.model import Verdict
+from graphwidget.render.report import summary, verdict_lines
+
+
+def looked_at(*cells: str, diagnose: Any = diagnosis.diagnose) -> tuple[Verdict, str]:
+    """Run cells with a tracker, as the extension does; the verdict and its words."""
+    space: dict[str, Any] = {"torch": torch, "w": torch.ones(2, requires_grad=True)}
+    tracker = Tracker(lambda: space, diagnose=diagnose)
+    tracker.start()
+    try:
+        for number, cell in enumerate(cells, 1):
+            code = compile(cell, f"<verdict {number}>", "exec")
+            tracker.begin_cell(number, cell, cell_id=str(number), filename=f"<verdict {number}>")
+            error = None
+            try:
+                exec(code, space)
+            except BaseException as raised:
+                error = raised
+            tracker.end_cell(error)
+        found = tracker.findings()
+        left = verdict(tracker.record(), found)
+    finally:
+        tracker.stop()
+    return left, "\n".join(verdict_lines(left))
+
+
+def test_all_calls_ran() -> None:
+    left, told = looked_at("for _ in range(12):\n    (w * 2).sum().backward()")
+    assert (left.calls, left.raised) == (12, 0)
+    assert told == "No finding. 12 backward calls, all ran."
+
+
+def test_many_calls_are_all_counted() -> None:
+    left, told = looked_at("for _ in range(300):\n    (w * 2).sum().backward()")
+    assert left.calls == left.remembered == 300 and told == "No finding. 300 backward calls, all ran."
+
+
+def test_of_forgotten_calls_no_more_is_said_than_that_they_began() -> None:
+    told = summary(Verdict(calls=100_000, remembered=30_000))
+    assert told == "No finding. 100000 backward calls; of the 30000 that are remembered, none raised."
+
+
+OF_ANOTHER_KIND = {
+    "NameError": "no_such_name",
+    "ModuleNotFoundError": "import no_such_module_at_all",
+    "ValueError": "raise ValueError('bad data')",
+    "SystemExit": "raise SystemExit(3)",
+    "RuntimeError": "torch.ones(2) @ torch.ones(3, 3)",
+}
+
+
+@pytest.mark.parametrize("kind", OF_ANOTHER_KIND)
+def test_an_error_of_another_kind_is_told_with_what_is_known_of_it(kind: str) -> None:
+    left, told = looked_at("w.sum().backward()", OF_ANOTHER_KIND[kind])
+    assert not left.unexplained and not left.open_cells
+    assert told == (
+        f"No finding. 1 backward call, which ran. Raised outside of any backward call: {kind} (In[2], line 1)."
+    )
+
+
+def test_leaving_with_status_0_is_no_error() -> None:
+    assert looked_at("w.sum().backward()", "raise SystemExit(0)")[1] == "No finding. 1 backward call, which ran."
+
+
+UNEXPLAINED = {
+    "a hook that raises": (
+        "def hook(grad):\n    raise KeyError('scale of a layer that is not there')\n"
+        "y = w * 2\ny.register_hook(hook)\ny.sum().backward()",
+        "scale of a layer that is not there",
+    ),
+    "refused before it starts": (
+        "torch.autograd.backward([w.sum()], [torch.ones(2)])",
+        "Mismatch in shape",
+    ),
+    "a message of autograd outside of a call": (
+        "torch.zeros(2, dtype=torch.long, requires_grad=True)",
+        "can require gradients",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNEXPLAINED)
+def test_an_error_of_autograd_without_a_finding_is_called_unexplained_with_its_whole_message(what: str) -> None:
+    cell, message = UNEXPLAINED[what]
+    left, told = looked_at(cell, diagnose=lambda record: ())
+    assert len(left.unexplained) + len(left.open_cells) == 1 and not left.other_cells
+    assert "which is not explained yet" in told and message in " ".join(told.split())
+    assert told.endswith("1 error is not explained yet.")
+
+
+def test_a_call_that_was_refused_at_once_is_not_among_those_that_ran() -> None:
+    _, told = looked_at("w.sum().backward()", "torch.autograd.backward([w.sum()], [torch.ones(2)])")
+    assert "1 backward call, which ran. 1 more was refused." in told
+
+
+def test_an_error_that_has_a_finding_is_not_mentioned_again() -> None:
+    left, told = looked_at("y = w.exp().sum()\ny.backward()", "y.backward()")
+    assert left == Verdict(findings=1, calls=2, remembered=2, raised=1)
+    assert told == "1 finding. 2 backward calls, 1 raised."
+
+
+def test_an_error_of_a_cell_that_has_a_finding_is_not_mentioned_again() -> None:
+    left, _ = looked_at("w.add_(1)")
+    assert left.findings == 1 and not left.open_cells and not left.other_cells
+
+
+def test_an_error_that_a_loop_catches_is_one_error_however_often_it_comes() -> None:
+    cell = (
+        "def hook(grad):\n    raise KeyError('again')\n"
+        "for _ in range(5):\n    y = w * 2\n    y.register_hook(hook)\n    try:\n        y.sum().backward()\n"
+        "    except KeyError:\n        pass"
+    )
+    left, told = looked_at(cell)
+    assert (left.raised, len(left.unexplained)) == (5, 1) and "5 backward calls, 5 raised." in told
+
+
+def test_an_error_whose_own_words_fail_does_no_harm() -> None:
+    cell = "class Odd(Exception):\n    def __str__(self):\n        raise RuntimeError\nraise Odd('x')"
+    assert "Odd (In[1], line 4)" in looked_at(cell)[1]
+
+
+def test_the_words_need_no_record() -> None:
+    place = SimpleNamespace(outer_line=3)
+    run = SimpleNamespace(cell=None, error_place=place, error_type="ValueError")
+    assert summary(Verdict(other_cells=(run,))).endswith("ValueError (A cell, line 3).")  # type: ignore[arg-type]
