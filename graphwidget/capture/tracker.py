@@ -23,13 +23,13 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture import swaps
+from graphwidget.capture import tensor_swaps
 from graphwidget.capture.calls.counted import Model
 from graphwidget.capture.calls.history import History
 from graphwidget.capture.calls.log import CallLog, Forecaster
-from graphwidget.capture.calls.looks import Looks
-from graphwidget.capture.collection import no_collection
-from graphwidget.capture.errors import scene, trainable, without_grad
+from graphwidget.capture.calls.retention import Looks
+from graphwidget.capture.errors import missing_grads, scene, trainable
+from graphwidget.capture.garbage_collection import no_collection
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once
@@ -198,7 +198,7 @@ class Tracker:
                 self.provenance.start()
                 self._writes.install()
                 self._end_of_notes = noted.watch(self.problem)
-                self._end_of_swaps = swaps.watch(self._writes.let_go, self.problem)
+                self._end_of_swaps = tensor_swaps.watch(self._writes.let_go, self.problem)
 
     def stop(self) -> None:
         """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
@@ -330,7 +330,7 @@ class Tracker:
             error_type=type(error).__name__,
             error=BaseException.__str__(error),
             error_place=place,
-            without_grad=without_grad.kinds(frame, place.source) if frame is not None and place is not None else {},
+            without_grad=missing_grads.kinds(frame, place.source) if frame is not None and place is not None else {},
             through_backward=ti.came_through_backward(error.__traceback__),
             scene=scene.of_error(error.__traceback__, self.provenance.book, self._texts()),
         )

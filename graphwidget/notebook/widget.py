@@ -19,7 +19,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from graphwidget.capture.collection import no_collection
+from graphwidget.capture.garbage_collection import no_collection
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers

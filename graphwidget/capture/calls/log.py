@@ -34,7 +34,6 @@ import torch
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.counted import Line, Model, Tally, frames_between
 from graphwidget.capture.calls.hues import Hues
-from graphwidget.capture.calls.looks import due
 from graphwidget.capture.calls.outcome import (
     afterwards,
     agrees,
@@ -47,7 +46,8 @@ from graphwidget.capture.calls.outcome import (
     with_grads,
 )
 from graphwidget.capture.calls.pending import Pending, record_of_pending
-from graphwidget.capture.calls.survey import MAX_HOLDINGS, grads_now, holdings_by_number, root_node, survey
+from graphwidget.capture.calls.reachable import MAX_HOLDINGS, grads_now, holdings_by_number, root_node, survey
+from graphwidget.capture.calls.retention import due
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take

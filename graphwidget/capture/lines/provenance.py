@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell
+from graphwidget.capture.lines.frames import LineTracer
 from graphwidget.capture.lines.modules import ModuleTracer
 from graphwidget.capture.lines.tracers import line_tracer
-from graphwidget.capture.lines.tracing import LineTracer
 from graphwidget.model import ModuleCall, Place
 
 __all__ = ["BUTTON", "NOWHERE", "Provenance"]

@@ -18,7 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import ENTERS, PASS, Book
-from graphwidget.capture.lines.tracing import MAX_SUSPENDED, FrameState, LineTracer, ThreadState
+from graphwidget.capture.lines.frames import MAX_SUSPENDED, FrameState, LineTracer, ThreadState
 
 _mon: Any = getattr(sys, "monitoring", None)
 

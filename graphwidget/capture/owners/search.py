@@ -30,7 +30,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.collection import no_collection
+from graphwidget.capture.garbage_collection import no_collection
 from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.reading import Plan, Reader, mro_of
 

@@ -29,9 +29,9 @@ from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.cells import Book, Scope
 from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.search import Search
+from graphwidget.capture.writes.optimizer_steps import Steps
 from graphwidget.capture.writes.statements import Statement, statements
-from graphwidget.capture.writes.steps import Steps
-from graphwidget.capture.writes.versions import MAX_WATCHED, Log, Watched, version_of
+from graphwidget.capture.writes.watched import MAX_WATCHED, Log, Watched, version_of
 from graphwidget.model import Place, Write
 
 __all__ = ["Writes"]

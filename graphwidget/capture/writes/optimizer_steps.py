@@ -17,7 +17,7 @@ from typing import Any
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.owners import reading
-from graphwidget.capture.writes.versions import Log, Step, Watched
+from graphwidget.capture.writes.watched import Log, Step, Watched
 from graphwidget.model import Place, Write
 
 __all__ = ["Steps"]
