@@ -118,7 +118,7 @@ class _Merge:
             self.columns["edge_to"].extend(map(there.__getitem__, compress(graph.edge_to, edges)))
             self.columns["edge_nr"].extend(compress(graph.edge_nr, edges))
             _count_on(self.columns["edge_start"], compress(counts, chosen))
-        tables = {name: tuple(table.values) for name, table in self.tables.items()}
+        tables: dict[str, Any] = {name: tuple(table.values) for name, table in self.tables.items()}
         return replace(self.live, **self.columns, **tables, leaves=self.leaves, facts=self.facts)
 
 

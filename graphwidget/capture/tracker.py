@@ -29,7 +29,6 @@ from graphwidget.capture.calls.history import History
 from graphwidget.capture.calls.log import CallLog, Forecaster
 from graphwidget.capture.calls.retention import Looks
 from graphwidget.capture.errors import missing_grads, scene, trainable
-from graphwidget.capture.garbage_collection import no_collection
 from graphwidget.capture.ghosts import merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once
@@ -613,7 +612,7 @@ class Tracker:
         """What is worth telling now. `live` as in `record`."""
         with self._guarded():
             if self._findings is None and self._diagnose is not None:
-                with no_collection():
+                with ti.no_collection():
                     self._findings = tuple(self._diagnose(self.record(live)))
         return self._findings or ()
 

@@ -257,10 +257,10 @@ class Book:
         return self._register(cell, code)
 
     def _foreign(self, name: str) -> Cell | None:
-        answer = self._ask(name) if self._ask is not None else None
+        answer: Any = self._ask(name) if self._ask is not None else None
         if answer is None:
             return None
-        number, cell_id, source = answer  # type: ignore[misc]
+        number, cell_id, source = answer
         return self.open(name, number, cell_id, source, None)
 
     def _register(self, cell: Cell, code: CodeType) -> Scope:

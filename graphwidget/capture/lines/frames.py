@@ -87,7 +87,7 @@ class FrameState:
         parent = self.thread.top
         self.parent: FrameState | None = parent
         self.outer = self.around = -1
-        self.recursive = parent is not None and (parent.recursive or self._has_a_twin())
+        self.recursive: bool = parent is not None and (parent.recursive or self._has_a_twin())
         if parent is not None and not self.scope.outermost:
             self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
             self.around = parent.iteration()

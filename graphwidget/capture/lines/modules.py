@@ -19,6 +19,7 @@ from torch.nn.modules import module as hooks
 from graphwidget import torch_internals as ti
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.spelling import by_child
 from graphwidget.model import ModuleCall
 
 __all__ = ["ModuleTracer"]
@@ -271,7 +272,7 @@ def written(name: str, root: torch.nn.Module, dotted: str) -> str:
     for key in dotted.split(".") if dotted else ():
         children = module._modules
         item = reading.static_attribute(type(module), "__getitem__")
-        name, _ = reading.by_child(item, name, (list(children).index(key), key), module)
+        name, _ = by_child(item, name, (list(children).index(key), key), module)
         module = children[key]
     return name
 

@@ -17,6 +17,7 @@ from typing import Any
 from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell
 from graphwidget.capture.lines.frames import LineTracer
 from graphwidget.capture.lines.modules import ModuleTracer
+from graphwidget.capture.lines.ranges import Ranges
 from graphwidget.capture.lines.tracers import line_tracer
 from graphwidget.model import ModuleCall, Place
 
@@ -28,7 +29,7 @@ NOWHERE = Place(None, None)
 BUTTON = Place(None, None, button=True)
 
 
-_Found = tuple[array, list[tuple[int, int, int]]]  # a column of indices and its table
+_Found = tuple["array[int]", list[tuple[int, int, int]]]  # a column of indices and its table
 
 
 class Provenance:
@@ -61,7 +62,7 @@ class Provenance:
         self.modules.is_own = lambda code: self.book.scope(code) is not None
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
-        self._looked_up: tuple[Sequence[int], list[tuple[int, ...]], _Found, _Found] | None = None
+        self._looked_up: tuple[Sequence[int], list[tuple[int, int, int]], _Found, _Found] | None = None
         self._lines_of, self._modules_of = _Known(), _Known()
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
 
@@ -179,18 +180,22 @@ class Provenance:
     ) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
         """Places and module calls of many nodes: two columns of indices (-1: unknown) and their tables."""
         self.lines.boundary()
-        marks = [state.ranges.mark() for state in (*self.lines.threads, *self.modules.threads)]
+        marks = [ranges.mark() for ranges in self._ranges()]
         if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
             places = self._lines_of.column(seqs, self.lines.find, self.lines.threads)
             modules = self._modules_of.column(seqs, self.modules.find, self.modules.threads)
             self._looked_up = seqs, marks, places, modules
-        _, _, (place_column, places), (module_column, modules) = self._looked_up
+        _, _, (place_column, place_keys), (module_column, module_keys) = self._looked_up
         return (
             place_column,
-            tuple(self.place(key) for key in places),
+            tuple(self.place(key) for key in place_keys),
             module_column,
-            tuple(self.modules.describe(*key) for key in modules),
+            tuple(self.modules.describe(*key) for key in module_keys),
         )
+
+    def _ranges(self) -> list[Ranges]:
+        """The stretches of all threads, of lines and of modules."""
+        return [*(state.ranges for state in self.lines.threads), *(state.ranges for state in self.modules.threads)]
 
     def name_modules(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
         """Look up the user's names for modules that were called since the last time."""
@@ -204,7 +209,7 @@ class Provenance:
     @property
     def full(self) -> bool:
         """Whether `make_room` has something to do."""
-        return any(state.ranges.full for state in (*self.lines.threads, *self.modules.threads))
+        return any(ranges.full for ranges in self._ranges())
 
 
 class _Known:

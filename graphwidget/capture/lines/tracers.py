@@ -46,7 +46,7 @@ class SettraceTracer(LineTracer):
 
     def start(self) -> None:
         theirs = sys.gettrace()
-        self._previous.append((theirs, threading.gettrace()))  # type: ignore[attr-defined,unused-ignore]
+        self._previous.append((theirs, threading.gettrace()))  # type: ignore[attr-defined]
         if theirs is None:
             self._trace = self._plain
         elif len(self._previous) == 1 or theirs is not self._trace:
@@ -142,7 +142,7 @@ class TracedFrame(FrameState):
         if now != thread.last:
             thread.close(now)
         if event == "line":
-            line: int = frame.f_lineno  # type: ignore[assignment]
+            line = frame.f_lineno or 0
             step = self.steps.get(line)
             if step is None or thread.watching == self.frame_id:
                 self.stop(line, frame)

@@ -93,7 +93,8 @@ _read: weakref.WeakKeyDictionary[types.FunctionType, dict[_Parameter, Reading]] 
 def read_backward(cls: type) -> Reading:
     """Read the backward of a custom Function, or its `vjp`, through `once_differentiable` and `torch.library`."""
     base = torch.autograd.Function
-    backward, vjp = getattr(cls, "backward", None), getattr(cls, "vjp", None)
+    backward: Any = getattr(cls, "backward", None)
+    vjp: Any = getattr(cls, "vjp", None)
     if vjp not in (None, base.vjp):
         if backward is not base.backward:
             return Reading(effect=_RAISES, reads_saved=False)  # torch accepts only one of them
@@ -403,9 +404,9 @@ class _Visitor:
         return native or comes_from(callee, _TORCH_ROOTS) or getattr(math, name, None) is callee
 
     def _helper(self, node: ast.Call, callee: types.FunctionType) -> bool:
-        given: list[_Parameter] = [i for i, a in enumerate(node.args) if self._is_ctx(_unstarred(a))]
-        before = node.args[: given[0]] if given else []
-        given += [k.arg for k in node.keywords if self._is_ctx(k.value)]
+        at = [i for i, a in enumerate(node.args) if self._is_ctx(_unstarred(a))]
+        before = node.args[: at[0]] if at else []
+        given: list[_Parameter] = [*at, *(k.arg for k in node.keywords if self._is_ctx(k.value))]
         lost = len(given) > 1 or any(isinstance(a, ast.Starred) for a in before)
         if lost or self.depth >= _DEPTH or callee is self.function:
             if given:

@@ -287,7 +287,7 @@ class Writes:
     def _explained(self, changed: list[tuple[str, Any]]) -> None:
         """What a line has written is not written once more by the lines that called it."""
         for around in self._armed.get(threading.get_ident(), ()):
-            now = {id(tensor): version_of(tensor) for _, tensor in changed}
+            now = {id(tensor): version for _, tensor in changed if (version := version_of(tensor)) is not None}
             around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
 
     def _changes(self) -> list[tuple[str, Any]]:
@@ -355,7 +355,7 @@ def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
     A tensor, its `.grad`, or the first elements of a list, tuple or dict.
     """
     name, *attributes = chain
-    value = None
+    value: Any = None
     if frame.f_code.co_flags & reading.CO_OPTIMIZED:
         # Not `reading.locals_of`: emptying the dict while a trace function runs would empty the frame.
         value = frame.f_locals.get(name)

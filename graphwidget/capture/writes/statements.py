@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = ["Statement", "statements"]
 
@@ -69,8 +70,8 @@ def statements(source: str) -> dict[int, Statement]:
 
 def _end(node: ast.stmt) -> int:
     """Last line of the statement itself, without the body of a compound one."""
-    body = getattr(node, "body", None)
-    if isinstance(body, list) and body:
+    body: Any = getattr(node, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         return max(node.lineno, body[0].lineno - 1)
     return node.end_lineno or node.lineno
 
