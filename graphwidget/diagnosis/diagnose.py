@@ -19,7 +19,7 @@ from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.blame import culprit
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
-from graphwidget.diagnosis.reuse.story import (
+from graphwidget.diagnosis.reuse.reuse import (
     Meeting,
     Tensor,
     call_at,

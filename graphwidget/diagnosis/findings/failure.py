@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.diagnosis.reuse.reuse import lasting_name
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at, where

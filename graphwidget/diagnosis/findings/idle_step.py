@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.diagnosis.reuse.reuse import lasting_name
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at, names, short, where

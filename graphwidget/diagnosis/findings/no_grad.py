@@ -6,11 +6,11 @@ import ast
 import re
 from dataclasses import replace
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
-from graphwidget.diagnosis.reuse.story import root_name
+from graphwidget.diagnosis.reuse.reuse import root_name
 from graphwidget.diagnosis.source import edits, grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
@@ -107,7 +107,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
     cuts = list(origins.cuts(root, spot))
     surely = [cut for cut in cuts if cut.sure]
-    meant = [cut for cut in surely if regaining.only_optimized(record.runs.values(), cut.statement)]
+    meant = [cut for cut in surely if restore_graph.only_optimized(record.runs.values(), cut.statement)]
     sure = next(iter(meant or surely), None)
     modules = dict(origins.frozen_modules(root, spot))
     if sure is None or not sure.calls.intersection(modules.values()):
@@ -117,7 +117,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
         # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
-        clear = alone or (bool(meant) and bool(regaining.optimized(list(record.runs.values()))))
+        clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
         _gradient_without_graph(record, origins.runs[where.at], node)
@@ -192,8 +192,10 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
-    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    edit = restore_graph.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    works = (
+        cut.sure and cut.alone and bool(edit) and restore_graph.trains(record.runs.values(), source.names_in(statement))
+    )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
     return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edit=edit), place)
@@ -239,7 +241,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
                 continue
             for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
                 found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
-                without = regaining.without_decorator(run.source, function, found) if found else None
+                without = restore_graph.without_decorator(run.source, function, found) if found else None
                 if without is None:
                     continue
                 line, edit = without
@@ -273,22 +275,22 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     """A statement that ran in a block, or a function, without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
-    update = regaining.updated_in_place(run.source, statement)
+    update = restore_graph.updated_in_place(run.source, statement)
     if update:
         sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
-        works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
+        works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
         fix = Fix("remove_no_grad", sentence, works, line_of(place), edit=update)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
-    first, names = regaining.feeding(outer, statement)
+    first, names = restore_graph.feeding(outer, statement)
     line = outer.lineno
     edit: edits.Edit = ()
     moved: list[ast.stmt] = [statement]
     if isinstance(outer, ast.With):
-        first = regaining.first_trained(record.runs.values(), outer.body, first)
-        edit = regaining.out_of_with(run.source, outer, first)
+        first = restore_graph.first_trained(record.runs.values(), outer.body, first)
+        edit = restore_graph.out_of_with(run.source, outer, first)
         moved = [s for s in outer.body if s.lineno >= first.lineno]
     elif isinstance(outer, ast.FunctionDef):
-        line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
+        line, edit = restore_graph.without_decorator(run.source, outer, name) or (line, edit)
         moved = outer.body
     at = (run.cell, line) if run.cell is not None else None
     if not cut.sure and (condition := grad_modes.condition(name)) is not None:
@@ -300,8 +302,8 @@ def _gradless(record: Record, cut: Cut) -> Cause:
             f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
         )
         return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
-    works = cut.sure and regaining.trains(record.runs.values(), names)
-    works = works and regaining.meant_to_train(record.runs.values(), moved)
+    works = cut.sure and restore_graph.trains(record.runs.values(), names)
+    works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
@@ -341,7 +343,7 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
         text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
         return Cause(text, Fix("remove_no_grad", words, False), None)
-    if origins.goes_back_to_grad(root, spot) is False and not regaining.trains(origins.runs, made_of):
+    if origins.goes_back_to_grad(root, spot) is False and not restore_graph.trains(origins.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
-from graphwidget.diagnosis.reuse.story import own_path, root_name
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
+from graphwidget.diagnosis.reuse.reuse import own_path, root_name
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at, place_of, short, where

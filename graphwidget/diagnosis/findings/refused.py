@@ -13,7 +13,7 @@ from math import prod
 
 from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import edits, grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import names, no_gradient, short

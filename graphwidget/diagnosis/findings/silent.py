@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.reuse.story import lasting_name, own_path, root_name, source_line
+from graphwidget.diagnosis.reuse.reuse import lasting_name, own_path, root_name, source_line
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import names, short, where
 from graphwidget.model import (

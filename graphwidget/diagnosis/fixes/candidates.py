@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from graphwidget.diagnosis.fixes import making
-from graphwidget.diagnosis.fixes.cuts import Cut, Cuts, after_call
-from graphwidget.diagnosis.fixes.refilling import refilled
-from graphwidget.diagnosis.fixes.rewriting import Rerun, rerun
+from graphwidget.diagnosis.fixes.clear import refilled
+from graphwidget.diagnosis.fixes.cuts.cut import Cut, Cuts, after_call
+from graphwidget.diagnosis.fixes.rerun import made_once
+from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.carrier import Carrier
-from graphwidget.diagnosis.reuse.crossings import Crossings
-from graphwidget.diagnosis.reuse.story import Meeting, root_name
+from graphwidget.diagnosis.reuse.named_edges import Crossings
+from graphwidget.diagnosis.reuse.reuse import Meeting, root_name
 from graphwidget.diagnosis.source import edits, fitting
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
@@ -176,7 +176,7 @@ class Candidates:
         loop = source.loop_at(self.meeting.text_of_cell(place.outer_cell), place.outer_line or 0)
         if not self.meeting.in_loop or not isinstance(loop, ast.While):
             return False
-        asked, moved = source.names_in(loop.test), source.changed(loop) | making.taken_from(loop)
+        asked, moved = source.names_in(loop.test), source.changed(loop) | made_once.taken_from(loop)
         return bool(asked & {detaching.root_of(name) for name in self.meeting.names}) and not asked & moved
 
     def create_graph(self) -> Fix:

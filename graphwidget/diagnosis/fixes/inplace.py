@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from graphwidget.diagnosis.fixes.candidates import Candidates, simulate
-from graphwidget.diagnosis.fixes.rewriting import rerun
+from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
-from graphwidget.diagnosis.reuse.story import Meeting, root_name, source_line
+from graphwidget.diagnosis.reuse.reuse import Meeting, root_name, source_line
 from graphwidget.diagnosis.source import edits, fitting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at, outer_at, short, where

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphwidget.diagnosis.reuse.story import root_name, spoken
+from graphwidget.diagnosis.reuse.reuse import root_name, spoken
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source

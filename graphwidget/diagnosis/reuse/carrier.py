@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.story import Meeting, Tensor, spoken, way
+from graphwidget.diagnosis.reuse.reuse import Meeting, Tensor, spoken, way
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import Place, in_order

@@ -9,8 +9,8 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.reuse.crossings import Crossings
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.named_edges import Crossings
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import CellRun

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.story import Meeting, source_line
+from graphwidget.diagnosis.reuse.reuse import Meeting, source_line
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import Kind, Place, Snapshot

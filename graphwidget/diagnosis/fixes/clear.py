@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.edits import Edit
 

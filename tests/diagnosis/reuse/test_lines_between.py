@@ -3,8 +3,8 @@
 import pytest
 from records import place
 
-from graphwidget.diagnosis.reuse.reached import comes_by, runs_backward
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.lines_between import comes_by, runs_backward
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot
 
 CELL = "for x in data:\n    h = f(x, h)\n    h.sum().backward()\n    log(h)\nprint(h)\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import Place
 

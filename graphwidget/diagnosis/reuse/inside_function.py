@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import BackwardCall, CellRun, Kind, Place, Snapshot
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphwidget.diagnosis.fixes import making
-from graphwidget.diagnosis.reuse.lifted import in_its_function
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.fixes.rerun import made_once
+from graphwidget.diagnosis.reuse.inside_function import in_its_function
+from graphwidget.diagnosis.reuse.reuse import Meeting
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
@@ -68,10 +68,10 @@ def _among_the_lines_that_ran(meeting: Meeting, everything: bool) -> Rerun | Non
     made = _statements(meeting, spot, everything)
     if not made:
         return _kept_inside(meeting, spot)
-    if not making.reach(meeting, made, spot.text, spot.line, spot.loop):
+    if not made_once.reach(meeting, made, spot.text, spot.line, spot.loop):
         return None
     quoted = _quoted(made)
-    lines = [line for run, statement in made for line in making.text_of(run.source, statement)]
+    lines = [line for run, statement in made for line in made_once.text_of(run.source, statement)]
     first = source.line_text(spot.text, spot.line)
     edit = (*(f"+ {line}" for line in lines), f"  {first}") if first else ()
     if spot.loop is not None:
@@ -156,7 +156,7 @@ def _first_in_function(cell: int, text: str, line: int) -> _Spot | None:
     found = source.function_at(text, line)
     if found is None:
         return _Spot(cell, text, _start(text, line), None, False)
-    if making.on_head(found[1]):
+    if made_once.on_head(found[1]):
         return None
     return _Spot(cell, text, _first_step(found[1]), None, False, found[1].name)
 
@@ -214,10 +214,10 @@ def _statements(meeting: Meeting, spot: _Spot, everything: bool) -> list[tuple[C
     if not _add_beginnings(meeting, found):
         return []
     made = [found[key] for key in sorted(found)]
-    once = making.Once([run.source for run in meeting.record.runs.values()])
+    once = made_once.Once([run.source for run in meeting.record.runs.values()])
     if any(once.makes(statement) for _, statement in made):
         return []
-    if spot.loop is not None and making.starts_over([statement for _, statement in made], spot.loop):
+    if spot.loop is not None and made_once.starts_over([statement for _, statement in made], spot.loop):
         return []
     return made
 
@@ -366,7 +366,7 @@ def _in_init(meeting: Meeting) -> Rerun | None:
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(meeting, function[1], made.cell)
-    if forward is None or not body or made.cell is None or making.on_head(forward):
+    if forward is None or not body or made.cell is None or made_once.on_head(forward):
         return None
     return _put_in(made.cell, text, body, _first_step(forward), _AT_START, forward.name)
 
@@ -393,7 +393,7 @@ def _in_closure(meeting: Meeting) -> Rerun | None:
     made, text, around = maker
     inner = [s for s in source.statements_at(text, used.line) if isinstance(s, ast.FunctionDef)]
     outer = [s for s in around if isinstance(s, ast.FunctionDef)]
-    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1] or making.on_head(inner[-1]):
+    if not outer or len(inner) < 2 or outer[-1] not in inner[:-1] or made_once.on_head(inner[-1]):
         return None
     body = [s for s in _made_in(meeting, outer[-1], made.cell) if s not in inner]
     return _put_in(used.cell, text, body, _first_step(inner[-1]), _AT_START, inner[-1].name) if body else None
@@ -408,7 +408,7 @@ def _in_generator(meeting: Meeting) -> Rerun | None:
     loops = [s for s in function[1].body if isinstance(s, (ast.For, ast.While)) and _yields(s)]
     made = _made_in(meeting, function[1], maker[0].cell)
     body = [s for s in made if loops and s.lineno < loops[0].lineno]
-    if not body or making.on_head(loops[0]):
+    if not body or made_once.on_head(loops[0]):
         return None
     return _put_in(maker[0].cell, maker[1], body, loops[0].body[0].lineno, _IN_ITS_LOOP, function[1].name)
 

@@ -7,7 +7,7 @@ from handmade import FREED, HELD, N, graph, leaf
 from records import place, placed, second_backward
 
 from graphwidget.diagnosis.reuse.carrier import Carrier
-from graphwidget.diagnosis.reuse.story import Meeting, failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.diagnosis.reuse.reuse import Meeting, failed_meeting, own_path, passing, path_to, root_name
 from graphwidget.model import BackwardCall, CellRun, Owner, Place, Record, Snapshot, TensorRef
 
 

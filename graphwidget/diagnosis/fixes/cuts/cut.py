@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.crossings import Crossing, Crossings
-from graphwidget.diagnosis.reuse.reached import comes_by
-from graphwidget.diagnosis.reuse.story import Meeting, spoken
+from graphwidget.diagnosis.reuse.lines_between import comes_by
+from graphwidget.diagnosis.reuse.named_edges import Crossing, Crossings
+from graphwidget.diagnosis.reuse.reuse import Meeting, spoken
 from graphwidget.diagnosis.source import edits, fitting
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source

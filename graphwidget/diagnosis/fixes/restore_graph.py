@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from graphwidget.diagnosis.fixes import making
+from graphwidget.diagnosis.fixes.rerun import made_once
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.model import CellRun
@@ -97,7 +97,7 @@ def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
 
 def _makes_parameters(text: str) -> bool:
     """Whether a text makes a tensor that requires grad, or a module that has parameters."""
-    return any(not found[1] or making.has_parameters(found[1]) for found in _TRAINS.finditer(text))
+    return any(not found[1] or made_once.has_parameters(found[1]) for found in _TRAINS.finditer(text))
 
 
 def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
@@ -129,7 +129,7 @@ def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stm
 def optimized(runs: list[CellRun]) -> set[str]:
     """Names from which optimizers got their parameters."""
     trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
-    imported = making.imported_from(trees, "torch.optim")
+    imported = made_once.imported_from(trees, "torch.optim")
     found: list[str] = []
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
         whole, _, last = ast.unparse(call.func).rpartition(".")
