@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphwidget.diagnosis.reuse.reuse import lasting_name
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, where
+from graphwidget.diagnosis.wording import at, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
 
 __all__ = ["Failure", "latest", "under_no_grad"]

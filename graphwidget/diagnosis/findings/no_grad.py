@@ -10,11 +10,10 @@ from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
-from graphwidget.diagnosis.reuse.reuse import root_name
 from graphwidget.diagnosis.source import edits, grad_modes
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import names, place_of, short, where
+from graphwidget.diagnosis.wording import names, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
 _ONCE = "once_differentiable"

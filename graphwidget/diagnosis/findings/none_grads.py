@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
-from graphwidget.diagnosis.reuse.reuse import own_path, root_name
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.diagnosis.wording import at, own_path, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
 
 __all__ = ["of_none", "of_reads", "of_unused"]

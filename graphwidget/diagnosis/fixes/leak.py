@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphwidget.diagnosis.reuse.reuse import root_name, spoken
 from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, names, outer_at, short, where
+from graphwidget.diagnosis.wording import at, names, outer_at, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 
 if TYPE_CHECKING:

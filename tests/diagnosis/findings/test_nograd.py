@@ -5,9 +5,9 @@ from records import NO_GRAD, place
 
 from graphwidget.diagnosis.findings import no_grad as nograd
 from graphwidget.diagnosis.fixes import restore_graph
-from graphwidget.diagnosis.reuse.reuse import root_name
 from graphwidget.diagnosis.source import fitting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import root_name
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 

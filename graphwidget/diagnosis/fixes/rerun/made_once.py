@@ -1,19 +1,14 @@
-"""What running statements once more would do besides building a graph: new parameters, a state that begins anew.
+"""What running statements again would do besides building a graph: new parameters, a state that starts over.
 
-Read from the text alone, for `rewriting`: in doubt a statement is not run again.
+Read from the text alone: in doubt a statement is not run again.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from graphwidget.diagnosis.reuse.named_edges import Crossings
-from graphwidget.diagnosis.reuse.reuse import Meeting
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import CellRun
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
 _WITHOUT_PARAMETERS = {
@@ -23,8 +18,8 @@ _WITHOUT_PARAMETERS = {
 }
 
 
-class Once:
-    """What is made once for a whole program: parameters, modules, optimizers.
+class MadeOnce:
+    """What a program makes once: parameters, modules, optimizers.
 
     Parameters
     ----------
@@ -42,7 +37,7 @@ class Once:
             self.classes |= {d.name for d in defined if any(self._is_class(ast.unparse(b)) for b in d.bases)}
 
     def makes(self, statement: ast.stmt) -> bool:
-        """Whether a statement makes something that the program is to have once."""
+        """Whether a statement makes something that a program makes once."""
         return any(self._made_by(node) for node in ast.walk(statement))
 
     def _made_by(self, node: ast.AST) -> bool:
@@ -80,7 +75,7 @@ def imported_from(trees: Collection[ast.AST], package: str) -> set[str]:
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
-    """Whether a loop carries something on that these statements would begin anew in each of its passes.
+    """Whether a loop carries something on that these statements would reset in each of its passes.
 
     A state that each pass updates, a list that grows, a queue from which each pass takes.
     """
@@ -95,97 +90,3 @@ def taken_from(loop: ast.For | ast.While) -> set[str]:
     holders = [func.value for func in calls if func.attr in _TAKING]
     holders += [n.value for n in ast.walk(loop) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Del)]
     return {holder.id for holder in holders if isinstance(holder, ast.Name)}
-
-
-Made = list[tuple[CellRun, ast.stmt]]
-
-
-def reach(meeting: Meeting, made: Made, cell: str, line: int, loop: ast.For | ast.While | None) -> bool:
-    """Whether what statements assign is read: by the next of them, by the code in front of which they are put, or by a
-    function; and by the names that they assign. A tensor that was put into a container before, or that has got another
-    name, is there as it was, however often its name is assigned.
-    """
-    after = [loop] if loop is not None else list(_behind(cell, line))
-    functions = [_taken(node) for run in meeting.record.runs.values() for node in _functions(run.source)]
-    statements = [statement for _, statement in made]
-    for position, statement in enumerate(statements):
-        new = _stored(statement)
-        readers = [_loaded(reader) for reader in (*statements[position + 1 :], *after)] + functions
-        if new and not any(new & loaded for loaded in readers):
-            return False
-    return not _kept_by_another_name(meeting, made)
-
-
-def _kept_by_another_name(meeting: Meeting, made: Made) -> bool:
-    """Whether a line reads what these make by a name that they do not assign."""
-    assigned = {name for _, statement in made for name in _stored(statement)}
-    lines = {(run.run, line) for run, s in made for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
-
-    graph = meeting.graph
-    for one in Crossings(meeting, graph, meeting.reached).all:
-        user, tensor = graph.place_of(one.user), graph.place_of(one.tensor)
-        if one.tensor not in meeting.needed or user is None or tensor is None:
-            continue
-        spot = (tensor.run, tensor.outer_line)
-        if spot not in lines or spot == (user.run, user.outer_line):
-            continue
-        if not any(assigned & _parts(name) for name in one.names):
-            return True
-    return False
-
-
-def _parts(path: str) -> set[str]:
-    """The variable and the attributes of a path."""
-    first, *rest = re.findall(r"\.?\w+", re.sub(r"\[[^]]*\]", "", path)) or [path]
-    return {first, *rest}
-
-
-def _behind(cell: str, line: int) -> Iterator[ast.stmt]:
-    """The innermost statement at a line, and all that follow in the cell."""
-    tree = source.parse(cell)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.stmt) and node.lineno >= line:
-            yield node
-
-
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-
-
-def _functions(cell: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
-    tree = source.parse(cell)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, _Function):
-            yield node
-
-
-def _taken(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    """What a function reads of what is around it when it is called: not its arguments, nor their defaults."""
-    body = function.body if isinstance(function.body, list) else [function.body]
-    given = function.args
-    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    own = {one.arg for one in every if one is not None}
-    return {name for part in body for name in _loaded(part)} - own
-
-
-def _stored(statement: ast.stmt) -> set[str]:
-    """Names that a statement assigns or fills, and attributes: ``.h``."""
-    attributes = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
-    return source.changed(statement) | {f".{node.attr}" for node in attributes}
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    nodes = [n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load)]
-    return {n.id if isinstance(n, ast.Name) else f".{n.attr}" for n in nodes}
-
-
-def on_head(block: ast.FunctionDef | ast.For | ast.While) -> bool:
-    """Whether a body stands on the line of its head: no line can be put in front of it."""
-    return block.body[0].lineno == block.lineno
-
-
-def text_of(cell: str, statement: ast.stmt) -> list[str]:
-    """The lines of a statement; where others stand on its line, the statement alone."""
-    around = [s for s in source.beginning_at(cell, statement.lineno) if s.lineno == statement.lineno]
-    if len(around) > 1 and statement in around:
-        return ast.unparse(statement).splitlines()
-    return edits.statement_text(cell, statement)
