@@ -30,6 +30,21 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+def statement_of(text: str) -> ast.stmt | None:
+    """The one statement that a text is, or None."""
+    try:
+        body = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def expression_of(text: str) -> ast.expr | None:
+    """The expression that a text is, or None."""
+    statement = statement_of(text)
+    return statement.value if isinstance(statement, ast.Expr) else None
+
+
 def line_text(source: str, line: int | None) -> str:
     """The text of line `line` (from 1), stripped; empty when there is none."""
     lines = lines_of(source)

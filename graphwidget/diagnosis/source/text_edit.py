@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
@@ -55,6 +56,13 @@ def _offset(starts: list[int], position: Position) -> int:
     if at > starts[min(line, len(starts) - 1)]:
         raise ValueError(f"no column {column} in line {line}")
     return at
+
+
+def statement_lines(text: str, statement: ast.stmt) -> list[str]:
+    """The lines of a statement without the indentation that it stands at."""
+    lines = syntax.lines_of(text)[statement.lineno - 1 : statement.end_lineno]
+    depth = len(_indentation(lines[0])) if lines else 0
+    return [line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines]
 
 
 def _indentation(line: str) -> str:
@@ -128,22 +136,97 @@ def replace_node(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
     return (edit,) if apply(text, [edit]) != text else ()
 
 
-def remove(cell: int | None, text: str, statement: ast.stmt) -> Edits:
-    """Take a statement out; ``pass`` stays where its block would be empty."""
-    lines, start, end = with_ends(text), _start(text, statement), span(text, statement)[1]
-    if len(syntax.block_of(text, statement)) < 2:
-        return (TextEdit(start, end, "pass", cell),)
-    line = _bare(lines[end[0] - 1])
-    before, behind = lines[start[0] - 1][: start[1]], line[end[1] :]
-    following = behind.lstrip(" \t;")
-    if following and not following.startswith("#"):  # another statement is behind it
-        return (TextEdit(start, (end[0], len(line) - len(following)), "", cell),)
-    if before.strip():  # the last of several on a line
-        return (TextEdit((start[0], len(before.rstrip(" \t;"))), end, "", cell),)
-    if end[0] < len(lines):
-        return (TextEdit((start[0], 0), (end[0] + 1, 0), "", cell),)
-    last = (start[0] - 1, len(_bare(lines[start[0] - 2]))) if start[0] > 1 else (1, 0)
-    return (TextEdit(last, (end[0], len(line)), "", cell),)
+def replace_lines(cell: int | None, text: str, first: int, last: int, new: Sequence[str]) -> Edits:
+    """Write other lines in place of some, as deep as the first of these."""
+    lines = with_ends(text)[first - 1 : last]
+    if not lines:
+        return ()
+    depth = _indentation(_bare(lines[0]))
+    whole = f"\n{depth}".join(new)
+    return (TextEdit((first, len(depth)), (last, len(_bare(lines[-1]))), whole, cell),)
+
+
+def replace_in(cell: int | None, text: str, node: ast.AST, old: str, new: str) -> Edits:
+    """Write `new` wherever the text of a node has `old`."""
+    start, end = span(text, node)
+    lines = with_ends(text)[start[0] - 1 : end[0]]
+    found: list[TextEdit] = []
+    for number, line in enumerate(lines, start[0]):
+        first, last = start[1] if number == start[0] else 0, end[1] if number == end[0] else len(line)
+        spots = (first + one.start() for one in re.finditer(re.escape(old), line[first:last]))
+        found += [TextEdit((number, at), (number, at + len(old)), new, cell) for at in spots]
+    return tuple(found)
+
+
+def insert_behind(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
+    """Write `new` right behind a node: ``.clone()``."""
+    end = span(text, node)[1]
+    return (TextEdit(end, end, new, cell),)
+
+
+def insert_before_attribute(cell: int | None, text: str, node: ast.Attribute, new: str) -> Edits:
+    """Write `new` before the dot of an attribute: behind the bracket in ``(a * b).backward``."""
+    at = dot_of(text, node)
+    return (TextEdit(at, at, new, cell),)
+
+
+def dot_of(text: str, node: ast.Attribute) -> Position:
+    """Where the dot of an attribute is."""
+    (first, column), (last, end) = span(text, node.value)[1], span(text, node)[1]
+    lines = with_ends(text)
+    for number in range(last, first - 1, -1):
+        line = lines[number - 1][: end - len(node.attr)] if number == last else lines[number - 1]
+        at = line.rfind(".")
+        if at >= (column if number == first else 0):
+            return number, at
+    return first, column
+
+
+def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, root: str = "") -> Edits:
+    """Give ``retain_graph=True``, or the like, to a statement's call of backward or grad: of several the one on `root`.
+
+    A call that has the argument gets another value for it.
+    """
+    name, value = keyword.split("=", 1)
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if syntax.last_name(ast.unparse(call.func)) in ("backward", "grad")]
+    calls.sort(key=lambda call: not ast.unparse(call).startswith(f"{root}.backward("))
+    for call in calls[:1]:
+        given = next((one for one in call.keywords if one.arg == name), None)
+        if given is not None:
+            return replace_node(cell, text, given.value, value)
+        line, column = span(text, call)[1]
+        before = text[: _offset(_offsets(text), (line, column - 1))].rstrip()
+        comma = ", " if (call.args or call.keywords) and not before.endswith(",") else ""
+        return (TextEdit((line, column - 1), (line, column - 1), comma + keyword, cell),)
+    return ()
+
+
+def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
+    """Take statements out; ``pass`` stays where a block would be empty."""
+    out = {_start(text, statement) for statement in statements}
+    found: list[TextEdit] = []
+    for line in sorted({start[0] for start in out}):
+        there = [s for s in statements if _start(text, s)[0] == line]
+        shared = [s for s in syntax.beginning_at(text, line) if s in syntax.block_of(text, there[0])] or there
+        kept = [s for s in shared if _start(text, s) not in out]
+        emptied = all(_start(text, s) in out for s in syntax.block_of(text, there[0]))
+        if emptied and line == min(_start(text, s)[0] for s in syntax.block_of(text, there[0])):
+            new = "pass"
+        else:
+            new = "; ".join(ast.get_source_segment(text, s) or ast.unparse(s) for s in kept)
+        first, end = _start(text, shared[0]), span(text, shared[-1])[1]
+        found.append(TextEdit(first, end, new, cell) if new else _whole_lines(cell, text, first[0], end[0]))
+    return tuple(found)
+
+
+def _whole_lines(cell: int | None, text: str, first: int, last: int) -> TextEdit:
+    """Lines taken out with their ends."""
+    lines = with_ends(text)
+    if last < len(lines) or lines[last - 1].endswith(("\n", "\r")) or first == 1:
+        return TextEdit((first, 0), (last + 1, 0), "", cell)
+    before = (first - 1, len(_bare(lines[first - 2])))
+    return TextEdit(before, (last, len(lines[last - 1])), "", cell)
 
 
 def _statement(text: str, at: int | ast.stmt) -> ast.stmt | None:
@@ -238,7 +321,19 @@ def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
 
     Lines that belong together are moved left by what they have in common.
     """
-    return tuple(line for group in _groups(text, in_order(edits)) for line in _shown(text, group))
+    found: list[str] = []
+    for _, steps in _changes(text, edits):
+        signs = "".join(sign for sign, _ in steps)
+        inserts = " +" in f" {signs}"
+        lines = [(sign, line) for sign, line in steps if sign != " " or inserts]
+        depth = min((len(_indentation(line)) for _, line in lines if line.strip()), default=0)
+        found += [f"{sign} {line[depth:]}" for sign, line in lines]
+    return tuple(found)
+
+
+def new_text(text: str, edits: Iterable[TextEdit]) -> str:
+    """The lines that edits write, in one: to quote in a sentence."""
+    return " ".join(line[2:].strip() for line in shown(text, edits) if line.startswith("+"))
 
 
 def shown_in(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> tuple[str, ...]:
@@ -247,7 +342,31 @@ def shown_in(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> tuple[str, 
     return tuple(line for cell, text in cells.items() for line in shown(text, by_cell.get(cell, ())))
 
 
-def _groups(text: str, edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
+def written(text: str, edits: Iterable[TextEdit]) -> list[int]:
+    """The lines that edits write, by their numbers in the text that they leave."""
+    found: list[int] = []
+    more = 0  # lines that the edits further up have added
+    for first, steps in _changes(text, edits):
+        new = [sign for sign, _ in steps if sign != "-"]
+        found += [first + more + at for at, sign in enumerate(new) if sign == "+"]
+        more += len(new) - sum(sign != "+" for sign, _ in steps)
+    return found
+
+
+def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """For edits that touch the same lines: the first of these, and (sign, line) for each that was or is there."""
+    lines, starts = with_ends(text), _offsets(text)
+    for group in _groups(in_order(edits)):
+        first, last = group[0].start[0], max(map(_last_line, group))
+        if all(edit.start == edit.end for edit in group):
+            first, last = _context(text, first, last)
+        whole, rest = apply(text, group), sum(map(len, lines[last:]))
+        old = syntax.lines_of("".join(lines[first - 1 : last]))
+        new = syntax.lines_of(whole[starts[first - 1] : len(whole) - rest])
+        yield first, _difference(old, new)
+
+
+def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
     """Edits that touch the same lines, together."""
     group: list[TextEdit] = []
     for edit in edits:
@@ -264,20 +383,6 @@ def _last_line(edit: TextEdit) -> int:
     return edit.end[0] - (edit.end[1] == 0 and edit.end > edit.start)
 
 
-def _shown(text: str, group: list[TextEdit]) -> list[str]:
-    first, last = group[0].start[0], max(map(_last_line, group))
-    if all(edit.start == edit.end for edit in group):
-        first, last = _context(text, first, last)
-    lines = with_ends(text)
-    rest = "".join(lines[last:])
-    whole = apply(text, group)
-    old = [_bare(line) for line in lines[first - 1 : last]]
-    new = whole[_offsets(text)[first - 1] : len(whole) - len(rest)]
-    steps = _difference(old, [_bare(line) for line in with_ends(new)])
-    depth = min((len(_indentation(line)) for _, line in steps if line.strip()), default=0)
-    return [f"{sign} {line[depth:]}" for sign, line in steps]
-
-
 def _context(text: str, first: int, last: int) -> tuple[int, int]:
     """The lines of the simple statements at which something is inserted, if they are few."""
     around = [syntax.statements_at(text, line)[-1:] for line in (first, last)]
@@ -287,14 +392,15 @@ def _context(text: str, first: int, last: int) -> tuple[int, int]:
     return (start, end) if end - start < MOST_CONTEXT else (first, last)
 
 
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
 def _difference(old: list[str], new: list[str]) -> list[tuple[str, str]]:
-    """(sign, line): what is the same is shown where something is only inserted beside it."""
-    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    inserts = any(code == "insert" for code, *_ in codes)
     steps: list[tuple[str, str]] = []
-    for code, i, j, k, m in codes:
+    for code, i, j, k, m in SequenceMatcher(_is_blank, old, new, autojunk=False).get_opcodes():
         if code == "equal":
-            steps += [(" ", line) for line in old[i:j]] if inserts else []
+            steps += [(" ", line) for line in old[i:j]]
         else:
             steps += [("-", line) for line in old[i:j]] + [("+", line) for line in new[k:m]]
     return steps

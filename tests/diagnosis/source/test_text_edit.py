@@ -156,3 +156,54 @@ def test_a_node_stands_where_its_span_says(words):
         if isinstance(node, ast.Name):
             (line, start), (_, end) = text_edit.span(text, node)
             assert unicodedata.normalize("NFKC", lines[line - 1][start:end]) == node.id
+
+
+@given(WORDS, st.integers(1, 12), st.integers(1, 12))
+def test_the_lines_that_edits_write_are_numbered_as_in_the_text_they_leave(words, one, two):
+    text = "".join(words)
+    edits = (*text_edit.insert_before(1, text, one, ["p = 1"]), *text_edit.insert_after(1, text, two, ["q = 2", "r()"]))
+    lines = syntax.lines_of(text_edit.apply(text, edits))
+    found = {lines[line - 1].strip() for line in text_edit.written(text, edits)}
+    marks = [mark for mark in ("p = 1", "q = 2", "r()") if any(mark in edit.new for edit in edits)]
+    assert all(any(mark in line for line in found) for mark in marks)
+    assert all(any(mark in line for mark in marks) for line in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("loss.backward()", "loss.backward(retain_graph=True)"),
+        ("g, = torch.autograd.grad(y[i], x)", "g, = torch.autograd.grad(y[i], x, retain_graph=True)"),
+        ("loss.backward(retain_graph=False)", "loss.backward(retain_graph=True)"),
+        ("[l.backward() for l in losses]", "[l.backward(retain_graph=True) for l in losses]"),
+        ("größe.backward(\n    gradient=v,\n)", "größe.backward(\n    gradient=v,\nretain_graph=True)"),
+        ("loss.backward(retain_graph=True)", "loss.backward(retain_graph=True)"),
+        ("step()", "step()"),
+    ],
+)
+def test_a_keyword_is_given_to_the_call_that_runs_backward(text, changed):
+    edits = text_edit.with_keyword(1, text, at(text, 1), "retain_graph=True")
+    assert text_edit.apply(text, edits) == changed
+
+
+def test_text_is_written_around_a_node():
+    text = "ö = (a * b).numpy(False)\n"
+    call = at(text, 1).value
+    assert edited(text_edit.insert_before_attribute, text, call.func, ".detach()") == text.replace(
+        ").n", ").detach().n"
+    )
+    assert edited(text_edit.insert_behind, text, call.args[0], " or x") == text.replace("False", "False or x")
+    twice = text_edit.replace_in(1, text, call, "a", "ä")
+    assert text_edit.apply(text, twice) == "ö = (ä * b).numpy(Fälse)\n"
+    assert text_edit.new_text(text, twice) == "ö = (ä * b).numpy(Fälse)"
+    assert edited(lambda *_: text_edit.replace_lines(1, LOOP, 2, 4, ["f()", "g()"]), LOOP, None, None) == LOOP.replace(
+        "loss = f(\n        x,\n    )", "f()\n    g()"
+    )
+
+
+def test_several_statements_are_taken_out_together():
+    text = "a(); ö(); c()\nfor x in xs:\n    d()\n    e()\nf()\n"
+    out = [at(text, 1, 0), at(text, 1, 1), at(text, 3), at(text, 4)]
+    assert text_edit.apply(text, text_edit.remove(1, text, *out)) == "c()\nfor x in xs:\n    pass\nf()\n"
+    out = [at(text, 1, 0), at(text, 1, 1), at(text, 1, 2), at(text, 4)]
+    assert text_edit.apply(text, text_edit.remove(1, text, *out)) == "for x in xs:\n    d()\nf()\n"
