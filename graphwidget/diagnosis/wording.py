@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, cut
 
 __all__ = [
@@ -92,13 +92,13 @@ def opening(n: int) -> str:
 def spoken(path: str) -> str:
     """A path as a sentence can say it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
     hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
-    return hidden[1] + hidden[2] if hidden else detaching.local(path).split(" -> ", 1)[0]
+    return hidden[1] + hidden[2] if hidden else local(path).split(" -> ", 1)[0]
 
 
 def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
     """Of several names the one to say: no variable of a loop, and a name rather than a number."""
     passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
-    best = min(paths, key=lambda path: (is_notebook_s(path), detaching.root_of(path) in passing, path.endswith("]")))
+    best = min(paths, key=lambda path: (is_notebook_s(path), root_of(path) in passing, path.endswith("]")))
     return spoken(best)
 
 

@@ -11,7 +11,8 @@ from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import paths, syntax
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.engine import forecast as engine
 from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import BackwardCall, Forecast, Snapshot
@@ -140,7 +141,7 @@ class Case:
         made_in_loop = syntax.changed(loop) - syntax.grown(loop)
         edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
         names = [name for one in edges for name in one.names]
-        if any(paths.root_of(name) in made_in_loop for name in names):
+        if any(root_of(name) in made_in_loop for name in names):
             return False
         return any(name.isidentifier() or "[" in name for name in names)
 
@@ -152,7 +153,7 @@ class Case:
         if not setting.in_loop or not isinstance(loop, ast.While):
             return False
         tested, moved = syntax.names_in(loop.test), syntax.changed(loop) | made_once.taken_from(loop)
-        return bool(tested & {paths.root_of(name) for name in self.reuse.carrier_paths}) and not tested & moved
+        return bool(tested & {root_of(name) for name in self.reuse.carrier_paths}) and not tested & moved
 
     # plans
 

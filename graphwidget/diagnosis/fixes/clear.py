@@ -16,7 +16,8 @@ from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits, paths, syntax
+from graphwidget.diagnosis.source import edits, syntax
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.model import Fix
 
 _EMPTY = ("[]", "list()", "{}", "dict()")
@@ -30,12 +31,12 @@ def makes_sense(case: Case) -> bool:
     if container is None:
         return False
     plan = _filling_again(case)
-    return _is_refilled(case.setting, paths.local(container), plan.edit if plan else ())
+    return _is_refilled(case.setting, local(container), plan.edit if plan else ())
 
 
 def propose(case: Case) -> Fix:
     """``memory.clear()`` behind the earlier call; or before the lines that fill it, which run again."""
-    container = paths.local(case.reuse.container or Carrier(case.setting).name)
+    container = local(case.reuse.container or Carrier(case.setting).name)
     id, verified, price = "clear_buffer", case.works_if_fresh, "What it holds is used once."
     plan = _filling_again(case)
     if plan is not None and plan.at is not None:

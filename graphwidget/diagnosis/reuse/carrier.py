@@ -11,8 +11,8 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import Place, in_order
 
@@ -116,4 +116,4 @@ class Carrier:
 
 def _written(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that a program can write."""
-    return in_order({path for path in paths if detaching.is_code(detaching.local(path))})
+    return in_order({path for path in paths if is_code(local(path))})

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local, root_of
 from graphwidget.diagnosis.wording import source_line
 from graphwidget.model import Kind, Place, Snapshot
 
@@ -83,7 +83,7 @@ class NamedEdges:
         key = (names, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
         if key not in self._read:
             read = {name for line in _lines(place) for name in self._names_read(*line)}
-            self._read[key] = frozenset(name for name in names if detaching.root_of(name) in read) or names
+            self._read[key] = frozenset(name for name in names if root_of(name) in read) or names
         return self._read[key]
 
     @cached_property
@@ -96,10 +96,10 @@ class NamedEdges:
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
         for index, owner in known:
-            path = detaching.local(owner.path)
-            if index >= 0 and owner.kind != "out" and detaching.is_code(path):
+            path = local(owner.path)
+            if index >= 0 and owner.kind != "out" and is_code(path):
                 found.setdefault(index, set()).add(path)
-        holders = {detaching.root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+        holders = {root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
         lasting = {index: self._lasting(paths) for index, paths in found.items()}
         targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
@@ -115,7 +115,7 @@ class NamedEdges:
         return lasting
 
     def _lasting(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(name for name in names if detaching.root_of(name) not in self.reassigned)
+        return frozenset(name for name in names if root_of(name) not in self.reassigned)
 
     @property
     def _assigned(self) -> list[int]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.reuse import Reuse
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import CellRun, Place, Snapshot
@@ -192,14 +193,14 @@ class Setting:
         found = source.statements_at(self.text_of_cell(made.cell), made.line)
         return tuple(source.targets(found[-1])) if found else ()
 
-    def lasting(self, paths: tuple[str, ...], reassigned: Collection[str]) -> tuple[str, ...]:
+    def lasting(self, names: tuple[str, ...], reassigned: Collection[str]) -> tuple[str, ...]:
         """The paths whose variables are not `reassigned` in each pass; if there is none, others of the same tensors."""
         reuse = self.reuse
         uids = {reuse.graph.uid[i] for i in reuse.boundary}
         known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
         others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
-        put = tuple(path for run in reuse.record.runs.values() for path in detaching.taken_in(run.source, paths))
-        kept = ([path for path in some if detaching.root_of(path) not in reassigned] for some in (paths, others, put))
+        put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
+        kept = ([path for path in some if root_of(path) not in reassigned] for some in (names, others, put))
         return tuple(next(filter(None, kept), ()))
 
 

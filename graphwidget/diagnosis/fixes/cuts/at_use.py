@@ -8,8 +8,8 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdges
 from graphwidget.diagnosis.source import edits, fitting
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, outer_at, short, where
 from graphwidget.model import BackwardCall, Place
 
@@ -82,7 +82,7 @@ def _read_detached(context: CuttingContext, place: Place, paths: Collection[str]
 def _as_written(context: CuttingContext, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
     """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
     method = source.method_at(context.setting.text_of_cell(place.cell), place.line or 0)
-    for path in filter(detaching.is_code, map(detaching.local, paths)):
+    for path in filter(is_code, map(local, paths)):
         yield path, path
         if method is not None and "." in path:
             yield "self." + path.split(".", 1)[1], path
@@ -108,4 +108,4 @@ def _assigned_at(context: CuttingContext, spot: fitting.Spot | None, paths: tupl
     """Of several paths to one tensor those that the line assigns which made it: the others got it from these."""
     found = source.statements_at(context.text(spot), spot[1]) if spot is not None else []
     assigned = set(source.targets(found[-1])) if found else set[str]()
-    return tuple(path for path in paths if detaching.local(path) in assigned)
+    return tuple(path for path in paths if local(path) in assigned)

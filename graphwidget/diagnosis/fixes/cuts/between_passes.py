@@ -10,9 +10,9 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits, fitting
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import containers, edits, fitting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, outer_at, short, where
 from graphwidget.model import BackwardCall
 
@@ -71,13 +71,13 @@ def _kept_detached(context: CuttingContext, place: fitting.Spot, carried: Collec
 
     Only if no later line of the pass, up to the call, reads the container: what it reads would have no graph.
     """
-    cell, paths = context.text(place), list(map(detaching.local, context.paths))
+    cell, paths = context.text(place), list(map(local, context.paths))
     holders = {path.split("[", 1)[0] for path in paths}
     loop = source.loop_at(cell, place[1])
     if loop is None or len(holders) != 1 or not all("[" in path for path in paths):
         return
     (holder,) = holders
-    spots = detaching.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
+    spots = containers.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
     if not spots or not all(loop.lineno < line <= (loop.end_lineno or 0) for line, _ in spots):
         return
     last, word = min(line for line, _ in spots), holder.rsplit(".", 1)[-1]
@@ -102,7 +102,7 @@ def _as_a_method_writes(
         return lines
     if not owner.lineno <= (made.line or 0) <= (owner.end_lineno or 0):
         return lines
-    for path in map(detaching.local, paths):
+    for path in map(local, paths):
         root, _, rest = path.partition(".")
         name = re.split(r"\W", rest)[0]
         if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
@@ -113,7 +113,7 @@ def _as_a_method_writes(
 def _tensors_there(context: CuttingContext, paths: Collection[str], place: fitting.Spot) -> bool:
     """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
     cells = context.cells
-    names = [name for name in map(detaching.local, paths) if name.isidentifier()]
+    names = [name for name in map(local, paths) if name.isidentifier()]
     return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
 
 

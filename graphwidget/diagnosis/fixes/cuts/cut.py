@@ -8,8 +8,8 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits, fitting
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import detaching, edits, fitting
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.engine.what_if import reachable
 
 __all__ = ["Cut", "CuttingContext", "edges_of"]
@@ -37,7 +37,7 @@ class Cut:
 
 def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:
     """The edges that are gone once the tensors of these paths are detached: nothing else reaches them."""
-    gone = set(map(detaching.local, paths))
+    gone = set(map(local, paths))
     return frozenset(one.edge for one in named if one.names <= gone)
 
 

@@ -10,8 +10,8 @@ from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import edits
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local
 from graphwidget.model import CellRun, Place
 
 __all__ = ["Target", "places_to_rerun", "statements_to_rerun"]
@@ -129,8 +129,8 @@ def _fresh_names(setting: Setting) -> set[str]:
     reuse = setting.reuse
     uids = {reuse.graph.uid[index] for index in reuse.needed if index not in reuse.graph.leaves}
     known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
-    owned = {detaching.local(o.path) for graph in known for o in graph.owners if graph.uid[o.node] in uids}
-    return owned | set(map(detaching.local, setting.carrier_names))
+    owned = {local(o.path) for graph in known for o in graph.owners if graph.uid[o.node] in uids}
+    return owned | set(map(local, setting.carrier_names))
 
 
 def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
