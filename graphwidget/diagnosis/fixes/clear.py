@@ -8,7 +8,7 @@ doubt the answer is no.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from graphwidget.diagnosis.fixes import earlier_call
 from graphwidget.diagnosis.fixes.case import Case
@@ -16,8 +16,9 @@ from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits, syntax
+from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.model import Fix
 
 _EMPTY = ("[]", "list()", "{}", "dict()")
@@ -31,7 +32,7 @@ def makes_sense(case: Case) -> bool:
     if container is None:
         return False
     plan = _filling_again(case)
-    return _is_refilled(case.setting, local(container), plan.edit if plan else ())
+    return _is_refilled(case.setting, local(container), plan.lines if plan else ())
 
 
 def propose(case: Case) -> Fix:
@@ -40,15 +41,17 @@ def propose(case: Case) -> Fix:
     id, verified, price = "clear_buffer", case.works_if_fresh, "What it holds is used once."
     plan = _filling_again(case)
     if plan is not None and plan.at is not None:
-        here = f"In[{plan.at[0]}], line {plan.at[1]}"
-        text = f"Empty `{container}` before {here} and fill it again. {plan.sentence}"
-        edit = (f"+ {container}.clear()", *plan.edit)
-        return Fix(id=id, text=text, verified=verified, at=plan.at, price=price, edit=edit)
+        cell, line = plan.at
+        text = f"Empty `{container}` before In[{cell}], line {line} and fill it again. {plan.sentence}"
+        empty = text_edit.insert_before(cell, case.setting.text_of_cell(cell), line, [f"{container}.clear()"])
+        return Fix(id=id, text=text, verified=verified, at=plan.at, price=price, edits=(*empty, *plan.edits))
     place = after_call(case.setting, case.reuse.earlier, case.reuse.later.carriers[:1])
-    cell = case.setting.text_of_cell(place[0]) if place is not None else ""
-    edit = edits.after(cell, place[1], [f"{container}.clear()"]) if place is not None else ()
+    edits: Edits = ()
+    if place is not None:
+        cell, line = place
+        edits = text_edit.insert_after(cell, case.setting.text_of_cell(cell), line, [f"{container}.clear()"])
     text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{container}.clear()`."
-    return Fix(id=id, text=text, verified=verified, at=place, price=price, edit=edit)
+    return Fix(id=id, text=text, verified=verified, at=place, price=price, edits=edits)
 
 
 def _filling_again(case: Case) -> Rerun | None:
@@ -56,8 +59,8 @@ def _filling_again(case: Case) -> Rerun | None:
     return case.rerun if not case.setting.in_loop else None
 
 
-def _is_refilled(setting: Setting, container: str, plan: edits.Edit) -> bool:
-    """Whether a container can be emptied after the earlier call, or before the lines that a plan writes.
+def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
+    """Whether a container can be emptied after the earlier call, or before the lines of a `plan`.
 
     The code that runs again is the loop around the call, or the cell that was run again. It has to put something in
     before it reads the container; a loop over the container, or one that runs while it has something, would end early.
@@ -67,7 +70,7 @@ def _is_refilled(setting: Setting, container: str, plan: edits.Edit) -> bool:
         return False
     uses = _Uses(texts, container.rsplit(".", 1)[-1])
     if plan:
-        new = syntax.parse("\n".join(line[2:] for line in plan if line.startswith("+ ")))
+        new = syntax.parse("\n".join(plan))
         return new is not None and uses.first(new.body) == "fill"
     loops = list(_loops(setting))
     if any(uses.mentions(_head(loop)) for loop in loops):

@@ -16,5 +16,5 @@ def propose(case: Case) -> Fix:
         verified=case.works_if_retained,
         at=at(case.reuse.earlier.place),
         price="It keeps the graph, and builds one for the gradient.",
-        edit=earlier_call.with_keyword(case.setting, "create_graph=True"),
+        edits=earlier_call.with_keyword(case.setting, "create_graph=True"),
     )

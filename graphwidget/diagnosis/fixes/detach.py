@@ -18,7 +18,7 @@ def propose(case: Case) -> Fix | None:
     if not reuse.brings_leaves:
         return None  # nothing would be left to reach
     cells, cuts = fitting.cells_of(reuse.record), Cuts(setting)
-    possible = [c for c in cuts.for_later() if c.at is None or not c.edit or fitting.fits(cells, c.at, c.edit)]
+    possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells, c.edits)]
     if not possible:
         return None
     working = next((one for one in possible if case.works_if_cut(one)), None)
@@ -32,7 +32,7 @@ def propose(case: Case) -> Fix | None:
         verified=working is not None and not case.loop_never_ends,
         at=made.at,
         price=price,
-        edit=made.edit,
+        edits=made.edits,
         starves=_starved(case),
     )
 
@@ -49,7 +49,7 @@ def in_earlier_call(case: Case) -> Fix | None:
         verified=case.works_if_cut_earlier(made),
         at=made.at,
         price=f"Then {no_gradient(lost, 'from ' + earlier_call.named(case.reuse.earlier))}" if lost else "",
-        edit=made.edit,
+        edits=made.edits,
     )
 
 

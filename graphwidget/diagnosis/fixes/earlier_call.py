@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits, syntax
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import root_name, where
 from graphwidget.model import BackwardCall
 
@@ -15,12 +16,12 @@ def named(call: BackwardCall) -> str:
     return where(call.place) or (f"`{root_name(call)}.backward()`" if call.place.button else f"call {call.n + 1}")
 
 
-def with_keyword(setting: Setting, keyword: str) -> edits.Edit:
-    """The earlier call with one more keyword; written on one line where it was written over several."""
+def with_keyword(setting: Setting, keyword: str) -> Edits:
+    """The earlier call with one more keyword."""
     call = setting.reuse.earlier
-    cell = setting.text_of_cell(call.place.cell)
-    found = syntax.statements_at(cell, call.place.line) if call.place.line is not None else []
-    if found and not hasattr(found[-1], "body") and found[-1].lineno != found[-1].end_lineno:
-        edit = edits.with_keyword(ast.unparse(found[-1]), keyword)
-        return (*(f"- {line}" for line in edits.statement_text(cell, found[-1])), *edit[1:]) if edit else ()
-    return edits.with_keyword(setting.text_of(call.place), keyword, root_name(call))
+    cell, line = call.place.cell, call.place.line
+    if cell is None or line is None:
+        return ()
+    text = setting.text_of_cell(cell)
+    statements = syntax.beginning_at(text, line) or syntax.statements_at(text, line)[-1:]
+    return text_edit.with_keyword(cell, text, ast.Module(statements, []), keyword, root_name(call))

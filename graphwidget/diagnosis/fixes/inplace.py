@@ -107,7 +107,11 @@ def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool
     before = [one for one in record.calls if one.n < call.n]
     setting = Setting(Reuse(record, call, before[-1], graph)) if before else None
     plan = (rerun(setting, everything=True) or rerun(setting)) if setting is not None else None
-    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
+    return (
+        Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, edits=plan.edits)
+        if plan is not None
+        else None
+    )
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -262,7 +266,7 @@ def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
     plan = rerun(setting, everything=True)
     sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
     place = plan.at if plan else at(setting.reuse.graph.place_of(setting.reuse.root_indices[0]))
-    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, edits=plan.edits if plan else ())
 
 
 @dataclass(frozen=True)

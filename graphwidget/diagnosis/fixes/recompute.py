@@ -21,7 +21,7 @@ def propose(case: Case) -> Fix | None:
         verified=case.works_if_fresh,
         at=plan.at,
         price=_PRICE,
-        edit=plan.edit,
+        edits=plan.edits,
     )
 
 

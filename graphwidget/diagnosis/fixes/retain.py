@@ -23,7 +23,7 @@ def propose(case: Case) -> Fix:
         verified=case.works_if_retained and not case.next_pass_needs_it and not case.loop_never_ends,
         at=at(place),
         price=price,
-        edit=earlier_call.with_keyword(case.setting, "retain_graph=True"),
+        edits=earlier_call.with_keyword(case.setting, "retain_graph=True"),
         by_hand=place.button,
     )
 

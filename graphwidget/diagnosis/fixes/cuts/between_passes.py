@@ -10,11 +10,12 @@ from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import containers, edits, fitting
+from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, outer_at, short, where
-from graphwidget.model import BackwardCall
+from graphwidget.model import BackwardCall, TextEdit
 
 __all__ = ["after_call", "between_passes"]
 
@@ -38,35 +39,34 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
             lines = _as_a_method_writes(context, lines, some, place)
             lines = _in_what_was_given(context.text(place), place[1], lines)
             where_to = f"In[{place[0]}], line {place[1]}"
-            edit = edits.after(context.text(place), place[1], lines)
+            edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
             sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
             sure = context.detaching.sure(some) and _tensors_there(context, some, place)
-            yield Cut(sentence, place, edit, edges_of(carried, some), sure=sure)
+            yield Cut(sentence, place, edits, edges_of(carried, some), sure=sure)
     yield from _before_maker(context)
 
 
-def _handed_over(context: CuttingContext, place: fitting.Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
+def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
     """The lines that hand a tensor over to the next pass, ``prev = out``, hand it over detached."""
     cell = context.text(place)
     loop = source.loop_at(cell, place[1])
     names = {name for one in carried for name in one.names}
-    edits_at: list[tuple[fitting.Spot, edits.Edit]] = []
+    edits: list[TextEdit] = []
+    written: list[str] = []
     gone: set[str] = set()
+    first = 0
     for statement, target, value in source.hand_overs(loop, place[1]) if loop is not None else ():
-        line = source.line_text(cell, statement.lineno)
-        if target in names and line == ast.unparse(statement):
-            new = f"{target} = {value}.detach()"
-            edits_at.append(((place[0], statement.lineno), edits.replaced(line, new)))
+        if target in names:
+            edits += text_edit.insert_behind(place[0], cell, statement, ".detach()")
+            written.append(short(f"{target} = {value}.detach()"))
+            first = first or statement.lineno
             gone |= {target, value}
-    joined = fitting.joined(context.cells, edits_at) if edits_at else None
-    if joined is None:
-        return
-    shown = ", ".join(short(step[2:]) for step in joined[1] if step.startswith("+"))
-    sentence = f"Hand it over detached: {shown} (In[{place[0]}], line {joined[0][1]})."
-    yield Cut(sentence, *joined, edges_of(carried, gone))
+    if edits:
+        sentence = f"Hand it over detached: {', '.join(written)} (In[{place[0]}], line {first})."
+        yield Cut(sentence, (place[0], first), tuple(edits), edges_of(carried, gone))
 
 
-def _kept_detached(context: CuttingContext, place: fitting.Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
+def _kept_detached(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
     """The line of the loop that puts the tensor into a container puts it in detached: ``temp.append(h.detach())``.
 
     Only if no later line of the pass, up to the call, reads the container: what it reads would have no graph.
@@ -77,24 +77,20 @@ def _kept_detached(context: CuttingContext, place: fitting.Spot, carried: Collec
     if loop is None or len(holders) != 1 or not all("[" in path for path in paths):
         return
     (holder,) = holders
-    spots = containers.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
+    spots = containers.detached_in(place[0], cell, holder, {path[len(holder) :] for path in paths})
     if not spots or not all(loop.lineno < line <= (loop.end_lineno or 0) for line, _ in spots):
         return
     last, word = min(line for line, _ in spots), holder.rsplit(".", 1)[-1]
     if any(word in source.words_in(s) for s in source.between(cell, last, place[1])):
         return
-    joined = fitting.joined(context.cells, [((place[0], n), edit) for n, edit in spots])
-    if joined is None:
-        return
-    shown = " and ".join(short(edit[-1][2:]) for _, edit in spots)
+    shown = " and ".join(short(text_edit.new_text(cell, edits)) for _, edits in spots)
     gone = {name for one in carried for name in one.names if name.startswith(f"{holder}[")}
     sentence = f"Keep it detached: {shown} (In[{place[0]}], line {last})."
-    yield Cut(sentence, *joined, edges_of(carried, {*paths, *gone}))
+    every = tuple(edit for _, edits in spots for edit in edits)
+    yield Cut(sentence, (place[0], last), every, edges_of(carried, {*paths, *gone}))
 
 
-def _as_a_method_writes(
-    context: CuttingContext, lines: list[str], paths: Collection[str], place: fitting.Spot
-) -> list[str]:
+def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collection[str], place: Spot) -> list[str]:
     """``self.state`` for ``trainer.state`` in a method of the class in which it was made and is set."""
     cell, made = context.text(place), context.reuse.carrier_place
     owner = (source.function_at(cell, place[1]) or (None,))[0]
@@ -110,7 +106,7 @@ def _as_a_method_writes(
     return lines
 
 
-def _tensors_there(context: CuttingContext, paths: Collection[str], place: fitting.Spot) -> bool:
+def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
     """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
     cells = context.cells
     names = [name for name in map(local, paths) if name.isidentifier()]
@@ -139,7 +135,8 @@ def _before_maker(context: CuttingContext) -> Iterator[Cut]:
     if not all(path in known or any(_is_in_method(name, path) for name in known) for path in kept):
         return  # perhaps no tensor
     gone = edges_of(carried, {*kept, *written})
-    yield Cut(sentence, at(made), edits.before(cell, made.line, lines), gone)
+    edits = text_edit.insert_before(made.cell, cell, made.line, lines)
+    yield Cut(sentence, at(made), edits, gone)
 
 
 def _in_what_was_given(cell: str, line: int, lines: list[str]) -> list[str]:
@@ -156,7 +153,7 @@ def _in_place(line: str) -> str:
     return re.sub(r"^(\w+) = (\{.*\})$", r"\1.update(\2)", line)
 
 
-def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> fitting.Spot | None:
+def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> Spot | None:
     """The line after which a carrier can be cut between passes.
 
     It is the line of the call, in the function that loops, or else the line of the cell. None: the call is in another

@@ -8,8 +8,10 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import detaching, edits, fitting
+from graphwidget.diagnosis.source import detaching
+from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.engine.what_if import reachable
 
 __all__ = ["Cut", "CuttingContext", "edges_of"]
@@ -28,8 +30,8 @@ class Cut:
     """
 
     sentence: str
-    at: fitting.Spot | None
-    edit: edits.Edit
+    at: Spot | None
+    edits: Edits
     edges: frozenset[int]
     before: frozenset[int] = frozenset()
     sure: bool = True
@@ -48,7 +50,7 @@ class CuttingContext:
         self.setting = setting
         self.reuse = setting.reuse
 
-    def text(self, spot: fitting.Spot | None) -> str:
+    def text(self, spot: Spot | None) -> str:
         """The text of the cell of a (cell, line)."""
         return self.setting.text_of_cell(spot[0]) if spot is not None else ""
 
@@ -60,7 +62,7 @@ class CuttingContext:
     @cached_property
     def cells(self) -> dict[int, str]:
         """The number of each cell and its text."""
-        return fitting.cells_of(self.reuse.record)
+        return Cells.of(self.reuse.record).texts
 
     @cached_property
     def detaching(self) -> detaching.Detaching:

@@ -10,8 +10,9 @@ from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
 from graphwidget.diagnosis.reuse.inside_function import inside_function
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
 
 __all__ = ["Rerun", "rerun"]
 
@@ -49,10 +50,9 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
         sentence = AT_START.format(what=what, function=target.function)
     else:
         sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
-    first = source.line_text(target.text, target.line)
-    new = [line for statement in again for line in statement.lines]
-    edit = (*(f"+ {line}" for line in new), f"  {first}") if first else ()
-    return Rerun(sentence, (target.cell, target.line), edit)
+    new = tuple(line for statement in again for line in statement.lines)
+    edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
+    return Rerun(sentence, (target.cell, target.line), edits, new)
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
@@ -79,17 +79,18 @@ def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
     what = ", ".join(ast.unparse(item) for item in blocks[-1].items)
     here = f"(In[{target.cell}], line {blocks[-1].lineno})"
     sentence = f"Put `with {what}:` {here} inside the loop: it keeps what was computed once."
-    return Rerun(sentence, (target.cell, blocks[-1].lineno), _swapped(target.text, blocks[-1], target.loop))
+    return Rerun(sentence, (target.cell, blocks[-1].lineno), _swapped(target, blocks[-1], target.loop))
 
 
-def _swapped(cell: str, around: ast.stmt, loop: ast.stmt) -> edits.Edit:
+def _swapped(target: Target, around: ast.With | ast.AsyncWith, loop: ast.stmt) -> Edits:
     """The headers of a `with` and of the loop that is all it holds, in the other order."""
-    lines = cell.splitlines()
-    outer, inner = lines[around.lineno - 1], lines[loop.lineno - 1]
-    if getattr(around, "body", None) != [loop] or not (outer.rstrip().endswith(":") and inner.rstrip().endswith(":")):
+    outer, inner = (source.line_text(target.text, one.lineno) for one in (around, loop))
+    if around.body != [loop] or not (outer.endswith(":") and inner.endswith(":")):
         return ()
-    deeper = " " * (loop.col_offset - around.col_offset)
-    return (f"- {outer.strip()}", f"+ {inner.strip()}", f"- {inner.strip()}", f"+ {deeper}{outer.strip()}")
+    return (
+        *text_edit.replace_line(target.cell, target.text, around.lineno, inner),
+        *text_edit.replace_line(target.cell, target.text, loop.lineno, outer),
+    )
 
 
 def _target(setting: Setting) -> Target | None:
@@ -126,7 +127,7 @@ def _start_of_function(cell: int, text: str, line: int) -> Target | None:
     function = found[1]
     if begins_on_head_line(function):
         return None
-    return Target(cell, text, first_step(function), in_cell_that_ran=False, function=function.name)
+    return Target(cell, text, first_step(function).lineno, in_cell_that_ran=False, function=function.name)
 
 
 def _start_of_statement(text: str, line: int) -> int:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphwidget.diagnosis.source import edits, syntax
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import short
 from graphwidget.model import CellRun
 
@@ -18,11 +19,12 @@ IN_ITS_LOOP = "Move {what} into the loop of `{function}`: then each item has its
 
 @dataclass(frozen=True)
 class Rerun:
-    """A sentence, the (cell, line) of the edit, and the edit."""
+    """A sentence, the (cell, line) of the edit, and the edits; `lines`: those that run again, if they are moved."""
 
     sentence: str
     at: tuple[int, int] | None
-    edit: edits.Edit
+    edits: Edits
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Statement:
         around = [s for s in syntax.beginning_at(self.run.source, self.node.lineno) if s.lineno == self.node.lineno]
         if len(around) > 1 and self.node in around:
             return ast.unparse(self.node).splitlines()
-        return edits.statement_text(self.run.source, self.node)
+        return text_edit.statement_lines(self.run.source, self.node)
 
 
 def quoted(statements: Sequence[Statement]) -> str:
@@ -54,11 +56,11 @@ def quoted(statements: Sequence[Statement]) -> str:
     return " and ".join([", ".join(each[:-1]), each[-1]]) if len(each) > 1 else each[0]
 
 
-def first_step(function: ast.FunctionDef) -> int:
-    """The line of the first statement of a function that is not its documentation."""
+def first_step(function: ast.FunctionDef) -> ast.stmt:
+    """The first statement of a function that is not its documentation."""
     first = function.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return function.body[1 if documented and len(function.body) > 1 else 0].lineno
+    return function.body[1 if documented and len(function.body) > 1 else 0]
 
 
 def begins_on_head_line(block: ast.FunctionDef | ast.For | ast.While) -> bool:

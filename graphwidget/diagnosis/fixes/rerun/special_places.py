@@ -19,9 +19,9 @@ from graphwidget.diagnosis.fixes.rerun.rerun import (
 )
 from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import CellRun, Place
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.model import CellRun, Place, TextEdit
 
 __all__ = ["in_special_place"]
 
@@ -78,7 +78,7 @@ def _in_generator(setting: Setting) -> Rerun | None:
     body = [s for s in made if loops and s.lineno < loops[0].lineno]
     if not body or begins_on_head_line(loops[0]):
         return None
-    return _put_before(maker[0].cell, maker[1], body, loops[0].body[0].lineno, IN_ITS_LOOP, function[1].name)
+    return _put_before(maker[0].cell, maker[1], body, loops[0].body[0], IN_ITS_LOOP, function[1].name)
 
 
 def _under_a_test(setting: Setting) -> Rerun | None:
@@ -95,7 +95,7 @@ def _under_a_test(setting: Setting) -> Rerun | None:
     return Rerun(
         f"Compute it in each pass: drop the test `{test}` (In[{made.cell}], line {tests[-1].lineno}).",
         (made.cell, tests[-1].lineno),
-        edits.replaced(line, "if True:") if line.startswith("if ") and line.endswith(":") else (),
+        text_edit.replace_node(made.cell, text, tests[-1].test, "True") if line.startswith("if ") else (),
     )
 
 
@@ -106,13 +106,16 @@ def _under_a_decorator(setting: Setting) -> Rerun | None:
     kept = [d for d in functions[-1].decorator_list if "cache" in ast.unparse(d)] if functions else []
     if maker is None or maker[0].cell is None or not kept or kept[0].lineno != kept[0].end_lineno:
         return None
-    cell, text = maker[0].cell, maker[1]
-    line, head = source.line_text(text, kept[0].lineno), source.line_text(text, functions[-1].lineno)
-    between = [source.line_text(text, n) for n in range(kept[0].lineno + 1, functions[-1].lineno)]
-    new = ["@property"] if "cached_property" in line else []
-    what = f"write `@property` instead of `{line}`" if new else f"drop `{line}`"
-    edit = (f"- {line}", *(f"- {one}" for one in (*between, head)), *(f"+ {one}" for one in (*new, *between, head)))
-    return Rerun(f"Compute it in each pass: {what} (In[{cell}], line {kept[0].lineno}).", (cell, kept[0].lineno), edit)
+    cell, text, decorator = maker[0].cell, maker[1], kept[0]
+    line = source.line_text(text, decorator.lineno)
+    if "cached_property" in line:
+        what = f"write `@property` instead of `{line}`"
+        edits = text_edit.replace_node(cell, text, decorator, "property")
+    else:
+        what = f"drop `{line}`"
+        edits = (TextEdit((decorator.lineno, 0), (decorator.lineno + 1, 0), "", cell),)
+    here = f"In[{cell}], line {decorator.lineno}"
+    return Rerun(f"Compute it in each pass: {what} ({here}).", (cell, decorator.lineno), edits)
 
 
 def _maker(setting: Setting) -> tuple[Place, str, list[ast.stmt]] | None:
@@ -131,11 +134,16 @@ def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> l
     return [s for s in function.body if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
 
 
-def _put_before(cell: int, text: str, body: list[ast.stmt], line: int, sentence: str, function: str) -> Rerun:
-    """The statements are written again in front of a line of their cell."""
-    new = [one for statement in body for one in edits.statement_text(text, statement)]
+def _put_before(cell: int, text: str, body: list[ast.stmt], first: ast.stmt, sentence: str, function: str) -> Rerun:
+    """The statements are written again in front of another one of their cell."""
+    new = [line for statement in body for line in text_edit.statement_lines(text, statement)]
     what = quoted([Statement(CellRun(0, cell, text), statement) for statement in body])
-    return Rerun(sentence.format(what=what, function=function), (cell, line), edits.before(text, line, new))
+    return Rerun(
+        sentence.format(what=what, function=function),
+        (cell, first.lineno),
+        text_edit.insert_before(cell, text, first, new),
+        tuple(new),
+    )
 
 
 def _yields(statement: ast.stmt) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
 from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.inplace_statements import written as written_in
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.model import CellRun, Place
 
@@ -39,6 +39,13 @@ class Target:
     in_cell_that_ran: bool
     loop: ast.For | ast.While | None = None
     function: str = ""
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The outermost statement that begins on the line."""
+        tree = source.parse(self.text)
+        found = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and s.lineno == self.line) if tree else ()
+        return min(found, key=lambda s: s.col_offset)
 
 
 def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> list[Statement]:
@@ -168,13 +175,13 @@ def _add_beginnings(setting: Setting, found: dict[_Key, Statement]) -> bool:
     fresh: set[str] = set()
     for key in sorted(found):
         node = found[key].node
-        written = edits.written(node) - source.changed(node)
-        for name in (source.carried(node) | written) - fresh:
+        modified = written_in(node) - source.changed(node)
+        for name in (source.carried(node) | modified) - fresh:
             begun = _beginning(setting, name, key)
             if begun is None or _must_not_run_again(setting, begun):
                 return False
             found[begun.key] = begun
-            if name in written:
+            if name in modified:
                 found.update((one.key, one) for one in _writes_between(setting, name, begun.key, key))
         fresh |= source.changed(node)
     return True
@@ -194,7 +201,7 @@ def _writes_between(setting: Setting, name: str, first: _Key, last: _Key) -> Ite
     """Statements between two others that modify the tensor of a name."""
     for run in setting.reuse.record.runs.values():
         for one in _leading_to(run, last):
-            if first < one.key < last and name in edits.written(one.node):
+            if first < one.key < last and name in written_in(one.node):
                 yield one
 
 
@@ -221,7 +228,7 @@ def _only_iterated(loop: ast.For | ast.While, again: list[ast.stmt]) -> bool:
     changed = {name for one in again for name in source.changed(one)}
     if not isinstance(loop, ast.For):
         read = {name for one in again for name in source.names_in(one)} - changed
-        moved = source.changed(loop) | edits.written(loop)
+        moved = source.changed(loop) | written_in(loop)
         steps = any(called.endswith(".step") for called in source.calls_in(loop))
         return bool(changed & over) and not (read & moved or steps)
     inside = {name for statement in loop.body for name in source.names_in(statement)}
