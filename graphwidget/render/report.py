@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, TextEdit, Verdict, cut, cut_edit
 from graphwidget.render.calls import call_lines
 from graphwidget.render.words import call_text, count
 
@@ -130,7 +130,13 @@ def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
         "at": at,
         "price": fix.price,
         "edit": list(fix.edit),
+        "edits": [_edit(edit, cell_of) for edit in fix.edits],
     }
+
+
+def _edit(edit: TextEdit, cell_of: CellOf) -> dict[str, Any]:
+    cell = cell_of(edit.cell) if edit.cell is not None else None
+    return {"file": edit.file, "cell": cell, "start": list(edit.start), "end": list(edit.end), "new": edit.new}
 
 
 _SIGN = {"error": "✕", "warning": "!", "info": "i"}
