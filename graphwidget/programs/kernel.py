@@ -14,7 +14,7 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.error import StdinNotImplementedError
 
-from graphwidget.notebook import extension
+from graphwidget.notebook import extension, session
 from graphwidget.programs import answers, running
 from graphwidget.programs.journal import ANSWER, CELL, Journal
 
@@ -38,7 +38,7 @@ class Kernel(IPythonKernel):
         """Begin to record."""
         self.journal = Journal(self.shell)
         extension.load_ipython_extension(self.shell)
-        self.tracker = extension.tracker_of(self.shell)
+        self.tracker = session.tracker_of(self.shell)
         self.shell.ask_exit = self.ends
 
     def ends(self) -> None:
@@ -55,7 +55,7 @@ class Kernel(IPythonKernel):
         asked = parent["content"]
         try:
             # The notebook may have unloaded the extension, or loaded it anew.
-            self.tracker = extension.tracker_of(self.shell)
+            self.tracker = session.tracker_of(self.shell)
         except KeyError:
             pass
         try:

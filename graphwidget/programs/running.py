@@ -115,10 +115,10 @@ def _first_path_is_ours() -> bool:
 
 
 def _load(shell: Any) -> Tracker:
-    from graphwidget.notebook import extension
+    from graphwidget.notebook import extension, session
 
     extension.load_ipython_extension(shell)
-    tracker = extension.tracker_of(shell)
+    tracker = session.tracker_of(shell)
     tracker.notebook = False  # when the last cell has ended, so has the program
     return tracker
 
