@@ -30,6 +30,7 @@ from graphwidget.model.parts import (
 )
 from graphwidget.model.records import (
     BackwardCall,
+    CellError,
     CellRun,
     Drawing,
     Event,
@@ -47,6 +48,7 @@ from graphwidget.model.sizes import bytes_text
 
 __all__ = [
     "BackwardCall",
+    "CellError",
     "CellRun",
     "Drawing",
     "Event",
