@@ -140,6 +140,15 @@ def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
 def test_the_magics_help_lists_every_word(loaded: Any) -> None:
     doc = loaded.magics_manager.magics["line"]["graphwidget"].__doc__
     assert all(verb in doc for verb in VERBS)
+    assert doc.startswith("::\n\n  %graphwidget [--retain-graph] [WORDS ...]")
+
+
+def test_options_may_stand_anywhere_and_comments_anything(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("forecast --retain-graph d['a b']", "forecast  d['a b'] --retain-graph  # is it kept?"):
+        magic(loaded, line)
+        assert "d['a b'].backward(retain_graph=True) would raise" in capsys.readouterr().out
+    assert "takes nothing more, but got `--retain-graph`" in refusal(loaded, "text --retain-graph")
+    assert "There is no option `--retain-graph`" in refusal(loaded, "explain loss --retain-graph")
 
 
 def test_an_error_is_explained_under_its_traceback_unless_switched_off(
