@@ -172,14 +172,16 @@ class Extension:
     def _code_of(self, info: Any) -> str | None:
         """The cell as IPython will compile it; None where nobody knows, or nothing will run."""
         if hasattr(info, "transformed_cell"):
-            return info.transformed_cell
+            code: str | None = info.transformed_cell
+            return code
         # IPython 8 does not say. It transforms cells twice itself, and marks the transformers that would mind.
         manager = self.shell.input_transformer_manager
         steps = [*manager.cleanup_transforms, *manager.line_transforms, *self.shell.input_transformers_post]
         if any(getattr(step, "has_side_effects", False) for step in steps):
             return None
         try:
-            return self.shell.transform_cell(info.raw_cell)
+            transformed: str = self.shell.transform_cell(info.raw_cell)
+            return transformed
         except Exception:  # not Python
             return None
 
@@ -268,7 +270,8 @@ class Extension:
             result = self.shell.run_cell(run.source, store_history=False, cell_id=run.cell_id)
         finally:
             self._rerunning = None
-        return result.error_before_exec or result.error_in_exec
+        error: BaseException | None = result.error_before_exec or result.error_in_exec
+        return error
 
     # -- views -------------------------------------------------------------------------------------------
 
@@ -316,7 +319,7 @@ def _when_idle(shell: Any) -> Callable[[float, Callable[[], None]], object] | No
     loop = getattr(kernel, "io_loop", None)
     if loop is None or getattr(kernel, "eventloop", None) is not None:
         return None
-    request = getattr(kernel, "get_parent", dict)()
+    request: dict[str, Any] = getattr(kernel, "get_parent", dict)()
     return loop.call_later if request.get("content", {}).get("allow_stdin") else None
 
 

@@ -54,9 +54,10 @@ def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]
         # Not `parse_argstring`: it has no place for an option between the words.
         run(*parser.parse_known_intermixed_args(words.split(" ") if words else []))
 
-    parser = graphwidget.parser  # type: ignore[attr-defined]
+    parser = graphwidget.parser
     parser.allow_abbrev = False
-    return graphwidget
+    function: Callable[[str], None] = graphwidget
+    return function
 
 
 class Magics:

@@ -33,6 +33,8 @@ class Kernel(IPythonKernel):
     """Runs cells, and says at the end what there is to say of them."""
 
     msg_types = [*IPythonKernel.msg_types, f"{ANSWER}_request"]
+    shell: Any  # there is one as long as the kernel serves, and so is the session
+    session: Any
 
     def watch(self) -> None:
         """Begin to record."""
@@ -48,7 +50,7 @@ class Kernel(IPythonKernel):
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Run a cell, and note what it raised."""
         with self.journal.ran(parent["metadata"][CELL]):
-            await super().execute_request(stream, ident, parent)
+            await super().execute_request(stream, ident, parent)  # type: ignore[no-untyped-call]
 
     async def graphwidget_answer_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Make the answer in the format that is asked for."""

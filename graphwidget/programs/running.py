@@ -90,7 +90,7 @@ def _shell() -> Any:
     config.InteractiveShell.colors = "nocolor"
     InteractiveShell.clear_instance()
     os.environ.setdefault("MPLBACKEND", "agg")
-    shell = InteractiveShell.instance(config=config)
+    shell: Any = InteractiveShell.instance(config=config)
     shell.ask_exit = lambda: setattr(shell, "exit_now", True)  # what exit() calls; a bare shell has none
     return shell
 
