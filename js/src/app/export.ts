@@ -1,11 +1,11 @@
 /** Taking the picture along: as an SVG file, as text on the clipboard. */
 
-import { drawMarks } from "../canvas/draw.ts";
-import { h, s } from "../panels/dom.ts";
+import { drawMarks } from "../page/marks.ts";
+import { h, s } from "../page/dom.ts";
 import { tableText } from "../panels/table.ts";
 import type { Graph } from "../picture/model.ts";
 import type { Scene } from "../picture/scene/index.ts";
-import { fontsOf, markRules } from "./theme.ts";
+import { fontsOf, markRules } from "../page/theme.ts";
 
 /** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
 function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {

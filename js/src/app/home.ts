@@ -5,7 +5,7 @@
  * event, and ask the element that has the focus; others after it. So both: the mark on what has the focus, and an end
  * of every key event at the root. What the browser does with a key (copy, find, Tab) is left to it.
  */
-import { attr, attrs, focused } from "../panels/dom.ts";
+import { attr, attrs, focused } from "../page/dom.ts";
 
 const KEY_EVENTS = ["keydown", "keypress", "keyup"] as const;
 /** With Ctrl: browsers undo and redo what was typed last anywhere in the page, in a cell too; `s` saves the page. */

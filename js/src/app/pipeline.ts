@@ -6,7 +6,7 @@ import type { Graph } from "../picture/model.ts";
 import { drawSlices, type Picture, redrawSlices } from "../picture/picture.ts";
 import type { SceneOptions } from "../picture/scene/index.ts";
 import type { Slices } from "../picture/slices.ts";
-import { drive } from "./drive.ts";
+import { drive } from "../page/drive.ts";
 
 /** From here on the view says that it is drawing. */
 const NOTICED_MS = 100;

@@ -6,8 +6,8 @@
  */
 
 import { Canvas, MOST_CARDS } from "../canvas/canvas.ts";
-import { RootBars } from "../canvas/rootbar.ts";
-import { attr, attrs, focused, h } from "../panels/dom.ts";
+import { RootBars } from "../panels/rootbar.ts";
+import { attr, attrs, focused, h } from "../page/dom.ts";
 import { emptyPart } from "../panels/empty.ts";
 import { findingsPart } from "../panels/findings.ts";
 import { forecastPart } from "../panels/forecast.ts";
@@ -15,7 +15,7 @@ import { headerPart, tool } from "../panels/header.ts";
 import { inspectorPart, type Subject } from "../panels/inspector.ts";
 import { type Dialogs, makeDialogs } from "../panels/legend.ts";
 import { keepGradBox, messagesPart } from "../panels/messages.ts";
-import { count } from "../panels/say.ts";
+import { count } from "../state/say.ts";
 import { searchPart } from "../panels/search.ts";
 import { tablePart } from "../panels/table.ts";
 import { timelinePart } from "../panels/timeline.ts";
@@ -35,14 +35,14 @@ import { type Item, importantUids, type Level, levelOf, type SceneOptions } from
 import { unite } from "../picture/scene/rects.ts";
 import { applyDelta, decodeSlices } from "../picture/wire.ts";
 import { kernelActions, problem, told } from "./actions.ts";
-import { drive } from "./drive.ts";
+import { drive } from "../page/drive.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { keepHome } from "./home.ts";
-import { follow, Kernel, type Model } from "./kernel.ts";
+import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
-import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "./state.ts";
-import { followTheme, fontsOf, markRules, prefersCalm } from "./theme.ts";
+import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "../state/state.ts";
+import { followTheme, fontsOf, markRules, prefersCalm } from "../page/theme.ts";
 
 const NARROW = 760;
 const COMPACT = 560;

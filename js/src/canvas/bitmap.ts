@@ -5,9 +5,9 @@
  * on screen, when the camera rests or has left that one, and takes its place when it is whole.
  */
 
-import { drive } from "../app/drive.ts";
-import { themeValue } from "../app/theme.ts";
-import { h } from "../panels/dom.ts";
+import { drive } from "../page/drive.ts";
+import { themeValue } from "../page/theme.ts";
+import { h } from "../page/dom.ts";
 import type { Graph } from "../picture/model.ts";
 import type { Item, Mark } from "../picture/scene/index.ts";
 import type { Slices } from "../picture/slices.ts";

@@ -1,5 +1,5 @@
 /** A small map in the corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does. */
-import { attr, attrs, drag, s } from "../panels/dom.ts";
+import { attr, attrs, drag, s } from "../page/dom.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Box, Viewport } from "./viewport.ts";
 

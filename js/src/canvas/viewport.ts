@@ -1,5 +1,5 @@
 /** The camera over the picture: pan by drag, zoom with ctrl + wheel, never the page's plain scroll. */
-import { drag } from "../panels/dom.ts";
+import { drag } from "../page/dom.ts";
 
 export interface Box {
   x: number;

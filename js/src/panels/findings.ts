@@ -1,11 +1,11 @@
 /** The findings: what is wrong, the way from the loss to the failing node, and the fixes that were checked. */
 
 import { copy } from "../app/export.ts";
-import { type Context, type Part, shown } from "../app/state.ts";
+import { type Context, type Part, shown } from "../state/state.ts";
 import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
-import { attr, button, type Child, h, redraw } from "./dom.ts";
+import { attr, button, type Child, h, redraw } from "../page/dom.ts";
 import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
-import { bytes, nameOf } from "./say.ts";
+import { bytes, nameOf } from "../state/say.ts";
 
 /** Path elements beyond five: the first, how many are left out, the last three. */
 export function shortPath(path: string[]): (string | { more: string[] })[] {

@@ -1,5 +1,5 @@
 /** The icons of the tools, and the mark of the widget: decoration, so hidden from screen readers. */
-import { s } from "./dom.ts";
+import { s } from "../page/dom.ts";
 
 /** What is drawn as lines | what is filled, in a square of 14. */
 const ICONS = {

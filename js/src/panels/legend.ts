@@ -1,10 +1,10 @@
 /** The dialogs: what every mark means, the other tools and the keys, and a question before something runs. */
 
-import type { Actions, Context } from "../app/state.ts";
-import { glyph } from "../canvas/draw.ts";
+import type { Actions, Context } from "../state/state.ts";
+import { glyph } from "../page/marks.ts";
 import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
 import type { Mark } from "../picture/scene/index.ts";
-import { attrs, button, type Child, flat, h, list } from "./dom.ts";
+import { attrs, button, type Child, flat, h, list } from "../page/dom.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 
 type Rows = [Child, string][];

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { drive } from "../../src/app/drive.ts";
+import { drive } from "../../src/page/drive.ts";
 import { isCard, Space } from "../../src/canvas/space.ts";
 import type { Item } from "../../src/picture/scene/index.ts";
 import { runSlices } from "../../src/picture/slices.ts";

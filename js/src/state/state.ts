@@ -1,6 +1,6 @@
 /** What one view shows, and what its parts may ask of it. */
 
-import type { Child } from "../panels/dom.ts";
+import type { Child } from "../page/dom.ts";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/index.ts";

@@ -1,5 +1,5 @@
 /** Marks of the picture as SVG elements. */
-import { s } from "../panels/dom.ts";
+import { s } from "./dom.ts";
 import type { Mark } from "../picture/scene/index.ts";
 import { classAttribute } from "../picture/tokens.ts";
 

@@ -1,5 +1,5 @@
 /** Light or dark, as the host is; and our own colours where the host's would be hard to read. */
-import { attr } from "../panels/dom.ts";
+import { attr } from "./dom.ts";
 import { sheet, type Theme, type Token, tokenValue, variables } from "../picture/tokens.ts";
 
 const LEAST_CONTRAST = 7;
