@@ -1,14 +1,14 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { button, h } from "../page/dom.ts";
+import { drive } from "../page/drive.ts";
 import { prose } from "../panels/glyphs.ts";
-import { backwardName, cellList } from "../state/say.ts";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
-import { drive } from "../page/drive.ts";
-import { isHere } from "./home.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
+import { backwardName, cellList } from "../state/say.ts";
 import { type Actions, type Context, type KeptOrNot, type Mode, type Preview, position } from "../state/state.ts";
+import { isHere } from "./home.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;

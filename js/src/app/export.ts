@@ -1,11 +1,12 @@
 /** Taking the picture along: as an SVG file, as text on the clipboard. */
 
-import { drawMarks } from "../page/marks.ts";
+import { copy } from "../page/clipboard.ts";
 import { h, s } from "../page/dom.ts";
+import { drawMarks } from "../page/marks.ts";
+import { fontsOf, markRules } from "../page/theme.ts";
 import { tableText } from "../panels/table.ts";
 import type { Graph } from "../picture/model.ts";
-import type { Scene } from "../picture/scene/index.ts";
-import { fontsOf, markRules } from "../page/theme.ts";
+import type { Scene } from "../picture/scene/types.ts";
 
 /** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
 function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {
@@ -26,16 +27,6 @@ export function saveSvg(scene: Scene, root: HTMLElement): string {
   h("a", { href, download: "autograd-graph.svg" }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
   return "Saved as autograd-graph.svg.";
-}
-
-/** Whether it could be put on the clipboard. */
-export async function copy(words: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(words);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export async function copyText(graph: Graph): Promise<string> {

@@ -1,8 +1,9 @@
 /** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
+
 import type { Canvas } from "../canvas/canvas.ts";
 import { isFocusable, type Space } from "../canvas/space.ts";
 import { done } from "../page/dom.ts";
-import type { Item } from "../picture/scene/index.ts";
+import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
 import { type Context, shown } from "../state/state.ts";
 

@@ -6,8 +6,9 @@
  */
 
 import { Canvas, MOST_CARDS } from "../canvas/canvas.ts";
-import { RootBars } from "../panels/rootbar.ts";
 import { attr, attrs, focused, h } from "../page/dom.ts";
+import { drive } from "../page/drive.ts";
+import { followTheme, fontsOf, markRules, prefersCalm } from "../page/theme.ts";
 import { emptyPart } from "../panels/empty.ts";
 import { findingsPart } from "../panels/findings.ts";
 import { forecastPart } from "../panels/forecast.ts";
@@ -15,7 +16,7 @@ import { headerPart, tool } from "../panels/header.ts";
 import { inspectorPart, type Subject } from "../panels/inspector.ts";
 import { type Dialogs, makeDialogs } from "../panels/legend.ts";
 import { keepGradBox, messagesPart } from "../panels/messages.ts";
-import { count } from "../state/say.ts";
+import { RootBars } from "../panels/rootbar.ts";
 import { searchPart } from "../panels/search.ts";
 import { tablePart } from "../panels/table.ts";
 import { timelinePart } from "../panels/timeline.ts";
@@ -30,19 +31,19 @@ import {
 } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
-import { rootsOf } from "../picture/scene/context.ts";
-import { type Item, importantUids, type Level, levelOf, type SceneOptions } from "../picture/scene/index.ts";
+import { levelOf, rootsOf } from "../picture/scene/context.ts";
+import { importantUids } from "../picture/scene/index.ts";
 import { unite } from "../picture/scene/rects.ts";
+import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { applyDelta, decodeSlices } from "../picture/wire.ts";
+import { follow, Kernel, type Model } from "../state/kernel.ts";
+import { count } from "../state/say.ts";
+import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "../state/state.ts";
 import { kernelActions, problem, told } from "./actions.ts";
-import { drive } from "../page/drive.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { keepHome } from "./home.ts";
-import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
-import { type Actions, type Context, firstState, type Part, type Show, type State, shown } from "../state/state.ts";
-import { followTheme, fontsOf, markRules, prefersCalm } from "../page/theme.ts";
 
 const NARROW = 760;
 const COMPACT = 560;

@@ -5,11 +5,12 @@
  * on screen, when the camera rests or has left that one, and takes its place when it is whole.
  */
 
+import { h } from "../page/dom.ts";
 import { drive } from "../page/drive.ts";
 import { themeValue } from "../page/theme.ts";
-import { h } from "../page/dom.ts";
+import type { Mark } from "../picture/marks.ts";
 import type { Graph } from "../picture/model.ts";
-import type { Item, Mark } from "../picture/scene/index.ts";
+import type { Item } from "../picture/scene/types.ts";
 import type { Slices } from "../picture/slices.ts";
 import { type Style, styleOf, type Token } from "../picture/tokens.ts";
 import { nodeState, slotSummary } from "../picture/words.ts";

@@ -5,13 +5,13 @@
  * changed item may be drawn late (slots empty in the engine's order); its attributes never are.
  */
 
-import { drive } from "../page/drive.ts";
 import { attr, attrs, focused, h, s } from "../page/dom.ts";
+import { drive } from "../page/drive.ts";
+import { drawMarks } from "../page/marks.ts";
 import type { Graph } from "../picture/model.ts";
-import type { Item, Role } from "../picture/scene/index.ts";
+import type { Item, Role } from "../picture/scene/types.ts";
 import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
-import { drawMarks } from "../page/marks.ts";
 import { Minimap } from "./minimap.ts";
 import { isFocusable, Space } from "./space.ts";
 import { type Camera, gestures, Viewport } from "./viewport.ts";

@@ -1,7 +1,7 @@
 /** Marks of the picture as SVG elements. */
-import { s } from "./dom.ts";
-import type { Mark } from "../picture/scene/index.ts";
+import type { Mark } from "../picture/marks.ts";
 import { classAttribute } from "../picture/tokens.ts";
+import { s } from "./dom.ts";
 
 function drawMark(mark: Mark): SVGElement {
   const own = { class: classAttribute(mark.c) };

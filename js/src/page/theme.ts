@@ -1,6 +1,7 @@
 /** Light or dark, as the host is; and our own colours where the host's would be hard to read. */
-import { attr } from "./dom.ts";
+
 import { sheet, type Theme, type Token, tokenValue, variables } from "../picture/tokens.ts";
+import { attr } from "./dom.ts";
 
 const LEAST_CONTRAST = 7;
 

@@ -1,8 +1,8 @@
 /** What stands in the canvas while there is nothing to draw. */
 
-import type { Context, Part } from "../state/state.ts";
-import type { Graph } from "../picture/model.ts";
 import { attr, type Child, h, redraw, s } from "../page/dom.ts";
+import type { Graph } from "../picture/model.ts";
+import type { Context, Part } from "../state/state.ts";
 import { prose } from "./glyphs.ts";
 
 const records = () => [

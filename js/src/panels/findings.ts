@@ -1,11 +1,11 @@
 /** The findings: what is wrong, the way from the loss to the failing node, and the fixes that were checked. */
 
-import { copy } from "../app/export.ts";
-import { type Context, type Part, shown } from "../state/state.ts";
-import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
+import { copy } from "../page/clipboard.ts";
 import { attr, button, type Child, h, redraw } from "../page/dom.ts";
-import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
+import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
+import { type Context, type Part, shown } from "../state/state.ts";
+import { octagonGlyph, prose, tagGlyph, warningGlyph } from "./glyphs.ts";
 
 /** Path elements beyond five: the first, how many are left out, the last three. */
 export function shortPath(path: string[]): (string | { more: string[] })[] {

@@ -1,11 +1,11 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
 
-import type { Forecast, Forecasts } from "../state/replies.ts";
-import type { Context, Mode, Part, Preview } from "../state/state.ts";
-import { orderOfCall } from "../picture/model.ts";
 import { attr, type Child, h, redraw, row, table } from "../page/dom.ts";
-import { checkGlyph, octagonGlyph, prose } from "./glyphs.ts";
+import { orderOfCall } from "../picture/model.ts";
+import type { Forecast, Forecasts } from "../state/replies.ts";
 import { backwardName, count } from "../state/say.ts";
+import type { Context, Mode, Part, Preview } from "../state/state.ts";
+import { checkGlyph, octagonGlyph, prose } from "./glyphs.ts";
 
 /** One sentence for the button's description: also what a screen reader hears before the click. */
 export function forecastSentence({ problem, forecasts, mode }: Preview): string {

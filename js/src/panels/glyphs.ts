@@ -1,9 +1,11 @@
 /** Marks of the picture inside running text and tables: the same shapes, small. */
 
+import { type Child, h } from "../page/dom.ts";
 import { glyph } from "../page/marks.ts";
 import {
   callNumberMark,
   rootDot as dotMark,
+  type Mark,
   octagon,
   octagonOpen,
   rootLook,
@@ -15,9 +17,7 @@ import {
   warning,
 } from "../picture/marks.ts";
 import { measureAsCode } from "../picture/measure.ts";
-import type { Mark } from "../picture/scene/index.ts";
 import { callNumber } from "../picture/words.ts";
-import { type Child, h } from "../page/dom.ts";
 
 /** `state`: a `SLOT` value, or a look that no slot has ("will": a forecast would free it). */
 export function slotGlyph(state: number | SlotLook): SVGSVGElement {

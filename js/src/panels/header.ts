@@ -1,10 +1,10 @@
 /** Title, facts, status, and the tools. */
 
-import type { Context, Part, Show, State } from "../state/state.ts";
-import type { Graph } from "../picture/model.ts";
 import { attr, attrs, button, h, text } from "../page/dom.ts";
-import { type IconName, icon, logo } from "./icons.ts";
+import type { Graph } from "../picture/model.ts";
 import { count, facts } from "../state/say.ts";
+import type { Context, Part, Show, State } from "../state/state.ts";
+import { type IconName, icon, logo } from "./icons.ts";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
 

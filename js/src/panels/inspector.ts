@@ -1,12 +1,12 @@
 /** The selected node: what it is, who made it, what it saved, and what keeps it alive. */
 
-import type { Kept } from "../state/replies.ts";
-import type { Context, KeptOrNot, Part } from "../state/state.ts";
+import { attr, button, type Child, h, list, redraw, row, table } from "../page/dom.ts";
 import { type Graph, orderOfCall, placeOf, type Root } from "../picture/model.ts";
 import * as SLOT from "../picture/slot.ts";
-import { attr, button, type Child, h, list, redraw, row, table } from "../page/dom.ts";
-import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
+import type { Kept } from "../state/replies.ts";
 import { bytes, count, join, nameOf, opOf, placeText, STATE_WORDS, slotAt, slotsOf } from "../state/say.ts";
+import type { Context, KeptOrNot, Part } from "../state/state.ts";
+import { callGlyph, rootDot, slotGlyph, tagGlyph } from "./glyphs.ts";
 
 const mute = (...words: Child[]) => h("p.gw-mute", words);
 const kicker = (words: string) => h("div.gw-kick", words, " · esc to close");

@@ -1,10 +1,9 @@
 /** The dialogs: what every mark means, the other tools and the keys, and a question before something runs. */
 
-import type { Actions, Context } from "../state/state.ts";
-import { glyph } from "../page/marks.ts";
-import { callNumberMark, leaf, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
-import type { Mark } from "../picture/scene/index.ts";
 import { attrs, button, type Child, flat, h, list } from "../page/dom.ts";
+import { glyph } from "../page/marks.ts";
+import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
+import type { Actions, Context } from "../state/state.ts";
 import { octagonGlyph, slotGlyph } from "./glyphs.ts";
 
 type Rows = [Child, string][];

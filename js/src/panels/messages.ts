@@ -1,9 +1,9 @@
 /** The top of the panel: the call that runs or waits, or the answer of the last one. */
 
-import type { Answer } from "../state/replies.ts";
-import type { Context, Part } from "../state/state.ts";
 import { button, h, redraw } from "../page/dom.ts";
+import type { Answer } from "../state/replies.ts";
 import { join } from "../state/say.ts";
+import type { Context, Part } from "../state/state.ts";
 
 export function messagesPart({ state, act }: Context): Part {
   const stop = button("gw-btn", () => act.cancel(), "Cancel");

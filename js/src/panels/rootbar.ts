@@ -1,14 +1,14 @@
 /** The buttons at each live root's foot. They follow the picture, and stay at the edge where the foot is off screen. */
 
-import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
-import { attr, attrs, button, focused, h } from "../page/dom.ts";
-import { forecastSentence } from "./forecast.ts";
-import { backwardName, cellList } from "../state/say.ts";
-import type { Graph, Root } from "../picture/model.ts";
-import * as SLOT from "../picture/slot.ts";
 import type { Canvas } from "../canvas/canvas.ts";
 import { touches } from "../canvas/space.ts";
 import type { Box } from "../canvas/viewport.ts";
+import { attr, attrs, button, focused, h } from "../page/dom.ts";
+import type { Graph, Root } from "../picture/model.ts";
+import * as SLOT from "../picture/slot.ts";
+import { backwardName, cellList } from "../state/say.ts";
+import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
+import { forecastSentence } from "./forecast.ts";
 
 const HOVER_MS = 150;
 const HEIGHT = 24;

@@ -1,7 +1,7 @@
 /** The search box. Hits are uids, so that they outlive folding and updates. */
 
-import type { Context, Part } from "../state/state.ts";
 import { attr, h, keys, text } from "../page/dom.ts";
+import type { Context, Part } from "../state/state.ts";
 
 export function searchPart({ act, state }: Context): Part {
   const input = h("input.gw-searchbox", {

@@ -1,9 +1,9 @@
 /** The text twin: the same graph as a real table, for screen readers and for copying. */
 
-import type { Context, Part } from "../state/state.ts";
-import { type Graph, placeOf } from "../picture/model.ts";
 import { attr, h, redraw, row, table } from "../page/dom.ts";
+import { type Graph, placeOf } from "../picture/model.ts";
 import { bytes, callNumber, join, nameOf, placeText, STATE_WORDS, slotsOf } from "../state/say.ts";
+import type { Context, Part } from "../state/state.ts";
 
 const MOST = 2000;
 const TITLES = ["node", "name", "made by", "saved tensors", "freed by", "hands gradients to"];

@@ -1,12 +1,12 @@
 /** The footer: stepper, cells, calls, bytes held over time, and the scrubber. Steps have equal width: order, not wall time. */
 
-import { type Context, type Part, position } from "../state/state.ts";
+import { attr, attrs, button, type Child, h, redraw, s, text } from "../page/dom.ts";
 import { drawMarks } from "../page/marks.ts";
 import { type Graph, orderOfCall, type TimelineEvent } from "../picture/model.ts";
-import { attr, attrs, button, type Child, h, redraw, s, text } from "../page/dom.ts";
+import { bytes, eventText, eventTitle } from "../state/say.ts";
+import { type Context, type Part, position } from "../state/state.ts";
 import { callMarks } from "./glyphs.ts";
 import { tool } from "./header.ts";
-import { bytes, eventText, eventTitle } from "../state/say.ts";
 
 const LEFT = 56;
 const RIGHT = 30;

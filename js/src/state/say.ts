@@ -1,9 +1,9 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
 
-import type { Mode } from "./state.ts";
 import type { Graph, Place, Root, TimelineEvent } from "../picture/model.ts";
 import * as SLOT from "../picture/slot.ts";
 import { bytesText as bytes, callNumber, placeText as cellLine, count, join } from "../picture/words.ts";
+import type { Mode } from "./state.ts";
 
 export { bytesText as bytes, callNumber, count, join, placeText as cellLine, STATE_WORDS } from "../picture/words.ts";
 

@@ -3,7 +3,7 @@
 import type { Child } from "../page/dom.ts";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
-import type { Item } from "../picture/scene/index.ts";
+import type { Item } from "../picture/scene/types.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
 

@@ -1,12 +1,12 @@
 // @vitest-environment happy-dom
 import { expect, test } from "vitest";
-import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/page/theme.ts";
-import { pack } from "../../src/panels/rootbar.ts";
 import { Viewport } from "../../src/canvas/viewport.ts";
+import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/page/theme.ts";
 import { shortPath } from "../../src/panels/findings.ts";
 import { prose } from "../../src/panels/glyphs.ts";
-import { eventText, facts } from "../../src/state/say.ts";
+import { pack } from "../../src/panels/rootbar.ts";
 import { area, segments } from "../../src/panels/timeline.ts";
+import { eventText, facts } from "../../src/state/say.ts";
 
 const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
   id,
