@@ -22,7 +22,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 };
 const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts"];
 /** Packages from outside, and the rooms that may use them. */
-const PACKAGES: Record<string, readonly string[]> = {};
+const PACKAGES: Record<string, readonly string[]> = {
+  preact: ["page", "state", "panels", "app"],
+  "preact/hooks": ["panels", "app"],
+};
 
 function roomOf(file: string): string {
   if (WHOLE.includes(file)) return "picture/whole";

@@ -1,10 +1,10 @@
 /** Taking the picture along: as an SVG file, as text on the clipboard. */
 
 import { copy } from "../page/clipboard.ts";
-import { h, s } from "../page/dom.ts";
-import { drawMarks } from "../page/marks.ts";
+import { html, svg } from "../page/elements.ts";
+import { drawMarks } from "../page/marks.tsx";
 import { fontsOf, markRules } from "../page/theme.ts";
-import { tableText } from "../panels/table.ts";
+import { tableText } from "../panels/table.tsx";
 import type { Graph } from "../picture/model.ts";
 import type { Scene } from "../picture/scene/types.ts";
 
@@ -13,18 +13,19 @@ function svgText({ left, top, width, height, items }: Scene, root: HTMLElement):
   const { ui, mono } = fontsOf(root);
   const { theme } = root.dataset;
   const fonts = `.graphwidget{--g-font-ui:${ui};--g-font-mono:${mono};background:var(--g-bg)}`;
-  const svg = s(
-    "svg.graphwidget",
-    { "data-theme": theme, "data-own-colours": "", viewBox: `${left} ${top} ${width} ${height}`, width, height },
-    s("style", markRules() + fonts),
-    items.map((item) => s("g", { transform: `translate(${item.x} ${item.y})` }, drawMarks(item.marks))),
+  const box = { viewBox: `${left} ${top} ${width} ${height}`, width, height };
+  const file = svg(
+    "svg",
+    { class: "graphwidget", "data-theme": theme, "data-own-colours": "", ...box },
+    svg("style", {}, markRules() + fonts),
+    ...items.map((item) => svg("g", { transform: `translate(${item.x} ${item.y})` }, ...drawMarks(item.marks))),
   );
-  return new XMLSerializer().serializeToString(svg);
+  return new XMLSerializer().serializeToString(file);
 }
 
 export function saveSvg(scene: Scene, root: HTMLElement): string {
   const href = URL.createObjectURL(new Blob([svgText(scene, root)], { type: "image/svg+xml" }));
-  h("a", { href, download: "autograd-graph.svg" }).click();
+  html("a", { href, download: "autograd-graph.svg" }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
   return "Saved as autograd-graph.svg.";
 }

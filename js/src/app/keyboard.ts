@@ -2,7 +2,7 @@
 
 import type { Canvas } from "../canvas/canvas.ts";
 import { isFocusable, type Space } from "../canvas/space.ts";
-import { done } from "../page/dom.ts";
+import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
 import { type Context, shown } from "../state/state.ts";
@@ -117,6 +117,6 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
       if (!Object.hasOwn(anywhere, key)) return;
       anywhere[key]!();
     }
-    done(event);
+    endEvent(event);
   });
 }

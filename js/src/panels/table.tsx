@@ -1,12 +1,18 @@
 /** The text twin: the same graph as a real table, for screen readers and for copying. */
 
-import { attr, h, redraw, row, table } from "../page/dom.ts";
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
 import { type Graph, placeOf } from "../picture/model.ts";
 import { bytes, callNumber, join, nameOf, placeText, STATE_WORDS, slotsOf } from "../state/say.ts";
-import type { Context, Part } from "../state/state.ts";
+import { type PanelProps, Row, Table } from "./parts.tsx";
 
 const MOST = 2000;
 const TITLES = ["node", "name", "made by", "saved tensors", "freed by", "hands gradients to"];
+
+/** What a leaf says where other nodes say what they saved. */
+function gradText(leaf: { hasGrad: boolean }): string {
+  return leaf.hasGrad ? ".grad is there" : ".grad is None";
+}
 
 /** The cells of one row a node, from the losses towards the leaves. */
 function rows(graph: Graph, most: number): string[][] {
@@ -18,14 +24,14 @@ function rows(graph: Graph, most: number): string[][] {
     const saved = slots.map(({ name, type, bytes: size, state }) =>
       join(" ", name, type, size && bytes(size), STATE_WORDS[state]),
     );
-    const freedBy = slots.flatMap(({ by }) => (by < 0 ? [] : `call ${callNumber(by)}`));
+    const freedBy = slots.filter(({ by }) => by >= 0).map(({ by }) => `call ${callNumber(by)}`);
     const next = [...graph.edgeTo.subarray(graph.edgeStart[i], graph.edgeStart[i + 1])];
     const leaf = graph.leaves.get(i);
     out.push([
       nameOf(graph, i) + (graph.ghost[i] ? " (gone)" : ""),
       (leaf?.paths ?? names.get(i) ?? []).join(", "),
       leaf ? "" : placeText(placeOf(graph, i)),
-      saved.join("; ") || (leaf ? (leaf.hasGrad ? ".grad is there" : ".grad is None") : "none needed"),
+      saved.join("; ") || (leaf ? gradText(leaf) : "none needed"),
       [...new Set(freedBy)].join(", "),
       next.map((to) => nameOf(graph, to)).join(", "),
     ]);
@@ -38,24 +44,28 @@ export function tableText(graph: Graph): string {
   return [TITLES, ...rows(graph, graph.n)].map((cells) => cells.join("\t")).join("\n");
 }
 
-export function tablePart({ state }: Context): Part {
-  const el = h("div.gw-table", { tabindex: 0, role: "region", "aria-label": "The graph as a table", hidden: true });
-  let graph: Graph | null = null;
-  const paint = redraw(el, () => {
-    if (!graph || !state.table) return null;
-    const all = rows(graph, MOST).map(([node, names, ...rest]) => row(node, h("code", names), ...rest));
-    const left = graph.n - all.length;
-    return [
-      table("", TITLES, all, h("caption", `Autograd graph, ${graph.n} nodes`)),
-      left > 0 && h("p", `${left} more nodes are left out; "Copy as text" has all.`),
-    ];
-  });
-  return {
-    el,
-    update(now) {
-      graph = now;
-      attr(el, "hidden", !state.table);
-      paint(state.table, graph?.serial, state.pastEvent);
-    },
-  };
+function GraphTable({ graph }: { graph: Graph }): VNode {
+  const all = rows(graph, MOST);
+  const left = graph.n - all.length;
+  return (
+    <>
+      <Table titles={TITLES} caption={`Autograd graph, ${graph.n} nodes`}>
+        {all.map(([node, names, ...rest]) => (
+          <Row head={node} cells={[<code>{names}</code>, ...rest]} />
+        ))}
+      </Table>
+      {left > 0 && <p>{left} more nodes are left out; "Copy as text" has all.</p>}
+    </>
+  );
+}
+
+export function TablePanel({ context: { state }, graph }: PanelProps): VNode {
+  const open = state.table;
+  // A table may have thousands of rows: it is compared only where there is another graph.
+  const table = useMemo(() => (open && graph ? <GraphTable graph={graph} /> : null), [open, graph]);
+  return (
+    <section class="gw-table" tabindex={0} aria-label="The graph as a table" hidden={!open}>
+      {table}
+    </section>
+  );
 }
