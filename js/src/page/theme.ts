@@ -1,6 +1,7 @@
 /** Light or dark, as the host is; and our own colours where the host's would be hard to read. */
-import { attr } from "../panels/dom.ts";
+
 import { sheet, type Theme, type Token, tokenValue, variables } from "../picture/tokens.ts";
+import { setAttribute } from "./elements.ts";
 
 const LEAST_CONTRAST = 7;
 
@@ -63,8 +64,8 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
   let last = "";
   const apply = () => {
     const dress = (theme: Theme, own: boolean) => {
-      attr(root, "data-theme", theme);
-      attr(root, "data-own-colours", own);
+      setAttribute(root, "data-theme", theme);
+      setAttribute(root, "data-own-colours", own);
       return theme + own;
     };
     let now = dress(hostTheme(root.parentElement ?? root), false);

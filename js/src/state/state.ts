@@ -1,9 +1,9 @@
 /** What one view shows, and what its parts may ask of it. */
 
-import type { Child } from "../panels/dom.ts";
+import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
-import type { Item } from "../picture/scene/index.ts";
+import type { Item } from "../picture/scene/types.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
 
@@ -68,14 +68,8 @@ export interface State {
 
 export type KeptOrNot = Kept | "asked" | "unknown";
 
-export interface Actions {
-  press(item: Item): void;
-  open(key: string): void;
-  reveal(uids: number[]): void;
-  /** The failing node, or the next finding. */
-  failing(): void;
-  /** Closes what was opened last. */
-  escape(): void;
+/** What is asked of the kernel, and stepping through the pictures that it has stored. */
+export interface KernelActions {
   preview(root: Root | null, mode?: Mode): void;
   backward(root: Root, mode: Mode): void;
   /** Asks first. */
@@ -86,18 +80,39 @@ export interface Actions {
   cell(by: number): void;
   /** Asks once what keeps a node alive. */
   inspect(uid: number): void;
+}
+
+/** What a person does with the picture. */
+export interface PictureActions {
+  /** A click; `again`: on what is selected already. */
+  press(item: Item, again?: boolean): void;
+  /** Opens a closed group, closes an open one. */
+  open(key: string): void;
+  /** Brings nodes into view, out of closed groups too; several are marked like search hits. */
+  reveal(uids: readonly number[]): void;
+  /** The failing node, or the next finding. */
+  failing(): void;
+  /** Closes what was opened last. */
+  escape(): void;
   show(what: Show["what"]): void;
   fit(): void;
+  /** Lays out again, without regard to the picture on screen. */
   tidy(): void;
   export(what: "svg" | "text"): void;
+  /** null: ends the search. */
   search(text: string | null): void;
   nextHit(by: number): void;
+}
+
+export interface DialogActions {
   legend(): void;
   more(): void;
   /** A question before something runs; its content has a button with `autofocus`. */
-  ask(title: string, content: Child[]): void;
+  ask(title: string, content: ComponentChildren): void;
   close(): void;
 }
+
+export interface Actions extends KernelActions, PictureActions, DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -107,13 +122,8 @@ export interface Context {
   readonly act: Actions;
   /** Changes the state; what depends on it is drawn in the next frame. */
   set(patch: Partial<State>): void;
-}
-
-/** A part of the view: built once, told when something changed. */
-export interface Part {
-  el: HTMLElement;
-  /** `graph`: the picture that is on screen. */
-  update(graph: Graph | null): void;
+  /** Has the picture made again, of the same state. */
+  redraw(): void;
 }
 
 /** The picture that is on screen: a stored one, or now. */

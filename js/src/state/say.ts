@@ -1,9 +1,9 @@
 /** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
 
-import type { Mode } from "../app/state.ts";
 import type { Graph, Place, Root, TimelineEvent } from "../picture/model.ts";
 import * as SLOT from "../picture/slot.ts";
 import { bytesText as bytes, callNumber, placeText as cellLine, count, join } from "../picture/words.ts";
+import type { Mode, Preview } from "./state.ts";
 
 export { bytesText as bytes, callNumber, count, join, placeText as cellLine, STATE_WORDS } from "../picture/words.ts";
 
@@ -28,6 +28,12 @@ export function cellList(cells: readonly number[] | null): string {
 /** "loss.backward(retain_graph=True)". */
 export function backwardName({ path }: Root, mode: Mode): string {
   return `${path}.backward(${mode === "retain" ? "retain_graph=True" : ""})`;
+}
+
+/** One sentence for a button's description: also what a screen reader hears before the click. */
+export function forecastSentence({ problem, forecasts, mode }: Preview): string {
+  if (problem) return `No forecast: ${problem}`;
+  return forecasts ? `Forecast: ${forecasts[mode].sentence}` : "";
 }
 
 /** Only a call may be without a label: its source is not known. */
@@ -71,9 +77,9 @@ export interface Slot {
 
 /** The saved tensors of a node. */
 export function slotsOf(graph: Graph, node: number): Slot[] {
-  const out: Slot[] = [];
-  for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) out.push(slotAt(graph, slot));
-  return out;
+  const slots: Slot[] = [];
+  for (let slot = graph.slotStart[node]!; slot < graph.slotStart[node + 1]!; slot++) slots.push(slotAt(graph, slot));
+  return slots;
 }
 
 export function slotAt(graph: Graph, slot: number): Slot {

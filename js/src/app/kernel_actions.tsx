@@ -1,29 +1,29 @@
 /** What the view asks of the kernel, and what it says about the answers. */
-import { button, h } from "../panels/dom.ts";
-import { prose } from "../panels/glyphs.ts";
-import { backwardName, cellList } from "../panels/say.ts";
+import { drive } from "../page/drive.ts";
+import { Prose } from "../panels/glyphs.tsx";
+import { Button } from "../panels/parts.tsx";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
-import { drive } from "./drive.ts";
+import { NoAnswer, Refused } from "../state/kernel.ts";
+import type { Answer, Args, Question } from "../state/replies.ts";
+import { backwardName, cellList } from "../state/say.ts";
+import { type Context, type KeptOrNot, type KernelActions, type Mode, type Preview, position } from "../state/state.ts";
 import { isHere } from "./home.ts";
-import { NoAnswer, Refused } from "./kernel.ts";
-import type { Answer, Args, Question } from "./replies.ts";
-import { type Actions, type Context, type KeptOrNot, type Mode, type Preview, position } from "./state.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
 
-export const told = (text: string, next = ""): Answer => ({ kind: "status", text, next });
-const alert = (text: string, next = ""): Answer => ({ kind: "alert", text, next });
+export const statusAnswer = (text: string, next = ""): Answer => ({ kind: "status", text, next });
+const alertAnswer = (text: string, next = ""): Answer => ({ kind: "alert", text, next });
 
 export function problem(error: unknown): Answer {
-  if (error instanceof Refused) return alert(error.message, error.next);
+  if (error instanceof Refused) return alertAnswer(error.message, error.next);
   const text = error instanceof Error ? error.message : String(error);
-  return alert(`The view failed: ${text}`, "The kernel is not affected.");
+  return alertAnswer(`The view failed: ${text}`, "The kernel is not affected.");
 }
 
 /** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
-function questions({ state, kernel, set }: Context): Pick<Actions, "preview" | "travel" | "inspect"> {
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect"> {
   async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
     if (!root) return set({ preview: null });
     const asked = { root, mode, forecasts: null, problem: "" };
@@ -65,15 +65,15 @@ function questions({ state, kernel, set }: Context): Pick<Actions, "preview" | "
   return { preview, travel, inspect };
 }
 
-export function kernelActions(context: Context) {
-  const { state, kernel, set, act } = context;
+export function kernelActions(context: Context): KernelActions {
+  const { state, kernel, set } = context;
   const { preview, travel, inspect } = questions(context);
   const say = (answer: Answer) => set({ answer });
 
   /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
-    if (before) return say(told(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
+    if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
     const queued = (behind: string) => {
       if (state.running) set({ running: { ...state.running, behind } });
     };
@@ -95,23 +95,35 @@ export function kernelActions(context: Context) {
   function confirm({ key, title, lines }: Question, args: Args, what: string): void {
     // The answer may have waited for a cell: who types elsewhere by now is not interrupted.
     if (!isHere(context.root)) {
-      say(alert(`${title}. Nothing has run.`, lines.join(" ")));
+      say(alertAnswer(`${title}. Nothing has run.`, lines.join(" ")));
       return;
     }
     const go = () => {
-      act.close();
+      context.act.close();
       void run("backward", { ...args, confirmed: key }, what);
     };
     const order = (n: number) => (state.now ? orderOfCall(state.now, n) : -1);
-    act.ask(title, [
-      h("p", h("b", "Nothing has run.")),
-      lines.map((line) => h("p", prose(line, order))),
-      h(
-        "div.gw-row",
-        button("gw-btn.gw-pri", act.close, { autofocus: true }, "Cancel"),
-        button("gw-btn", go, "Run it anyway"),
-      ),
-    ]);
+    context.act.ask(
+      title,
+      <>
+        <p>
+          <b>Nothing has run.</b>
+        </p>
+        {lines.map((line) => (
+          <p>
+            <Prose text={line} orderOf={order} />
+          </p>
+        ))}
+        <div class="gw-row">
+          <Button class="gw-btn gw-pri" press={context.act.close} autofocus>
+            Cancel
+          </Button>
+          <Button class="gw-btn" press={go}>
+            Run it anyway
+          </Button>
+        </div>
+      </>,
+    );
   }
 
   function backward(root: Root, mode: Mode): void {
@@ -125,7 +137,7 @@ export function kernelActions(context: Context) {
     try {
       await kernel.ask("cancel", { request }, 1500);
     } catch (error) {
-      const answer = told(`${what}: no longer waiting for the answer.`, "The kernel may still run it.");
+      const answer = statusAnswer(`${what}: no longer waiting for the answer.`, "The kernel may still run it.");
       set(error instanceof NoAnswer ? { answer, running: null } : { answer: problem(error) });
     }
   }
@@ -134,20 +146,29 @@ export function kernelActions(context: Context) {
     const { id, path } = root;
     const cells = cellList(root.cells);
     const go = () => {
-      act.close();
+      context.act.close();
       void run("rebuild", { root: id }, `Rebuild ${path}`);
     };
-    const what = ["Freed saved tensors do not come back. For a new ", h("code", path)];
-    act.ask("Please confirm", [
-      h("p", what, " these cells run again, in order:"),
-      h("p", h("b", cells)),
-      h("p.gw-mute", "What they assign, print or write happens again."),
-      h(
-        "div.gw-row",
-        button("gw-btn.gw-pri", go, { autofocus: true }, `Run ${cells} again`),
-        button("gw-btn", act.close, "Cancel"),
-      ),
-    ]);
+    context.act.ask(
+      "Please confirm",
+      <>
+        <p>
+          Freed saved tensors do not come back. For a new <code>{path}</code> these cells run again, in order:
+        </p>
+        <p>
+          <b>{cells}</b>
+        </p>
+        <p class="gw-mute">What they assign, print or write happens again.</p>
+        <div class="gw-row">
+          <Button class="gw-btn gw-pri" press={go} autofocus>
+            Run {cells} again
+          </Button>
+          <Button class="gw-btn" press={context.act.close}>
+            Cancel
+          </Button>
+        </div>
+      </>,
+    );
   }
 
   /** Goes to the first stored event from `at` on in a direction, if there is one. */
