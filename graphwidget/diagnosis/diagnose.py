@@ -32,21 +32,13 @@ from graphwidget.diagnosis.reuse.story import (
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_edits
 from graphwidget.diagnosis.wording import number, opening, short, where
 from graphwidget.engine.what_if import anything_stale
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write, torch_messages
+from graphwidget.model.torch_messages import says
 
 MOST_ROOTS = 20  # looked at for staleness: each costs a forecast
 MOST_FIXES = 3
 _SIMULATED = ("second_backward", "inplace")
 _ORDER = {"error": 0, "warning": 1, "info": 2}
-_REASONS = (
-    ("second time", "freed"),
-    ("already been freed", "freed"),
-    ("modified by an inplace operation", "inplace"),
-    ("One of the differentiated Tensors does not require grad", "input"),
-    ("can't retain_grad on Tensor that has requires_grad=False", "input"),
-    ("does not require grad", "no_grad"),
-    ("appears to not have been used in the graph", "unused"),
-)
 
 
 def diagnose(record: Record) -> tuple[Finding, ...]:
@@ -135,7 +127,7 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
 
 def reason_of(call: BackwardCall) -> str | None:
     """Why a call raised, from torch's own message."""
-    return next((reason for words, reason in _REASONS if words in (call.error or "")), None)
+    return next((reason for reason, words in torch_messages.AUTOGRAD_CALL if says(call.error or "", words)), None)
 
 
 # ------------------------------------------------------------------ second backward
