@@ -31,6 +31,7 @@ from graphwidget.model.parts import (
 )
 from graphwidget.model.records import (
     BackwardCall,
+    CellError,
     CellRun,
     Drawing,
     Event,
@@ -48,6 +49,7 @@ from graphwidget.model.sizes import bytes_text
 
 __all__ = [
     "BackwardCall",
+    "CellError",
     "CellRun",
     "Drawing",
     "Event",

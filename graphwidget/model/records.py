@@ -15,6 +15,7 @@ from graphwidget.model.scenes import Scene
 
 __all__ = [
     "BackwardCall",
+    "CellError",
     "CellRun",
     "Drawing",
     "Event",
@@ -280,6 +281,23 @@ class CellRun:
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
     through_backward: bool = False
     scene: Scene = Scene()
+
+
+@dataclass(frozen=True)
+class CellError:
+    """What a cell raised.
+
+    `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
+    `leaves`: ``sys.exit()`` with status 0. It ended the cell, and says that all is well.
+    """
+
+    step: int
+    cell: int
+    number: int | None
+    line: int | None
+    type: str
+    message: str
+    leaves: bool = False
 
 
 @dataclass(frozen=True)
