@@ -1,6 +1,6 @@
 """Findings: what went wrong, what would, and what piles up.
 
-`DETECTORS` are all that can find something, and `EXPLANATIONS` what explains a call that raised, by torch's message.
+`DETECTORS` are all that can find something, and `EXPLANATIONS` what explains a call that raised.
 The rest holds for all findings: each is given once, its fixes destroy nothing, at most three are offered. A diagnosis
 says nothing where nothing is wrong.
 """
@@ -25,7 +25,7 @@ from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_edits
 from graphwidget.diagnosis.wording import where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, Scene
+from graphwidget.model import BackwardCall, Finding, Fix, Record, Scene, torch_messages
 
 __all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "reason_of"]
 
@@ -34,16 +34,14 @@ MOST_FIXES = 3
 Detector = Callable[[Record], Iterable[Finding]]
 Explanation = Callable[[Record, BackwardCall], Finding]
 
-# A part of torch's message, the reason for which a call raised, and what explains that.
-EXPLANATIONS: tuple[tuple[str, str, Explanation], ...] = (
-    ("second time", "freed", second_backward.explain),
-    ("already been freed", "freed", second_backward.explain),
-    ("modified by an inplace operation", "inplace", inplace.explain),
-    ("One of the differentiated Tensors does not require grad", "input", lambda _, call: no_grad.of_input(call)),
-    ("can't retain_grad on Tensor that has requires_grad=False", "input", lambda _, call: no_grad.of_input(call)),
-    ("does not require grad", "no_grad", no_grad.explain),
-    ("appears to not have been used in the graph", "unused", none_grads.of_unused),
-)
+# What explains a call that raised, by the reason that torch's message tells.
+EXPLANATIONS: dict[str, Explanation] = {
+    "freed": second_backward.explain,
+    "inplace": inplace.explain,
+    "input": lambda _, call: no_grad.of_input(call),
+    "no_grad": no_grad.explain,
+    "unused": none_grads.of_unused,
+}
 
 
 def _calls_that_raised(record: Record) -> Iterator[Finding]:
@@ -96,26 +94,20 @@ def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
 
 
 def reason_of(call: BackwardCall) -> str | None:
-    """Why a call raised, from torch's own message."""
-    found = _explanation_of(call)
-    return found[0] if found is not None else None
-
-
-def _explanation_of(call: BackwardCall) -> tuple[str, Explanation] | None:
+    """Why a call raised, from torch's own message; None: unknown."""
     message = call.error or ""
-    return next(((reason, explain) for words, reason, explain in EXPLANATIONS if words in message), None)
+    return next((reason for reason, words in torch_messages.AUTOGRAD_CALL if torch_messages.says(message, words)), None)
 
 
 def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     """The finding behind a call that raised, if its message is one that we can explain."""
-    found = _explanation_of(call) if call.result == "raised" else None
-    if found is None:
+    reason = reason_of(call) if call.result == "raised" else None
+    if reason is None:
         return
-    reason, explain = found
     within = record.scenes.get(call.n, Scene()).raised_in
     if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
         return  # of another call's graph, or words of the user's own
-    yield explain(record, call)
+    yield EXPLANATIONS[reason](record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:

@@ -9,13 +9,9 @@ import ast
 from collections.abc import Collection
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.torch_names import has_parameters, imported_from
 
 _TAKING = ("pop", "popleft", "popitem", "remove", "clear")
-_WITHOUT_PARAMETERS = {
-    *("Softmax", "LogSoftmax", "Softplus", "Sigmoid", "LogSigmoid", "Tanh", "Hardtanh", "ReLU", "ReLU6", "LeakyReLU"),
-    *("ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Dropout", "Flatten", "Unflatten", "Identity", "Upsample"),
-    *("CosineSimilarity", "PairwiseDistance", "MaxPool1d", "MaxPool2d", "AvgPool1d", "AvgPool2d"),
-}
 
 
 class MadeOnce:
@@ -60,18 +56,6 @@ class MadeOnce:
             return False
         known = whole.rsplit(".", 1)[-1] in ("nn", "optim", "modules", "parameter") and last[:1].isupper()
         return known or last in self.classes
-
-
-def has_parameters(module: str) -> bool:
-    """Whether a class of `torch.nn` of this name has parameters."""
-    return module not in _WITHOUT_PARAMETERS and not module.endswith("Loss")
-
-
-def imported_from(trees: Collection[ast.AST], package: str) -> set[str]:
-    """The names of classes that cells import from a package."""
-    imports = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
-    aliases = (a for node in imports if (node.module or "").startswith(package) for a in node.names)
-    return {a.asname or a.name for a in aliases if a.name[:1].isupper()}
 
 
 def starts_over(made: Collection[ast.stmt], loop: ast.For | ast.While) -> bool:
