@@ -13,6 +13,7 @@ Three numbers name things, and they are never mixed:
 """
 
 from graphwidget.model.cutting import cut, cut_edit
+from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
     Kind,
@@ -73,6 +74,7 @@ __all__ = [
     "Storage",
     "Storages",
     "TensorRef",
+    "TextEdit",
     "Value",
     "Verdict",
     "Write",

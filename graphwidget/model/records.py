@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
@@ -150,7 +151,11 @@ class BackwardCall:
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out. `id` says what kind of change it is, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
+    """A change of the program that helps. `id` says its kind, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
+
+    `edits` are what it changes in the texts of the cells, `at` the (cell, line) of the first, and `edit` shows them as
+    lines of code with "+ ", "- " or "  " in front; an advice has none. A new statement behind all cells (``del out``)
+    is in `edit` alone.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
     the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
@@ -162,9 +167,10 @@ class Fix:
     verified: bool = False
     at: tuple[int, int] | None = None  # (cell, line)
     price: str = ""
-    edit: tuple[str, ...] = ()  # lines of code, "+ " and "- " and "  " in front, for display
+    edit: tuple[str, ...] = ()
     by_hand: bool = False
     starves: tuple[str, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
 
 
 @dataclass(frozen=True)

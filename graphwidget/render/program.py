@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, Verdict, cut
+from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
 from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
@@ -169,4 +169,10 @@ def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
         "at": at,
         "price": fix.price,
         "edit": list(fix.edit),
+        "edits": [_edit(edit, cell_of) for edit in fix.edits],
     }
+
+
+def _edit(edit: TextEdit, cell_of: CellOf) -> dict[str, Any]:
+    cell = cell_of(edit.cell) if edit.cell is not None else None
+    return {"file": edit.file, "cell": cell, "start": list(edit.start), "end": list(edit.end), "new": edit.new}
