@@ -47,6 +47,8 @@ FIX_IDS = {
     "retain_grad": "ask for the `.grad` of a computed tensor",
     "allow_unused": "accept that an input gets no gradient",
     "use_input": "compute the loss from the input",
+    "run_backward": "run backward before `.grad` is read",
+    "skip_none": "leave out parameters whose `.grad` is None",
     "new_optimizer": "make the optimizer from the parameters that are trained",
     "no_grad_or_item": "use a number, or `torch.no_grad()`",
     "float_dtype": "use a floating-point type",
