@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes import detach, recompute
-from graphwidget.diagnosis.fixes.case import Case, simulate
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
+from graphwidget.diagnosis.fixes.second_backward import detach, recompute
+from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
 from graphwidget.diagnosis.reuse.reuse import Reuse

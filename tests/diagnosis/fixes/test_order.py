@@ -8,8 +8,9 @@ import pytest
 
 import graphwidget.diagnosis
 from graphwidget.diagnosis import diagnose
-from graphwidget.diagnosis.fixes import FIX_IDS, FIXES, create_graph, detach, recompute, remove_call, retain, sum_losses
-from graphwidget.diagnosis.fixes.ladder import Rung, climb, only_if
+from graphwidget.diagnosis.fixes import FIX_IDS, FIXES
+from graphwidget.diagnosis.fixes.second_backward import create_graph, detach, recompute, remove_call, retain, sum_losses
+from graphwidget.diagnosis.fixes.second_backward.ladder import Rung, climb, only_if
 from graphwidget.diagnosis.no_graph.cutting import CUTTING
 from graphwidget.model import torch_messages
 
