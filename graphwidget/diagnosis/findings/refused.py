@@ -13,7 +13,7 @@ from math import prod
 
 from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
