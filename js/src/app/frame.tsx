@@ -39,12 +39,14 @@ function ZoomTools({ canvas }: { canvas: Canvas }): VNode {
 interface FrameProps extends PanelProps {
   canvas: Canvas;
   dialog: HTMLElement;
+  /** The lower edge. */
+  edge: HTMLElement;
   /** How many boxes are drawn. */
   boxes: number;
   subject: Subject | null;
 }
 
-export function Frame({ context, graph, canvas, dialog, boxes, subject }: FrameProps): VNode {
+export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
   const props = { context, graph };
   return (
     <>
@@ -67,6 +69,7 @@ export function Frame({ context, graph, canvas, dialog, boxes, subject }: FrameP
       </div>
       <Timeline context={context} />
       <Mounted element={dialog} />
+      <Mounted element={edge} />
     </>
   );
 }

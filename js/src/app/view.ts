@@ -18,6 +18,7 @@ import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Picture } from "./drawing.ts";
 import { Frame } from "./frame.tsx";
+import { followHeight } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
@@ -40,6 +41,7 @@ export class View {
   readonly #picture: Picture;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
+  readonly #edge: HTMLElement;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -87,6 +89,7 @@ export class View {
       ...pictureActions(context, this.#canvas, this.#picture),
       ...dialogs.actions,
     };
+    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -96,9 +99,8 @@ export class View {
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
     const { set, state } = this.#context;
-    const height = () => root.style.setProperty("--gw-h", `${model.get("height")}px`);
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
-    follow(model, signal, { "change:busy": busy, "change:height": height });
+    follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));
@@ -107,7 +109,6 @@ export class View {
       root.remove();
       render(null, root);
     });
-    height();
     busy();
     receivePictures(model, signal, {
       now: () => state.now,
@@ -140,6 +141,7 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
+      edge: this.#edge,
       boxes: this.#picture.drawing?.folded.boxes.length ?? 0,
       subject: findSubject(state.selected, this.#picture.drawing, this.#canvas),
     });

@@ -15,7 +15,7 @@ import { Bitmap } from "./bitmap.ts";
 import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
 import { isFocusable, Space } from "./space.ts";
-import { type Camera, Viewport } from "./viewport.ts";
+import { type Box, type Camera, Viewport } from "./viewport.ts";
 
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
@@ -349,6 +349,12 @@ export class Canvas {
     this.#bitmap.paint();
     this.#map.paint();
     this.#events.moved();
+  }
+
+  /** What stands over the drawing besides the buttons. */
+  covered(): Box[] {
+    const map = this.#map.covers();
+    return map ? [map] : [];
   }
 
   label(words: string): void {

@@ -9,9 +9,12 @@
 
 import type { Args, Replies, Verb } from "./replies.ts";
 
-/** The part of anywidget's model that the view uses. `send` and the events are those of a Backbone model. */
+/** The part of anywidget's model that the view uses. All but `send` and `widget_manager` is of a Backbone model. */
 export interface Model {
   get(name: string): unknown;
+  /** Changes a trait here; `save_changes` tells the kernel, and whoever saves the notebook with its widgets. */
+  set(name: string, value: unknown): void;
+  save_changes(): void;
   send(content: unknown): void;
   on(name: string, callback: (...args: never[]) => void): void;
   off(name: string, callback: (...args: never[]) => void): void;
