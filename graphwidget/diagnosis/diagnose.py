@@ -29,7 +29,7 @@ from graphwidget.diagnosis.reuse.story import (
     root_name,
     way,
 )
-from graphwidget.diagnosis.source.fitting import checked, made_once_run_often
+from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_edits
 from graphwidget.diagnosis.wording import number, opening, short, where
 from graphwidget.engine.what_if import anything_stale
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, Write
@@ -105,7 +105,8 @@ def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     """
     call = call_at(record.calls, finding.call)
     graph = call.graph if call is not None else None
-    fixes = [checked(record, fix) for fix in finding.fixes if not destroys(record, fix, graph)]
+    shown = [with_edits(record, fix) for fix in finding.fixes]
+    fixes = [checked(record, fix) for fix in shown if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]
     if finding.kind in _SIMULATED and any(fix.verified and not fix.starves for fix in fixes):

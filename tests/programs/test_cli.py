@@ -203,6 +203,12 @@ def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexpla
     assert message.split()[-1] in explain(path, "--format", "html").stdout
 
 
+@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph")])
+def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first):
+    done = explain(file(tmp_path, TWICE), "--format", format_)
+    assert done.stdout.startswith(first) and "ExpBackward" in done.stdout
+
+
 def test_the_program_sees_its_own_name_and_folder_as_under_python(tmp_path):
     shows = "import sys\nprint([__name__, __file__, *sys.argv, sys.path[0]])\n"
     path = file(tmp_path, shows)

@@ -11,7 +11,7 @@ from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
 from graphwidget.diagnosis.reuse.story import root_name
-from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
@@ -72,7 +72,7 @@ def _root(call: BackwardCall) -> str:
     number = re.match(r"element (\d+) of tensors", call.error or "")
     if number is None or len(call.roots) < 2:
         return root_name(call)
-    at, statement = int(number[1]), edits.statement_of(call.place.source)
+    at, statement = int(number[1]), source.statement_of(call.place.source)
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
     found = [n.args[0].elts for n in calls if isinstance(n.args[0], (ast.List, ast.Tuple))]
     whole = [elements for elements in found if len(elements) == len(call.roots)]
@@ -192,11 +192,15 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
-    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    edits = regaining.without(run.cell, run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    works = (
+        cut.sure and cut.alone and bool(edits) and regaining.trains(record.runs.values(), source.names_in(statement))
+    )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
-    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edit=edit), place)
+    return Cause(
+        text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
+    )
 
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -215,7 +219,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
             False,
             line_of(place),
             "It keeps the graph, and builds one for the gradient.",
-            edits.with_keyword(ast.unparse(statement), "create_graph=True"),
+            edits=text_edit.with_keyword(run.cell, run.source, statement, "create_graph=True"),
         )
         return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
     nodes = list(ast.walk(_value(statement)))
@@ -239,16 +243,16 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
                 continue
             for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
                 found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
-                without = regaining.without_decorator(run.source, function, found) if found else None
+                without = regaining.without_decorator(run.cell, run.source, function, found) if found else None
                 if without is None:
                     continue
-                line, edit = without
+                line, edits = without
                 place = place_of(run, line)
                 sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
                 return Cause(
                     f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
                     f"{text} got one of them, in spite of `create_graph=True`.",
-                    Fix("differentiable_op", sentence, False, line_of(place), edit=edit),
+                    Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
                     place,
                 )
     return None
@@ -275,20 +279,21 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
     update = regaining.updated_in_place(run.source, statement)
     if update:
-        sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
+        sentence = f"Write {short(update)} ({where(place)}): it changes the tensor, and makes no new one."
         works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
-        fix = Fix("remove_no_grad", sentence, works, line_of(place), edit=update)
+        rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
+        fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
     first, names = regaining.feeding(outer, statement)
     line = outer.lineno
-    edit: edits.Edit = ()
+    edits: text_edit.Edits = ()
     moved: list[ast.stmt] = [statement]
     if isinstance(outer, ast.With):
         first = regaining.first_trained(record.runs.values(), outer.body, first)
-        edit = regaining.out_of_with(run.source, outer, first)
+        edits = regaining.out_of_with(run.cell, run.source, outer, first)
         moved = [s for s in outer.body if s.lineno >= first.lineno]
     elif isinstance(outer, ast.FunctionDef):
-        line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
+        line, edits = regaining.without_decorator(run.cell, run.source, outer, name) or (line, edits)
         moved = outer.body
     at = (run.cell, line) if run.cell is not None else None
     if not cut.sure and (condition := grad_modes.condition(name)) is not None:
@@ -303,7 +308,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     works = cut.sure and regaining.trains(record.runs.values(), names)
     works = works and regaining.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
-    fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
+    fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 

@@ -18,9 +18,9 @@ from functools import cached_property
 from graphwidget.diagnosis.reuse.crossings import Crossing, Crossings
 from graphwidget.diagnosis.reuse.reached import comes_by
 from graphwidget.diagnosis.reuse.story import Meeting, spoken
-from graphwidget.diagnosis.source import edits, fitting
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import containers, detaching, edits, fitting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import at, no_gradient, outer_at, short, where
 from graphwidget.engine.what_if import cut, reachable
 from graphwidget.model import BackwardCall, Place
@@ -153,13 +153,13 @@ class Cuts:
 
         Only if no later line of the pass, up to the call, reads the container: what it reads would have no graph.
         """
-        cell, paths = self._cell(place), list(map(detaching.local, self._names))
+        cell, paths = self._cell(place), list(map(local, self._names))
         holders = {path.split("[", 1)[0] for path in paths}
         loop = source.loop_at(cell, place[1])
         if loop is None or len(holders) != 1 or not all("[" in path for path in paths):
             return
         (holder,) = holders
-        spots = detaching.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
+        spots = containers.kept_detached(cell, holder, {path[len(holder) :] for path in paths})
         if not spots or not all(loop.lineno < line <= (loop.end_lineno or 0) for line, _ in spots):
             return
         last, word = min(line for line, _ in spots), holder.rsplit(".", 1)[-1]
@@ -181,7 +181,7 @@ class Cuts:
             return lines
         if not owner.lineno <= (made.line or 0) <= (owner.end_lineno or 0):
             return lines
-        for path in map(detaching.local, paths):
+        for path in map(local, paths):
             root, _, rest = path.partition(".")
             name = re.split(r"\W", rest)[0]
             if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
@@ -191,7 +191,7 @@ class Cuts:
     def _tensors_there(self, paths: Collection[str], place: fitting.Spot) -> bool:
         """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
         cells = fitting.cells_of(self.meeting.record)
-        names = [name for name in map(detaching.local, paths) if name.isidentifier()]
+        names = [name for name in map(local, paths) if name.isidentifier()]
         return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
 
     def _before_maker(self) -> Iterator[Cut]:
@@ -273,7 +273,7 @@ class Cuts:
     def _as_written(self, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
         """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
         method = source.method_at(self.meeting.text_of_cell(place.cell), place.line or 0)
-        for path in filter(detaching.is_code, map(detaching.local, paths)):
+        for path in filter(is_code, map(local, paths)):
             yield path, path
             if method is not None and "." in path:
                 yield "self." + path.split(".", 1)[1], path
@@ -296,7 +296,7 @@ class Cuts:
         """Of several paths to one tensor those that the line assigns which made it: the others got it from these."""
         found = source.statements_at(self._cell(spot), spot[1]) if spot is not None else []
         assigned = set(source.targets(found[-1])) if found else set[str]()
-        return tuple(path for path in paths if detaching.local(path) in assigned)
+        return tuple(path for path in paths if local(path) in assigned)
 
     # what both need
 
@@ -367,5 +367,5 @@ def _is_in_method(path: str, written: str) -> bool:
 
 def _through(crossings: Iterable[Crossing], paths: Collection[str]) -> frozenset[int]:
     """The edges that are gone once these tensors are detached: those of tensors that are reached by no other name."""
-    gone = set(map(detaching.local, paths))
+    gone = set(map(local, paths))
     return frozenset(one.edge for one in crossings if one.names <= gone)

@@ -7,28 +7,27 @@ import re
 from collections.abc import Iterable
 
 from graphwidget.diagnosis.fixes import making
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import CellRun
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.model import CellRun, TextEdit
 
 _TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
 _FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
 
 
-def without(cell: str, statement: ast.stmt, cut: str) -> edits.Edit:
+def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits:
     """A statement without ``.detach()``, ``.data`` or the like."""
-    line = source.raw_line(cell, statement.lineno)
-    raw = line.encode()
-    if statement.lineno != statement.end_lineno or "tensor(" in line:
+    if "tensor(" in ast.unparse(statement):
         return ()
-    cuts: list[tuple[ast.expr, ast.expr]] = [
-        (n.func, n) for n in ast.walk(statement) if isinstance(n, ast.Call) and not n.args
-    ]
-    cuts += [(n, n) for n in ast.walk(statement) if isinstance(n, ast.Attribute) and cut == "data"]
-    for function, whole in sorted(cuts, key=lambda pair: -(pair[1].end_col_offset or 0)):
-        if isinstance(function, ast.Attribute) and function.attr == cut:
-            raw = raw[: function.value.end_col_offset] + raw[whole.end_col_offset :]
-    return edits.replaced(line, raw.decode())
+    nodes = list(ast.walk(statement))
+    cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
+    cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
+    return tuple(
+        TextEdit(text_edit.dot_of(text, function), text_edit.span(text, whole)[1], "", cell)
+        for function, whole in cuts
+        if isinstance(function, ast.Attribute) and function.attr == cut
+    )
 
 
 def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
@@ -42,41 +41,43 @@ def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
     return first, needed
 
 
-def out_of_with(cell: str, around: ast.With, first: ast.stmt) -> edits.Edit:
+def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) -> Edits:
     """A statement of a `with`, and what follows it there, behind the `with`."""
     if len(around.items) > 1 or first not in around.body:
         return ()
-    old = edits.statement_text(cell, around)
+    old = text_edit.statement_lines(text, around)
     if first.lineno == around.lineno:
         new = [ast.unparse(s) for s in around.body]
     else:
         depth, kept = around.body[0].col_offset - around.col_offset, first.lineno - around.lineno
         new = [*(old[:kept] if first is not around.body[0] else ()), *(line[depth:] for line in old[kept:])]
-    return (*(f"- {line}" for line in old), *(f"+ {line}" for line in new))
+    return text_edit.replace_lines(cell, text, around.lineno, around.end_lineno or around.lineno, new)
 
 
-def updated_in_place(cell: str, statement: ast.stmt) -> edits.Edit:
+def updated_in_place(text: str, statement: ast.stmt) -> str:
     """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph.
 
-    Only of a tensor whose `.grad` the cell reads: it is a leaf that is trained by hand.
+    Only of a tensor whose `.grad` the cell reads: it is a leaf that is trained by hand. Else empty.
     """
-    if not isinstance(statement, ast.Assign) or statement.lineno != statement.end_lineno:
-        return ()
+    if not isinstance(statement, ast.Assign):
+        return ""
     target, value = ast.unparse(statement.targets[0]), statement.value
-    trained = re.search(rf"(?<![\w.]){re.escape(target)}\.grad\b", cell)
+    trained = re.search(rf"(?<![\w.]){re.escape(target)}\.grad\b", text)
     if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or not trained:
-        return ()
+        return ""
     sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
-    return edits.replaced(source.line_text(cell, statement.lineno), f"{target} {sign}= {ast.unparse(value.right)}")
+    return f"{target} {sign}= {ast.unparse(value.right)}"
 
 
-def without_decorator(cell: str, function: ast.FunctionDef, decorator: str) -> tuple[int, edits.Edit] | None:
+def without_decorator(
+    cell: int | None, text: str, function: ast.FunctionDef, decorator: str
+) -> tuple[int, Edits] | None:
     """A function without one of its decorators, and the line of that."""
-    line = next((d.lineno for d in function.decorator_list if ast.unparse(d) == decorator), None)
-    if line is None:
+    found = next((d for d in function.decorator_list if ast.unparse(d) == decorator), None)
+    if found is None:
         return None
-    texts = [source.line_text(cell, n) for n in range(line, function.lineno + 1)]
-    return line, (f"- {texts[0]}", *(f"+ {text}" for text in texts[1:]), *(f"- {text}" for text in texts[1:]))
+    end = found.end_lineno or found.lineno
+    return found.lineno, (TextEdit((found.lineno, 0), (end + 1, 0), "", cell),)
 
 
 def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:

@@ -7,8 +7,8 @@ import ast
 from graphwidget.diagnosis.fixes import regaining
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Fix
@@ -42,8 +42,7 @@ def _without_parameters(origins: Origins, name: str) -> bool:
 def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
     """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
-    line = source.line_text(run.source, place.line)
-    edit = edits.replaced(line, line.replace("False", "True"))
+    edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
     asked, stepped = _gradients_of_inputs(origins), regaining.optimized(list(origins.runs))
     outer = source.statements_at(run.source, one.lineno)[0]
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
@@ -52,7 +51,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
         sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
             f"Or, if what was frozen should train, change `{text}`."
         )
-    fix = Fix("unfreeze", sentence, works and not asked, line_of(place), edit=() if asked else edit)
+    fix = Fix("unfreeze", sentence, works and not asked, line_of(place), edits=() if asked else edits)
     return Cause(f"`{text}` ({where(place)}): {what}", fix, place)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import short
@@ -357,7 +358,7 @@ class Meeting:
         uids = {self.graph.uid[i] for i in self.boundary}
         known = [graph for graph in (self.graph, self.earlier.graph) if graph is not None]
         others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
-        put = tuple(path for run in self.record.runs.values() for path in detaching.taken_in(run.source, paths))
+        put = tuple(path for run in self.record.runs.values() for path in containers.taken_in(run.source, paths))
         kept = ([path for path in given if detaching.root_of(path) not in anew] for given in (paths, others, put))
         return tuple(next(filter(None, kept), ()))
 

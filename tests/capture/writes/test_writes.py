@@ -21,7 +21,12 @@ from graphwidget.capture.writes.recorder import Writes
 from graphwidget.capture.writes.statements import statements
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "scenarios" / "programs"
-WITH_WRITES = sorted(p for p in PROGRAMS.glob("*.json") if json.loads(p.read_text()).get("inplace"))
+WITH_WRITES = {
+    PROGRAMS / theme.parent.name / f"{name}.py": truth["inplace"]
+    for theme in sorted(PROGRAMS.glob("*/measured.json"))
+    for name, truth in json.loads(theme.read_text()).items()
+    if "inplace" in truth
+}
 
 
 class Notebook:
@@ -90,21 +95,20 @@ def notebook():
 # ---------------------------------------------------------------- measured truth
 
 
-@pytest.mark.parametrize("truth_file", WITH_WRITES, ids=lambda p: p.stem)
-def test_the_line_and_the_name_that_were_measured_are_recorded(truth_file, notebook):
-    truth = json.loads(truth_file.read_text())
-    program = truth_file.with_suffix(".py").read_text()
-    for cell in program.split("# %%\n")[1:]:
+@pytest.mark.parametrize("program", WITH_WRITES, ids=lambda path: path.stem)
+def test_the_line_and_the_name_that_were_measured_are_recorded(program, notebook):
+    written = WITH_WRITES[program]
+    for cell in program.read_text().split("# %%\n")[1:]:
         if notebook.run(cell) is not None:
             break
-    cell, line = truth["inplace"]["changed_at"]
-    wanted = set(truth["inplace"]["tensor"].split("|"))
+    cell, line = written["changed_at"]
+    wanted = set(written["tensor"].split("|"))
     last = [w for w in notebook.writes.all() if wanted & set(w.paths)][-1]
     assert [last.place.outer_cell, last.place.outer_line] == [cell, line]
     tensor = eval(next(iter(wanted)), notebook.namespace)
     key = tensor.untyped_storage()._cdata
     assert [w for w in notebook.writes.all() if key in w.storages][-1] is last
-    assert last.optimizer == ("step()" in truth["inplace"].get("by", ""))
+    assert last.optimizer == ("step()" in written.get("by", ""))
 
 
 def test_there_are_measured_programs():
