@@ -1,22 +1,24 @@
 /**
  * The live view: one root element, one state, and what is drawn of it.
  *
- * A change of the kernel's picture goes: traits -> decode (receive.ts) -> state (store.ts) -> a frame (schedule.ts) ->
- * fold, layout, scene, canvas, in slices (drawing.ts) -> panels (frame.tsx). What a person does changes the state
+ * A change of the kernel's picture goes: traits -> decode (receive.ts) -> state (state/store.ts) -> a frame, then
+ * fold, layout, scene, canvas, in slices (drawing/) -> panels (frame.tsx). What a person does changes the state
  * (picture_actions.ts) or asks the kernel (kernel_actions.tsx).
  */
 
 import { createElement, render } from "preact";
 import { Canvas } from "../canvas/canvas.ts";
+import { Picture } from "../drawing/picture.ts";
+import { Schedule } from "../drawing/schedule.ts";
 import { html, setAttribute, setAttributes } from "../page/elements.ts";
 import { followTheme } from "../page/theme.ts";
 import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
-import type { Graph } from "../picture/model.ts";
+import { type Graph, nodeCount } from "../picture/model.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
-import { Picture } from "./drawing.ts";
+import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
 import { followHeight } from "./height.ts";
 import { keepHome } from "./home.ts";
@@ -24,9 +26,7 @@ import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
-import { Schedule } from "./schedule.ts";
-import { Store } from "./store.ts";
-import { findSubject, nodesOf } from "./subject.ts";
+import { findSubject } from "./subject.ts";
 
 /** Narrower than this, the panel stands under the drawing; narrower still, the stepper over the timeline. */
 const NARROW = 760;
@@ -159,7 +159,7 @@ export class View {
     this.#canvas.select(state.selected);
     if (graph) {
       const findings = count(graph.findings.length, "finding");
-      this.#canvas.label(`Autograd graph, ${nodesOf(graph)} nodes, ${findings}`);
+      this.#canvas.label(`Autograd graph, ${nodeCount(graph)} nodes, ${findings}`);
     }
     this.#renderFrame();
     this.#bars.update();

@@ -3,10 +3,10 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { copy } from "../page/clipboard.ts";
+import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "../page/glyphs.tsx";
 import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
 import type { Context } from "../state/state.ts";
-import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "./glyphs.tsx";
 import { Button, type PanelProps } from "./parts.tsx";
 
 const MOST_FIXES = 3;

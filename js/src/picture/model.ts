@@ -169,6 +169,11 @@ export interface Graph {
   indexOf(uid: number | null): number;
 }
 
+/** How many nodes a graph has, without its leaves. */
+export function nodeCount(graph: Graph): number {
+  return graph.n - graph.leaves.size;
+}
+
 /** Where a node was made, undefined: unknown. */
 export function placeOf(graph: Graph, node: number): Place | undefined {
   const line = graph.places[graph.place[node] ?? -1];

@@ -1,7 +1,6 @@
 /** Marks of the picture inside running text and tables: the same shapes, small. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { Glyph, MarkShapes } from "../page/marks.tsx";
 import {
   callNumberMark,
   rootDot as dotMark,
@@ -18,6 +17,7 @@ import {
 } from "../picture/marks.ts";
 import { measureAsCode } from "../picture/measure.ts";
 import { callNumber } from "../picture/words.ts";
+import { Glyph, MarkShapes } from "./marks.tsx";
 
 /** The order of the root of call n, which picks its hue; -1: unknown. */
 export type OrderOf = (n: number) => number;
