@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -125,11 +124,9 @@ def test_an_order_may_run_cells_again(tmp_path):
     ids=["python", "sleep", "catches everything"],
 )
 def test_an_endless_cell_is_stopped_by_the_timeout(tmp_path, endless):
-    begun = time.monotonic()
     done = explain(file(tmp_path, f"# %%\n{endless}\n"), "--timeout", "1")
     assert done.returncode == 2
     assert "cell 1 ran longer than 1 s" in done.stderr
-    assert time.monotonic() - begun < 40
 
 
 def test_a_call_into_c_that_never_returns_is_stopped_too(tmp_path):

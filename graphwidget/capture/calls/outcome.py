@@ -10,22 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order
+from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order, torch_messages
 
 HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
-FREED_WORDS = ("second time", "extra time", "already been freed")
-REASONS = {  # a forecast's reason -> words in torch's message
-    "freed": FREED_WORDS,
-    "inplace": ("modified by an inplace operation",),
-    "no_grad": ("does not require grad", "grad_fn"),
-    "not_scalar": ("implicitly created",),
-    "unused": ("appears to not have been used",),
-    "detached": ("detached in-place",),
-    "leaf_interior": ("graph interior",),
-    "not_differentiable": ("once_differentiable", "not differentiable", "not implemented"),
-    "checkpoint": ("checkpoint",),
-    "overlap": ("written-to tensor",),
-}
 
 
 def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]:
@@ -74,7 +61,7 @@ def agrees(forecast: Forecast, text: str | None) -> bool:
         return forecast.ok is True
     if forecast.reason == "raises":  # Python code of the user's own: any words
         return True
-    return forecast.ok is False and any(words in text for words in REASONS.get(str(forecast.reason), ()))
+    return forecast.ok is False and torch_messages.says(text, torch_messages.FORECAST.get(str(forecast.reason), ()))
 
 
 def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot | None, everything: bool) -> list[int]:
@@ -160,9 +147,9 @@ def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -
         node: Node | None = forecast.fails_at
         return node.index if node is not None else None
     wanted = None
-    if any(words in text for words in FREED_WORDS):
+    if torch_messages.says(text, torch_messages.FREED):
         wanted = SlotState.FREED
-    elif "modified by an inplace operation" in text:
+    elif torch_messages.says(text, torch_messages.MODIFIED):
         wanted = SlotState.STALE
     if wanted is None or any(kind in (Kind.CUSTOM, Kind.COMPILED) for kind in before.kind):
         return None

@@ -10,9 +10,9 @@ from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.counted import Model
-from graphwidget.capture.calls.outcome import FREED_WORDS, HOLDING, bytes_behind, failed_node, only_one
+from graphwidget.capture.calls.outcome import HOLDING, bytes_behind, failed_node, only_one
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot
+from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
 
 __all__ = ["Pending", "record_of_pending"]
 
@@ -73,7 +73,7 @@ def record_of_pending(
     """
     failed = failed_node(before, forecast if agreed else None, text)
     freed_by = None
-    if text is not None and any(words in text for words in FREED_WORDS):
+    if text is not None and torch_messages.says(text, torch_messages.FREED):
         freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
     slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
     leaves = [i for i in executed if before.kind[i] == Kind.ACCUMULATE]

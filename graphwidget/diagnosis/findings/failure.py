@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphwidget.diagnosis.reuse.story import lasting_name
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.wording import at, where
+from graphwidget.diagnosis.wording import at, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
 
 __all__ = ["Failure"]

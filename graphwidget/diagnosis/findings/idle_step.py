@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.reuse.story import lasting_name
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, names, short, where
+from graphwidget.diagnosis.wording import at, lasting_name, names, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
 
 _STEP = ".step"

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
-from graphwidget.diagnosis.reuse.story import own_path, root_name
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.diagnosis.wording import at, own_path, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
 
 __all__ = ["of_none", "of_reads", "of_unused"]

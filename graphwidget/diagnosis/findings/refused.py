@@ -13,17 +13,17 @@ from math import prod
 
 from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
 from graphwidget.engine import forecast as engine
-from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef
+from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef, torch_messages
 
-_OPTIMIZER = re.compile(r"\b(?:optim\.\w+|SGD|\w*Adam\w*|RMSprop|R?prop|Adagrad|Adadelta|Adafactor|ASGD|LBFGS|Muon)\(")
 _OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
@@ -34,7 +34,7 @@ def of_cells(record: Record) -> Iterator[Finding]:
         if run.error is None:
             continue
         failure = Failure(record, run, run.error_place or Place(run.cell, None))
-        tell = next((tell for words, tell in _TELLERS if words in run.error), None)
+        tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
         found = tell(failure) if tell is not None else None
         if found is not None:
             yield found
@@ -257,7 +257,7 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
-    there = failure.statement is not None and _OPTIMIZER.search(failure.text)
+    there = failure.statement is not None and OPTIMIZER.search(failure.text)
     read = source.names_read(failure.statement) if failure.statement is not None and there else set()
     found = sorted(name for name in read if failure.computed(name) is not None)
     name = found[0] if len(found) == 1 else None
@@ -412,21 +412,18 @@ def _inference(failure: Failure) -> Finding:
     return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
 
 
-# The beginnings of torch 2.10 to 2.13's messages, and what tells of them. The first that fits is taken.
-_TELLERS: tuple[tuple[str, Callable[[Failure], Finding | None]], ...] = (
-    ("grad can be implicitly created only for scalar", _no_scalar),
-    ("grad can be implicitly created only for real", _complex),
-    ("leaf Variable that requires grad is being used in an in-place operation", _leaf_written),
-    (
-        "is a view and is being modified inplace. This view is the output of a function that returns multiple",
-        _view_written,
-    ),
-    ("you can only change requires_grad flags of leaf variables", _flag_of_no_leaf),
-    ("can't optimize a non-leaf Tensor", _optimized),
-    ("(torch.nn.Parameter or None expected)", _no_parameter),
-    ("Can't call numpy() on Tensor that requires grad", _to_numpy),
-    ("support the deepcopy protocol", _copied),
-    ("nly Tensors of floating point", _no_real_numbers),
-    ("Inference tensors cannot be saved for backward", _inference),
-    ("NoneType", none_grads.of_none),
+# Which finding explains which message. The first that fits is taken.
+_TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
+    (torch_messages.NOT_SCALAR, _no_scalar),
+    (torch_messages.COMPLEX, _complex),
+    (torch_messages.LEAF_WRITTEN, _leaf_written),
+    (torch_messages.VIEW_WRITTEN, _view_written),
+    (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
+    (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
+    (torch_messages.NO_PARAMETER, _no_parameter),
+    (torch_messages.TO_NUMPY, _to_numpy),
+    (torch_messages.COPIED, _copied),
+    (torch_messages.NO_FLOAT, _no_real_numbers),
+    (torch_messages.INFERENCE, _inference),
+    (torch_messages.NONE, none_grads.of_none),
 )

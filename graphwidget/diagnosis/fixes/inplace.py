@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes.candidates import Candidates, simulate
-from graphwidget.diagnosis.fixes.rewriting import rerun
+from graphwidget.diagnosis.fixes import detach, recompute
+from graphwidget.diagnosis.fixes.case import Case, simulate
+from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
-from graphwidget.diagnosis.reuse.story import Meeting, root_name, source_line
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import inplace_statements, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.text_edit import Edits
-from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.diagnosis.wording import at, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
 
@@ -31,7 +33,7 @@ def for_inplace(
     call: BackwardCall,
     graph: Snapshot,
     writes: tuple[Write, ...],
-    meeting: Meeting | None,
+    setting: Setting | None,
     tensor: str | None,
 ) -> tuple[Fix, ...]:
     """Candidates for a call that met a saved tensor modified in place.
@@ -40,13 +42,13 @@ def for_inplace(
     ----------
     writes
         The lines that modified it, in order; none: unknown.
-    meeting
+    setting
         With an earlier call over the same nodes, kept by retain_graph.
     tensor
         Its name, None: unknown.
     """
     if writes and (writes[-1].optimizer or _is_leaf(graph, tensor)):
-        order = _after_a_step(record, call, graph, writes, meeting)
+        order = _after_a_step(record, call, graph, writes, setting)
     else:
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
@@ -69,43 +71,47 @@ def _is_leaf(graph: Snapshot, path: str | None) -> bool:
 
 
 def _after_a_step(
-    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], meeting: Meeting | None
+    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], setting: Setting | None
 ) -> Iterator[Callable[[], Fix | None]]:
     """A step that waits for the call takes what the call adds to its gradients: then it comes last."""
     write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
-    other = meeting if meeting is not None and not meeting.same_root else None
+    other = setting if setting is not None and not setting.reuse.same_root else None
     mixes = _mixes(graph, call, write)
-    again = _once_more(record, call, graph, write, meeting, fresh)
-    if other is not None and other.built_after:
-        yield Candidates(other).detach
-    if mixes or (meeting is not None and meeting.same_root):
+    again = _once_more(record, call, graph, write, setting, fresh)
+    if other is not None and other.reuse.built_after:
+        yield partial(detach.propose, Case(other))
+    if mixes or (setting is not None and setting.reuse.same_root):
         yield again
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
         yield lambda: _step_later(record, call, graph, write, mixes)
-    if other is not None and not other.built_after:
-        yield Candidates(other).detach
+    if other is not None and not other.reuse.built_after:
+        yield partial(detach.propose, Case(other))
     if not mixes and other is not None:
         yield again
 
 
 def _once_more(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None, fresh: bool
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, setting: Setting | None, fresh: bool
 ) -> Callable[[], Fix | None]:
     """The forward part again, behind the step."""
-    if meeting is None:
+    if setting is None:
         return lambda: _made_after(record, call, graph, fresh)
-    if meeting.same_root:
-        return lambda: _forward_again(meeting, write, fresh)
-    return Candidates(meeting).recompute
+    if setting.reuse.same_root:
+        return lambda: _forward_again(setting, write, fresh)
+    return partial(recompute.propose, Case(setting))
 
 
 def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
     """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
     before = [one for one in record.calls if one.n < call.n]
-    meeting = Meeting(record, call, before[-1], graph) if before else None
-    plan = (rerun(meeting, everything=True) or rerun(meeting)) if meeting is not None else None
-    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
+    setting = Setting(Reuse(record, call, before[-1], graph)) if before else None
+    plan = (rerun(setting, everything=True) or rerun(setting)) if setting is not None else None
+    return (
+        Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, edits=plan.edits)
+        if plan is not None
+        else None
+    )
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -256,11 +262,11 @@ def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) 
     return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
 
 
-def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
-    plan = rerun(meeting, everything=True)
+def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
+    plan = rerun(setting, everything=True)
     sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
-    place = plan.at if plan else at(meeting.graph.place_of(meeting.root_indices[0]))
-    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
+    place = plan.at if plan else at(setting.reuse.graph.place_of(setting.reuse.root_indices[0]))
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, edits=plan.edits if plan else ())
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphwidget.diagnosis.reuse.story import root_name, spoken
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.detaching import detached
 from graphwidget.diagnosis.source.paths import is_code, local
-from graphwidget.diagnosis.wording import at, names, outer_at, short, where
+from graphwidget.diagnosis.wording import at, names, outer_at, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 
 if TYPE_CHECKING:

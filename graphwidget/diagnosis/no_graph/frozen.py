@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot
 from graphwidget.diagnosis.source import syntax as source
@@ -43,7 +43,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
     """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
     edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
-    asked, stepped = _gradients_of_inputs(origins), regaining.optimized(list(origins.runs))
+    asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.runs))
     outer = source.statements_at(run.source, one.lineno)[0]
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
@@ -63,7 +63,7 @@ def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
     values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
     trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
     read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    stepped = sorted(regaining.optimized(list(origins.runs)))
+    stepped = sorted(restore_graph.optimized(list(origins.runs)))
     found = dict.fromkeys([*(ast.unparse(node.value) for node in read), *stepped])
     plain = (name for name in found if name in values and values[name].kind == "tensor")
     return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")

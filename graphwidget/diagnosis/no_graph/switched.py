@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot
 from graphwidget.diagnosis.source import syntax as source
@@ -56,7 +56,7 @@ def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
         fix = Fix(
             "remove_no_grad",
             f"Switch it on again before `{name}` is computed: `{line}`.",
-            made is not None and regaining.trains(runs, made_of),
+            made is not None and restore_graph.trains(runs, made_of),
             line_of(place) if place is not None else None,
             edits=text_edit.insert_before(text.cell, text.source, made, [line]) if made is not None else (),
         )
@@ -80,7 +80,7 @@ def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[s
     fix = Fix(
         "remove_no_grad",
         f"Remove `{text}` ({where(place)}), or use it in a `with`.",
-        regaining.trains(runs, made_of),
+        restore_graph.trains(runs, made_of),
         line_of(place),
         edits=text_edit.replace_in(run.cell, run.source, statement, "False", "True"),
     )

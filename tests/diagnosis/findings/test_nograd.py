@@ -6,10 +6,10 @@ import pytest
 from records import NO_GRAD, place
 
 from graphwidget.diagnosis.findings import no_grad as nograd
-from graphwidget.diagnosis.fixes import regaining
-from graphwidget.diagnosis.reuse.story import root_name
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.source import fitting, text_edit
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import root_name
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot, TensorRef
 
 
@@ -400,4 +400,4 @@ def test_what_is_compared_twice_is_blamed_where_it_had_a_graph():
 @pytest.mark.parametrize("read, trained", [("w.grad", True), ("new.grad", False), ("net.w.grad", False)])
 def test_only_what_is_trained_by_hand_is_updated_in_place(read, trained):
     cell = f"print({read})\nw = w - 0.1 * m"
-    assert bool(regaining.updated_in_place(cell, source.parse(cell).body[1])) is trained
+    assert bool(restore_graph.updated_in_place(cell, source.parse(cell).body[1])) is trained

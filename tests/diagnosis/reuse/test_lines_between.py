@@ -3,8 +3,9 @@
 import pytest
 from records import place
 
-from graphwidget.diagnosis.reuse.reached import comes_by, runs_backward
-from graphwidget.diagnosis.reuse.story import Meeting
+from graphwidget.diagnosis.reuse.lines_between import runs_backward, runs_between
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.model import BackwardCall, CellRun, Record, Snapshot
 
 CELL = "for x in data:\n    h = f(x, h)\n    h.sum().backward()\n    log(h)\nprint(h)\n"
@@ -12,16 +13,16 @@ TRAINER = "class T:\n    def fit(self):\n        for x in data:\n            sel
 FOREIGN = "from lib import fit\ndef main():\n    fit(net)\n    print(net.h)\nmain()\nprint(2)\n"
 
 
-def meeting(text, first, second):
+def setting(text, first, second):
     calls = [BackwardCall(n, one, "backward", False, False, (), ()) for n, one in enumerate((first, second))]
     record = Record(Snapshot(), tuple(calls), runs={0: CellRun(0, 1, text, "c1")})
-    return Meeting(record, calls[1], calls[0], Snapshot())
+    return Setting(Reuse(record, calls[1], calls[0], Snapshot()))
 
 
 def reached(text, first, second):
     """The lines of a cell that run between two calls."""
-    met = meeting(text, first, second)
-    return [n for n in range(1, len(text.splitlines()) + 1) if comes_by(met, (1, n))]
+    two_calls = setting(text, first, second)
+    return [n for n in range(1, len(text.splitlines()) + 1) if runs_between(two_calls, (1, n))]
 
 
 def test_the_body_of_a_loop_that_went_on():

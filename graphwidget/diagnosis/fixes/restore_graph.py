@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterable
 
-from graphwidget.diagnosis.fixes import making
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import has_parameters, imported_from
 from graphwidget.model import CellRun, TextEdit
 
 _TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
@@ -98,7 +98,7 @@ def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
 
 def _makes_parameters(text: str) -> bool:
     """Whether a text makes a tensor that requires grad, or a module that has parameters."""
-    return any(not found[1] or making.has_parameters(found[1]) for found in _TRAINS.finditer(text))
+    return any(not found[1] or has_parameters(found[1]) for found in _TRAINS.finditer(text))
 
 
 def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
@@ -130,7 +130,7 @@ def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stm
 def optimized(runs: list[CellRun]) -> set[str]:
     """Names from which optimizers got their parameters."""
     trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
-    imported = making.imported_from(trees, "torch.optim")
+    imported = imported_from(trees, "torch.optim")
     found: list[str] = []
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
         whole, _, last = ast.unparse(call.func).rpartition(".")

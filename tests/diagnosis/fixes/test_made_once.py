@@ -1,11 +1,13 @@
-"""What must not run once more, what is handed on to the next pass, and what has a value when a line is reached."""
+"""What must not run again, what is handed on to the next pass, and what has a value when a line is reached."""
 
 import ast
 
 import pytest
 
-from graphwidget.diagnosis.fixes import making
+from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
+from graphwidget.diagnosis.fixes.rerun.rerun import Statement
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.model import CellRun
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ from graphwidget.diagnosis.source import syntax as source
 )
 def test_parameters_modules_and_optimizers_are_made_once(text):
     cells = ["from torch.optim import Adam\nclass Net(nn.Module):\n    pass\nclass Wider(Net):\n    pass\n"]
-    assert making.Once(cells).makes(ast.parse(text).body[0])
+    assert MadeOnce(cells).makes(ast.parse(text).body[0])
 
 
 @pytest.mark.parametrize(
@@ -32,18 +34,19 @@ def test_parameters_modules_and_optimizers_are_made_once(text):
     ["loss = nn.CrossEntropyLoss()(net(x), y)", "y = nn.functional.relu(x)", "w = raw.exp()", "y = nn.Tanh()(x)"],
 )
 def test_what_only_builds_a_graph_may_run_again(text):
-    assert not making.Once([]).makes(ast.parse(text).body[0])
+    assert not MadeOnce([]).makes(ast.parse(text).body[0])
 
 
-def test_a_state_that_the_loop_carries_on_does_not_begin_anew():
+def test_a_state_that_the_loop_carries_on_does_not_start_over():
     (loop,) = ast.parse("for x in xs:\n    h = f(x, h)\n    item = queue.pop()\n    y = g(z)\n").body
     begun = [ast.parse(text).body[0] for text in ("h = zeros()", "queue = list(z)", "z = net(x)")]
-    assert [making.starts_over([one], loop) for one in begun] == [True, True, False]
+    assert [starts_over([one], loop) for one in begun] == [True, True, False]
 
 
 def test_a_statement_is_taken_from_the_line_that_it_shares():
     cell = "raw = make(); w = raw.exp()\n"
-    assert making.text_of(cell, source.beginning_at(cell, 1)[1]) == ["w = raw.exp()"]
+    second = Statement(CellRun(0, 1, cell), source.beginning_at(cell, 1)[1])
+    assert second.lines == ["w = raw.exp()"]
 
 
 def test_lines_that_hand_a_tensor_to_the_next_pass():

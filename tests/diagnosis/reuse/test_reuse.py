@@ -1,4 +1,4 @@
-"""How a failing call met what an earlier one had run."""
+"""What two calls share: the old part and the new, the carrier, the names."""
 
 from array import array
 from dataclasses import replace
@@ -7,28 +7,35 @@ from handmade import FREED, HELD, N, graph, leaf
 from records import place, placed, second_backward
 
 from graphwidget.diagnosis.reuse.carrier import Carrier
-from graphwidget.diagnosis.reuse.story import Meeting, failed_meeting, own_path, passing, path_to, root_name
+from graphwidget.diagnosis.reuse.graph_paths import path_to
+from graphwidget.diagnosis.reuse.reuse import Reuse, reuse_of
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.wording import iteration_text, own_path, root_name
 from graphwidget.model import BackwardCall, CellRun, Owner, Place, Record, Snapshot, TensorRef
 
 
-def meeting():
+def reuse():
     record = second_backward()
-    return failed_meeting(record, record.calls[1])
+    return reuse_of(record, record.calls[1])
 
 
-def test_the_old_part_is_what_the_earlier_call_ran_and_the_border_where_the_new_part_meets_it():
-    told = meeting()
-    assert told.old == {2} and told.boundary == (2,) and told.new == {0, 1}
-    assert told.needed == {0, 1, 2}
-    assert told.leaf_names(told.exclusive_leaves) == ("t", "a")
-    assert told.in_loop and told.built_after and told.brings_leaves
-    assert not told.same_root and not told.carried_state
+def test_the_old_part_is_what_the_earlier_call_ran_and_the_border_where_the_new_part_leads_into_it():
+    shared = reuse()
+    assert shared.old == {2} and shared.boundary == (2,) and shared.new == {0, 1}
+    assert shared.needed == {0, 1, 2}
+    assert shared.built_after and shared.brings_leaves and not shared.same_root
 
 
-def test_a_call_whose_graph_or_freeing_call_is_unknown_has_no_meeting():
+def test_the_setting_knows_the_loop_and_the_names():
+    setting = Setting(reuse())
+    assert setting.leaf_names(setting.reuse.exclusive_leaves) == ("t", "a")
+    assert setting.in_loop and not setting.carried_state
+
+
+def test_a_call_whose_graph_or_freeing_call_is_unknown_has_no_reuse():
     record = second_backward()
-    assert failed_meeting(record, replace(record.calls[1], graph=None)) is None
-    assert failed_meeting(record, replace(record.calls[1], freed_by=7)) is None
+    assert reuse_of(record, replace(record.calls[1], graph=None)) is None
+    assert reuse_of(record, replace(record.calls[1], freed_by=7)) is None
 
 
 def test_names_that_ipython_made_are_not_the_users():
@@ -50,7 +57,7 @@ def test_the_loop_of_an_iteration_is_named_where_there_are_several():
     record = Record(Snapshot(), (), (), {0: CellRun(0, 1, function), 1: CellRun(1, 2, cell)})
 
     def said(line, inner=None):
-        return passing(record, Place(*(inner or (2, line)), "", 2, line, "", 3, run=1))
+        return iteration_text(record, Place(*(inner or (2, line)), "", 2, line, "", 3, run=1))
 
     assert said(3) == "iteration 3 of `for i, x`"
     assert said(4) == "iteration 3 of `for epoch`"
@@ -74,44 +81,45 @@ def split():
     return placed(shot, [place(2, 2), place(2, 1), place(1, 3), place(1, 2), place(1, 1), place(1, 1), place(1, 1)])
 
 
-def met(shot, executed, carriers):
+def failed(shot, executed, carriers):
     """The call of line 2 of cell 2, failed on what an earlier one had executed (indices)."""
     one = BackwardCall(0, place(1, 9), "backward", False, False, (), (), result="ok", newest_seq=10)
     one = replace(one, executed=array("q", [shot.uid[i] for i in executed]))
     two = replace(
         one, n=1, result="raised", roots=(TensorRef(0),), failed_uid=shot.uid[4], freed_by=0, carriers=carriers
     )
-    return Meeting(Record(shot, (one, two), (), {}), two, one, shot)
+    return Setting(Reuse(Record(shot, (one, two), (), {}), two, one, shot))
 
 
 def test_the_carrier_is_the_output_that_leads_to_the_failing_node():
     # Border: Split and Norm. `parts` is another output of Split, and Norm does not lead to Exp.
-    told = met(split(), (2, 3, 4), ("own", "parts", "rest"))
-    assert told.boundary == (2, 3)
-    assert Carrier(told).path == Carrier(told).name == "rest"
-    assert Carrier(told).built_at == place(1, 2)
+    setting = failed(split(), (2, 3, 4), ("own", "parts", "rest"))
+    assert setting.reuse.boundary == (2, 3)
+    assert Carrier(setting).path == Carrier(setting).name == "rest"
+    assert Carrier(setting).built_at == place(1, 2)
 
 
 def test_a_carrier_that_the_earlier_call_did_not_visit_was_built_where_it_was_built():
-    told = met(split(), (4,), ("rest",))  # what the border's node made goes by no name
-    assert told.boundary == (4,)
-    assert Carrier(told).path == "rest" and Carrier(told).built_at == place(1, 2)
+    setting = failed(split(), (4,), ("rest",))  # what the border's node made goes by no name
+    assert setting.reuse.boundary == (4,)
+    assert Carrier(setting).path == "rest" and Carrier(setting).built_at == place(1, 2)
 
 
 def test_names_that_do_not_lead_to_the_failing_node_carry_nothing():
-    told = met(split(), (2, 4), ("own",))
-    assert Carrier(told).path == "rest"
-    told = met(replace(split(), owners=(Owner("own", 2), Owner("loss", 0))), (2, 4), ("own",))
-    assert Carrier(told).path is None and Carrier(told).name == "Exp"
-    assert Carrier(told).built_at == place(1, 1)
+    setting = failed(split(), (2, 4), ("own",))
+    assert Carrier(setting).path == "rest"
+    setting = failed(replace(split(), owners=(Owner("own", 2), Owner("loss", 0))), (2, 4), ("own",))
+    assert Carrier(setting).path is None and Carrier(setting).name == "Exp"
+    assert Carrier(setting).built_at == place(1, 1)
 
 
-def test_of_names_that_hold_nothing_any_more_the_one_of_the_output_that_is_used_is_told():
-    told = met(replace(split(), owners=(Owner("loss", 0),)), (3, 4), ("parts", "rest"))
-    told = replace(told, earlier=replace(told.earlier, graph=split()))
-    assert Carrier(told).path == "rest"
+def test_of_names_that_hold_nothing_any_more_the_one_of_the_output_that_is_used_is_said():
+    setting = failed(replace(split(), owners=(Owner("loss", 0),)), (3, 4), ("parts", "rest"))
+    earlier = replace(setting.reuse.earlier, graph=split())
+    setting = Setting(replace(setting.reuse, earlier=earlier))
+    assert Carrier(setting).path == "rest"
 
 
 def test_what_was_made_after_the_freeing_call_carried_nothing_over():
-    told = met(replace(split(), owners=(Owner("own", 2), Owner("scaled", 1))), (2, 4), ("own",))
-    assert Carrier(told).path is None
+    setting = failed(replace(split(), owners=(Owner("own", 2), Owner("scaled", 1))), (2, 4), ("own",))
+    assert Carrier(setting).path is None

@@ -1,4 +1,4 @@
-"""Along which edges lines use tensors by their names: an edit that detaches a name cuts these, and no others."""
+"""The edges along which lines use tensors by their names: an edit that detaches a name cuts these, and no others."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.story import Meeting, source_line
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local, root_of
+from graphwidget.diagnosis.wording import source_line
 from graphwidget.model import Kind, Place, Snapshot
+
+__all__ = ["NamedEdge", "NamedEdges"]
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """An edge, and the names by which the line that made it may have got hold of the tensor."""
+class NamedEdge:
+    """An edge (its position), and the names by which the line that made it may have read the tensor."""
 
     edge: int
     user: int
@@ -23,50 +26,51 @@ class Crossing:
 
 
 @dataclass
-class Crossings:
-    """The edges of some nodes to tensors that have names.
+class NamedEdges:
+    """The edges from some nodes to tensors that have names.
 
     Parameters
     ----------
     users
         Nodes (indices) of `graph`.
-    anew
-        Names that each pass assigns anew: they carry nothing over.
+    reassigned
+        Names that each pass of a loop assigns: they carry nothing over to the next.
     """
 
-    meeting: Meeting
+    setting: Setting
     graph: Snapshot
     users: Collection[int]
-    anew: Collection[str] = field(default_factory=frozenset)
+    reassigned: Collection[str] = field(default_factory=frozenset)
     _read: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
     @cached_property
-    def all(self) -> tuple[Crossing, ...]:
+    def all(self) -> tuple[NamedEdge, ...]:
+        """All of them, in the order of their positions."""
         graph = self.graph
-        found: list[Crossing] = []
+        found: list[NamedEdge] = []
         for user in sorted(self.users):
             for edge in range(graph.edge_start[user], graph.edge_start[user + 1]):
                 names = self._names_there(user, graph.edge_to[edge])
                 if names:
-                    found.append(Crossing(edge, user, graph.edge_to[edge], names))
+                    found.append(NamedEdge(edge, user, graph.edge_to[edge], names))
         return tuple(found)
 
-    def carried(self) -> Iterator[Crossing]:
+    def carried(self) -> Iterator[NamedEdge]:
         """Those by which what was made after the earlier call uses what had been made before it."""
-        seq, since = self.graph.seq, self.meeting.earlier.newest_seq
+        seq, since = self.graph.seq, self.setting.reuse.earlier.newest_seq
         return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
 
-    def read_at(self, place: Place) -> Iterator[Crossing]:
+    def read_at(self, place: Place) -> Iterator[NamedEdge]:
         """Those of a line, whenever it ran."""
         for one in self.all:
             made = self.graph.place_of(one.user)
             if made is not None and source_line(made) == source_line(place):
                 yield one
 
-    def behind(self, spot: tuple[int, int]) -> Iterator[Crossing]:
+    def after(self, line: tuple[int, int]) -> Iterator[NamedEdge]:
         """Those by which lines that ran after (cell, line) use what had been made until then."""
         graph = self.graph
-        there = [graph.seq[i] for i in range(len(graph)) if spot in _spots(graph.place_of(i))]
+        there = [graph.seq[i] for i in range(len(graph)) if line in _lines(graph.place_of(i))]
         last = max(there, default=-1)
         return (one for one in self.all if graph.seq[one.tensor] <= last < graph.seq[one.user])
 
@@ -78,37 +82,40 @@ class Crossings:
             return names or frozenset()
         key = (names, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
         if key not in self._read:
-            read = {name for spot in _spots(place) for name in self._names_read(*spot)}
-            self._read[key] = frozenset(name for name in names if detaching.root_of(name) in read) or names
+            read = {name for line in _lines(place) for name in self._names_read(*line)}
+            self._read[key] = frozenset(name for name in names if root_of(name) in read) or names
         return self._read[key]
 
     @cached_property
     def _names(self) -> dict[int, frozenset[str]]:
-        """What programs can call the tensors, but not anew: now, at the earlier call; else what their line assigned."""
-        graph, seen = self.graph, (self.meeting.graph, self.meeting.earlier.graph)
+        """Names under which the program can reach each tensor, without those that every pass reassigns.
+
+        They are the names now and at the earlier call; where there are none, what the tensor's line assigned.
+        """
+        graph, seen = self.graph, (self.setting.reuse.graph, self.setting.reuse.earlier.graph)
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
         for index, owner in known:
-            path = detaching.local(owner.path)
-            if index >= 0 and owner.kind != "out" and detaching.is_code(path):
+            path = local(owner.path)
+            if index >= 0 and owner.kind != "out" and is_code(path):
                 found.setdefault(index, set()).add(path)
-        holders = {detaching.root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
-        lasting = {index: self._not_anew(paths) for index, paths in found.items()}
+        holders = {root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+        lasting = {index: self._lasting(paths) for index, paths in found.items()}
         targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
             made = graph.place_of(index)
             if made is None:
                 continue
-            spot = made.cell, made.line
-            if spot not in targets:
-                statements = source.statements_at(self.meeting.text_of_cell(made.cell), made.line or 0)
+            line = made.cell, made.line
+            if line not in targets:
+                statements = source.statements_at(self.setting.text_of_cell(made.cell), made.line or 0)
                 assigned = set(source.targets(statements[-1])) - holders if statements else set()
-                targets[spot] = self._not_anew(assigned)
-            lasting[index] = targets[spot]
+                targets[line] = self._lasting(assigned)
+            lasting[index] = targets[line]
         return lasting
 
-    def _not_anew(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(name for name in names if detaching.root_of(name) not in self.anew)
+    def _lasting(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset(name for name in names if root_of(name) not in self.reassigned)
 
     @property
     def _assigned(self) -> list[int]:
@@ -121,11 +128,11 @@ class Crossings:
         return list(last.values())
 
     def _names_read(self, cell: int, line: int) -> set[str]:
-        statements = source.statements_at(self.meeting.text_of_cell(cell), line)
+        statements = source.statements_at(self.setting.text_of_cell(cell), line)
         return source.names_read(statements[-1]) if statements else set()
 
 
-def _spots(place: Place | None) -> list[tuple[int, int]]:
+def _lines(place: Place | None) -> list[tuple[int, int]]:
     """(cell, line) of the line that made something, and of the one of the cell that ran."""
     if place is None:
         return []
