@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
@@ -13,9 +14,6 @@ import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import { type PanelProps, Tool } from "../panels/parts.tsx";
 import { TablePanel } from "../panels/table.tsx";
 import { Timeline } from "../panels/timeline.tsx";
-
-/** One step of the buttons and keys that zoom. */
-export const ZOOM_STEP = 1.25;
 
 const MARK_RULES = markRules();
 

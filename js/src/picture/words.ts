@@ -88,7 +88,8 @@ export function slotSummary(graph: Graph, nodes: ArrayLike<number>, states = gra
     for (let slot = slotStart[nodes[i]!]!; slot < slotStart[nodes[i]! + 1]!; slot++) {
       counts[states[slot]!]!++;
       const call = states[slot] === SLOT.freed ? slotFreedBy[slot]! : -1;
-      if (call >= 0 && call !== last) calls.add((last = call));
+      if (call >= 0 && call !== last) calls.add(call);
+      last = call;
     }
   }
   return { counts, freedBy: [...calls].sort((a, b) => a - b) };

@@ -30,7 +30,10 @@ export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Bad
   // A chain of preparation is found from the leaf on, one link per round.
   for (let left = -1; left !== candidates.length; yield) {
     left = candidates.length;
-    candidates = candidates.filter((v) => !(isBadge[v] = isBadge[edgeTo[graph.edgeStart[v]]]));
+    candidates = candidates.filter((v) => {
+      isBadge[v] = isBadge[edgeTo[graph.edgeStart[v]]];
+      return !isBadge[v];
+    });
   }
   return { isBadge, ...(yield* attach(graph, isBadge)) };
 }

@@ -45,8 +45,10 @@ export function* railFits(context: Context): Slices<boolean> {
   let unknown = 0;
   yield* eachSlice(n, (b) => {
     const { line } = folded.boxes[b]!;
-    if (isKnown(line)) rows.add((order[b] = orderOf(line)));
-    else unknown++;
+    if (isKnown(line)) {
+      order[b] = orderOf(line);
+      rows.add(order[b]);
+    } else unknown++;
     return rows.size <= MAX_ROWS;
   });
   if (rows.size === 0 || rows.size > MAX_ROWS || n - unknown < SHARE * n) return false;
