@@ -75,7 +75,7 @@ export function TagGlyph({ name, look = "" }: { name: string; look?: "" | "carri
 }
 
 export function CheckGlyph(): VNode {
-  return <Glyph marks={[{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }]} width={15} height={14} />;
+  return <Glyph marks={[{ kind: "path", d: "M2.5 7l3.5 3.6L12.5 3", classes: "tick" }]} width={15} height={14} />;
 }
 
 /** `①` is the number of call 0. */

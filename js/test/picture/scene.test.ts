@@ -126,12 +126,12 @@ describe("y = t @ a, reused in a loop, at the error", () => {
     ]);
     const node = byKey(scene, "n1");
     expect(Math.abs(rails[0]!.y + rails[0]!.h / 2 - node.y - node.h / 2)).toBeLessThan(1);
-    const code = rails[1]!.marks.find((mark) => mark.t === "text" && mark.s.includes("x_out"));
+    const code = rails[1]!.marks.find((mark) => mark.kind === "text" && mark.text.includes("x_out"));
     expect(code).toMatchObject({
       runs: [
-        { s: "x_out = t @ (x + ", c: "" },
-        { s: "y", c: "hot" },
-        { s: ")", c: "" },
+        { text: "x_out = t @ (x + ", classes: "" },
+        { text: "y", classes: "hot" },
+        { text: ")", classes: "" },
       ],
     });
   });
@@ -190,7 +190,7 @@ describe("two losses over one trunk", () => {
     const { items } = sceneOf({ ...graph, calls: [...graph.calls, later] });
     expect(items.length).toBeGreaterThan(10);
     expect(items.filter(({ role }) => role === "octagon")).toEqual([]);
-    expect(items.flatMap(({ marks }) => marks).filter(({ c }) => c.includes("failcard"))).toEqual([]);
+    expect(items.flatMap(({ marks }) => marks).filter(({ classes }) => classes.includes("failcard"))).toEqual([]);
   });
 
   it("a forecast draws half boxes and a dashed octagon, and changes no place", () => {
