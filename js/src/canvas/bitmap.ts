@@ -252,7 +252,7 @@ export class Bitmap {
   }
 }
 
-/** The state of a card without making its marks: a scene makes them only when they are looked at. */
+/** The state of a card, read from the graph: to make the marks of each card would take long. */
 function stateOf(item: Item, graph: Graph): string {
   if (item.role === "group") return item.data?.state ?? "none";
   return item.role === "node" && item.index !== undefined ? nodeState(slotSummary(graph, [item.index]).counts) : "none";

@@ -102,7 +102,7 @@ export class Picture implements Drawer {
     return true;
   }
 
-  /** The key of what stands for a node: its card, or the group that it is in. */
+  /** The key of the card of a node, or of the closed group that it is in. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
     return box?.key ?? `n${uid}`;

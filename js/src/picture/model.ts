@@ -81,7 +81,7 @@ export interface TimelineEvent {
   iteration: number | null;
   label: string;
   ok: boolean;
-  /** Bytes after it, null: nobody looked; those that a call let go of. */
+  /** Bytes held after it, null: unknown; and the bytes that a call freed. */
   held: number | null;
   freed?: number;
   nodes: number;

@@ -1,4 +1,4 @@
-/** What a static picture says below the drawing: the first finding and its ways out, in sentences. */
+/** The sentences below the drawing of a static picture: the first finding and its fixes. */
 
 import { type Mark, octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
@@ -12,7 +12,7 @@ const LEAST_WIDTH = 480;
 /** Share of the width that measured lines may take: without Arial, viewers fall back to wider fonts. */
 const SHARE = 0.88;
 
-/** The scene with the first finding under it; the scene itself where nothing is to be told. */
+/** The scene with the first finding under it; the scene itself without a finding. */
 export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
   const finding = graph.findings.find(({ severity }) => severity !== "info") ?? graph.findings[0];
   if (!finding) return scene;

@@ -1,4 +1,4 @@
-/** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
+/** All texts of the picture: short, in torch's own terms, the same on screen and for a screen reader. */
 
 import { type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
 import * as SLOT from "./slot.ts";

@@ -2,9 +2,9 @@
  * Requests to the kernel, with ids and answers.
  *
  * A message is `{id, verb, ...}`; the kernel answers `{id, ok, result | error}`, and may say
- * `{id, queued: {behind}}` before. Nothing tells a page whether a kernel is there: a live
- * comm that leads nowhere swallows messages. So life is proved by signs of life (an answer, a changed
- * trait) and doubted by silence while no cell runs.
+ * `{id, queued: {behind}}` before. A page cannot know whether a kernel is there: a comm
+ * without a kernel accepts messages, too. An answer or a changed trait proves that it lives; silence while no cell
+ * runs is taken as its end.
  */
 
 import type { Args, Replies, Verb } from "./replies.ts";
@@ -96,7 +96,7 @@ export class Kernel {
 
   /**
    * Sends a request and resolves with its result; rejects with `Refused` or, after `timeout` milliseconds of silence, with
-   * `NoAnswer`. No timeout: as long as it takes. `queued` is told what the request waits for.
+   * `NoAnswer`. No timeout: as long as it takes. `queued` is called with what the request waits for.
    */
   ask<V extends Verb>(
     verb: V,

@@ -13,10 +13,10 @@ export interface Badges {
   leaf: Int32Array;
 }
 
-/** Nodes looked at between two pauses. */
+/** Nodes read between two pauses. */
 const SLICE = 16384;
 
-/** Operations that change how a parameter is looked at and nothing else. */
+/** Operations that only change the shape or the type of a parameter. */
 const PREPARATION =
   /^(T|Transpose|Permute|View|UnsafeView|ReshapeAlias|Expand|ToCopy|Alias|Unsqueeze|Squeeze|AsStrided|Contiguous|Detach)Backward\d*$/;
 

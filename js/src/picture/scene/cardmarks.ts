@@ -8,9 +8,9 @@ import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textIn
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 import type { Card } from "./types.ts";
 
-/** Fewer letters of a note say nothing, and the end of a number something else. */
+/** A note with fewer letters says nothing, and the end of a number is another number. */
 const TELLING = /^…\D.../;
-/** Modules are told apart by the ends of their paths: `…h[11]`. */
+/** Paths of modules differ at their ends: `…h[11]`. */
 const PATH = /^[\w.[\]'" …]+ ▸$/;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
@@ -25,7 +25,7 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
-/** Not found by the search that is going on. */
+/** Not found by the current search. */
 const isDim = ({ hit }: Context, b: number) => hit !== null && !hit[b];
 
 function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[] {
@@ -76,11 +76,11 @@ interface FirstLine {
   title: string;
   suffix: string;
   note: string;
-  /** Left end of the note, or of where one would be. */
+  /** Left end of the note; without a note, the right end of the room. */
   end: number;
 }
 
-/** What fits on line 1: the name before all else, then the end of the note, then the name's suffix. */
+/** What fits on line 1: first the name, then the end of the note, then the name's suffix. */
 function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const { measure, level } = context;
   const near = level === 3;

@@ -98,7 +98,7 @@ export function placeTag(
   };
 }
 
-/** What a tag says from afar: its name, larger, as far as there was room for it near by; in the end nothing. */
+/** The text of a tag from afar: its name in larger letters, as far as it fits; from very far nothing. */
 function farText(context: Context, label: TagText): TagText {
   const { level, measure } = context;
   const look = sized(context, "tagname");
