@@ -285,7 +285,7 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
 @contextmanager
 def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
-    from graphwidget.capture import tracker as capture
+    from graphwidget.capture import scripts as capture
     from graphwidget.diagnosis import diagnose as diagnosis
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call

@@ -26,12 +26,12 @@ def watch(let_go: Callable[[Any], Callable[[], None]], problem: Callable[[BaseEx
     Callable
         Ends it.
     """
-    original = torch.utils.swap_tensors
+    original: Callable[[Any, Any], Any] = torch.utils.swap_tensors
     watching = True
 
     @functools.wraps(original)
     def swap_tensors(t1: Any, t2: Any) -> Any:
-        take_hold = []
+        take_hold: list[Callable[[], None]] = []
         if watching:
             try:
                 take_hold = [let_go(tensor) for tensor in (t1, t2)]

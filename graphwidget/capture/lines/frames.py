@@ -18,7 +18,9 @@ from typing import Any
 from graphwidget.capture.lines.cells import BOTH, ENTERS, PASS, Book, Scope, Step
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 
-__all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState"]
+__all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
+
+Watch = Callable[[FrameType, int, Scope], int]
 
 UNKNOWN_PASS = -(1 << 40)
 LOOK = -2  # for the loop around a line: it has not been looked for
@@ -58,7 +60,7 @@ class ThreadState:
             self.tracer.made_nodes()
 
     def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
-        """Tell whoever watches lines that write."""
+        """Report a line to whoever watches lines that write."""
         watch = self.tracer.watch
         if watch is not None:
             self.watching = watch(frame, line, scope)
@@ -87,7 +89,7 @@ class FrameState:
         parent = self.thread.top
         self.parent: FrameState | None = parent
         self.outer = self.around = -1
-        self.recursive = parent is not None and (parent.recursive or self._has_a_twin())
+        self.recursive: bool = parent is not None and (parent.recursive or self._has_a_twin())
         if parent is not None and not self.scope.outermost:
             self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
             self.around = parent.iteration()
@@ -190,14 +192,20 @@ class LineTracer:
         Tells which code belongs to a cell.
     problem
         Called with an exception of our own; tracing goes on.
+    watch
+        Called with a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
+        another such line of the frame is running. Returns the `id` of the innermost frame in which one is, or 0.
     """
 
-    def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
-        self.count, self.book, self.problem = count, book, problem
-        # Told of a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
-        # another such line of the frame is running. Returns the `id` of the innermost frame of which one is, or 0.
-        self.watch: Callable[[FrameType, int, Scope], int] | None = None
-        self.made_nodes: Callable[[], None] | None = None  # told when a line has made nodes
+    def __init__(
+        self,
+        count: Callable[[], int],
+        book: Book,
+        problem: Callable[[BaseException], None],
+        watch: Watch | None = None,
+    ) -> None:
+        self.count, self.book, self.problem, self.watch = count, book, problem, watch
+        self.made_nodes: Callable[[], None] | None = None  # see `when_nodes_are_made`
         self.threads: list[ThreadState] = []
         self._local = threading.local()
         self._lock = threading.Lock()
@@ -211,6 +219,10 @@ class LineTracer:
             with self._lock:
                 self.threads.append(state)
             return state
+
+    def when_nodes_are_made(self, call: Callable[[], None] | None) -> None:
+        """Call a function whenever a line has made nodes, until None is given."""
+        self.made_nodes = call
 
     def boundary(self) -> ThreadState:
         """Give what was counted so far to the running line, as at the end of a line."""
@@ -244,6 +256,11 @@ class LineTracer:
         if inner < 0:
             return None
         return inner, outer, top.iteration() if top is not None else -1
+
+    def iteration(self) -> int:
+        """Pass of the loop around the line that is running in this thread, -1: none."""
+        top = self.state().top
+        return top.iteration() if top is not None else -1
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
         """The place of a sequence number; None where no thread or more than one can have used it."""

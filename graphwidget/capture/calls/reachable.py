@@ -1,23 +1,23 @@
-"""What is read of a graph before each call that is not merely counted: its nodes' numbers, and who holds what."""
+"""The nodes that a call can reach, their sequence numbers, and the numbers of named tensors."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph.deep import make_safe_to_drop
 from graphwidget.capture.graph.identity import Identity
-from graphwidget.capture.owners.search import Search
+from graphwidget.capture.owners.search import Holding
 
-__all__ = ["MAX_HOLDINGS", "grads_now", "holdings_by_number", "root_node", "survey"]
+__all__ = ["MAX_HOLDINGS", "grads_now", "numbers_by_path", "reachable_nodes", "root_node"]
 
 DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
 MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
 
 
-def survey(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
+def reachable_nodes(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
     """The nodes below the roots and their sequence numbers, and nothing else: half a microsecond a node."""
     nodes: list[Any] = []
     found: set[Any] = set()
@@ -66,7 +66,7 @@ def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
 
     It is read, not concluded from what ran: a hook may have taken it away, a Function may have sent none.
     """
-    nodes, numbers = survey(outputs)
+    nodes, numbers = reachable_nodes(outputs)
     leaves = {}
     for node, number in zip(nodes, numbers):
         if number == ti.NO_SEQUENCE and (variable := ti.accumulated_variable(node)) is not None:
@@ -77,15 +77,15 @@ def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
     return {uid: ti.leaf_and_grad(variable)[1] is not None for uid, variable in leaves.items()}
 
 
-def holdings_by_number(search: Search) -> dict[str, int]:
+def numbers_by_path(holdings: Sequence[Holding]) -> dict[str, int]:
     """Path -> sequence number of the node that made the tensor, without leaves and views in doubt."""
     found: dict[str, int] = {}
-    for holding in search.holdings:
+    for holding in holdings:
         if len(found) >= MAX_HOLDINGS // 10:
             break
         if holding.is_leaf or ti.maybe_stale_view(holding.tensor):
             continue
         node = ti.grad_fn(holding.tensor)
         if node is not None:
-            found[holding.path] = node._sequence_nr()
+            found[holding.path] = ti.node_readers(type(node))[1](node)
     return found

@@ -51,5 +51,6 @@ def _value(variables: dict[str, Any], node: ast.expr) -> Any:
         return reading.attribute(_value(variables, node.value), node.attr)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         within, at = _value(variables, node.value), node.slice.value
-        return within[at] if type(within) in (list, tuple) and at < len(within) else None
+        if type(within) in (list, tuple) and isinstance(at, int) and at < len(within):
+            return within[at]
     return None
