@@ -1,4 +1,4 @@
-"""Cells without an execution count (a script under `track()`, marimo) as cells of which nobody sees the number.
+"""Numbers for cells without an execution count (a script under `track()`, marimo), which nobody sees.
 
 The analysis finds the text of a place by the number of its cell. Such runs get a number below zero for the time of a
 diagnosis; in what is said, ``In[-1], line 4`` is ``line 4`` again.
@@ -33,7 +33,7 @@ def with_numbers(record: Record) -> Record:
 
 
 def without_numbers(finding: Finding) -> Finding:
-    """The finding as it is told: without the numbers that `with_numbers` gave."""
+    """The finding as people see it: without the numbers that `with_numbers` gave."""
     fixes = tuple(map(_fix_without, finding.fixes))
     made, modified = _place_without(finding.made_at), _place_without(finding.modified_at)
     text, headline = _said(finding.text), _said(finding.headline)

@@ -22,8 +22,8 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     """What the findings leave open."""
     found = list(findings)
     raised = [call for call in record.calls if call.result == "raised"]
-    told = {finding.call for finding in found}
-    explained = {_alike(call) for call in raised if call.n in told}
+    with_finding = {finding.call for finding in found}
+    explained = {_alike(call) for call in raised if call.n in with_finding}
     unexplained = {_alike(call): call for call in reversed(raised) if _alike(call) not in explained}
 
     failed = {call.error for call in raised}
@@ -51,7 +51,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
 
 
 def _alike(call: BackwardCall) -> tuple[object, ...]:
-    """The same error of the same line is one error, however often a loop meets it."""
+    """The same error of the same line is one error, however often a loop raises it."""
     return (where(call.place) or call.n, call.error_type, call.error)
 
 

@@ -2,7 +2,7 @@
 
 Every fix that is offered goes through this, of whatever finding. An edit may detach a tensor at its name, and it may
 delete or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader,
-or an object of which nobody knows what it is stays as it is.
+or an object of an unknown kind stays as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
@@ -52,7 +53,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds. What the program's own lines do that it moves or repeats is no change of it."""
-    own = {line.strip() for run in record.runs.values() for line in run.source.splitlines()}
+    own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
     new = [step[2:] for step in edit if step.startswith("+ ") and step[2:].strip() not in own]
@@ -127,7 +128,7 @@ def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> 
     Any read in a function counts, and in a loop around the place. What reads it only to give it a new value does not.
     """
     last = path.rsplit(".", 1)[-1].split("[", 1)[0]
-    for run in _latest(record):
+    for run in Cells.of(record).latest:
         tree = source.parse(run.source)
         for node in ast.walk(tree) if tree is not None else ():
             named = getattr(node, "id", None) if isinstance(node, ast.Name) else getattr(node, "attr", None)
@@ -138,16 +139,6 @@ def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> 
             if in_function or (at is not None and _behind(record, run, line, at)):
                 return True
     return False
-
-
-def _latest(record: Record) -> list[CellRun]:
-    """Each cell once, as it was last run, in the order of running."""
-    latest: dict[object, CellRun] = {}
-    for _, run in sorted(record.runs.items()):
-        key = run.cell_id if run.cell_id is not None else run.run
-        latest.pop(key, None)
-        latest[key] = run
-    return list(latest.values())
 
 
 def _behind(record: Record, run: CellRun, line: int, at: tuple[int, int]) -> bool:
