@@ -286,14 +286,12 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
 def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
     from graphwidget.capture import scripts as capture
-    from graphwidget.diagnosis import diagnose as diagnosis
+    from graphwidget.diagnosis.diagnose import diagnose
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(
-        forecaster=engine.forecast, diagnose=diagnosis.diagnose, explain=explain_call, depth=4
-    ) as tracker:
+    with capture.track(forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, depth=4) as tracker:
         begin_tracking(tracker)
         try:
             yield tracker

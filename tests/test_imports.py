@@ -221,7 +221,7 @@ def test_the_model_and_pure_rooms_need_no_torch() -> None:
         import graphwidget
         from graphwidget import Snapshot
         from graphwidget.engine import forecast, memory
-        from graphwidget.diagnosis import diagnose as diagnosis
+        from graphwidget.diagnosis.diagnose import diagnose
         from graphwidget.render import dot, json_export, text, wire
         Snapshot().to_text(), Snapshot().to_json(), Snapshot().to_dot()
     """
