@@ -97,6 +97,16 @@ class Tracker:
         is left until then, and done before anything else looks or runs.
     notebook
         Whether somebody goes on working in this kernel when a cell has ended; see `Record`.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     loss = w.exp().sum()
+    ...     loss.backward()
+    >>> len(tracker.calls), tracker.findings()
+    (1, ())
     """
 
     def __init__(
