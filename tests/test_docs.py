@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 import graphwidget
+from graphwidget.render.formats import FORMATS
 
 NAMES = graphwidget.__all__
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class defines itself."""
-    for name, member in vars(owner).items():
+    """The public methods and properties of a class, also those of a base class of ours."""
+    bases = [base for base in owner.__mro__ if base.__module__.startswith("graphwidget.")]
+    for name, member in (pair for base in bases for pair in vars(base).items()):
         if not name.startswith("_") and (callable(member) or isinstance(member, (property, staticmethod, classmethod))):
             yield name, member
         elif not name.startswith("_") and type(member).__name__ == "cached_property":
@@ -35,11 +37,21 @@ def test_the_methods_of_a_public_class_have_docstrings(name: str) -> None:
     assert [member for member, value in members(owner) if not inspect.getdoc(value)] == []
 
 
+@pytest.mark.parametrize("name", ["export", *(f"to_{name}" for name in FORMATS)])
+def test_an_export_has_an_example(name: str) -> None:
+    assert "\nExamples\n--------\n>>> " in (inspect.getdoc(getattr(graphwidget.Snapshot, name)) or "")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_of_a_public_name_run(name: str) -> None:
     thing = getattr(graphwidget, name)
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     said: list[str] = []
-    for example in finder.find(thing, name, globs={}):
+    homes = (
+        [base for base in thing.__mro__ if base.__module__.startswith("graphwidget.")]
+        if isinstance(thing, type)
+        else [thing]
+    )
+    for example in (found for home in homes for found in finder.find(home, name, globs={})):
         runner.run(example, out=said.append)
     assert runner.tries and not runner.failures, "".join(said)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from os import PathLike
 from typing import Any
 
+from graphwidget.model.exports import Exportable
 from graphwidget.model.parts import (
     Kind,
     Leaf,
@@ -32,7 +32,7 @@ _KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for 
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class Snapshot(Exportable):
     """The autograd graph at one moment, in columns. Immutable by agreement: never write to a column.
 
     Node columns have one position per node, in order of discovery from the roots. Edges are in
@@ -224,137 +224,6 @@ class Snapshot:
             slots = zip(self.slot_storage, self.slot_bytes)
             unknown = sum(size for storage, size in compress(slots, keeps) if storage < 0)
         return unknown + sum(map(self.storages.bytes.__getitem__, known))
-
-    # How a graph is written lies in the room above, in one table: this is the only import that goes up.
-
-    def export(self, format: str, path: str | PathLike[str] | None = None) -> Any:
-        """The graph in another form.
-
-        Parameters
-        ----------
-        format
-            ``"text"``, ``"json"``, ``"html"``, ``"svg"``, ``"dot"`` or ``"networkx"``.
-        path
-            A file to write to, in UTF-8. Default: none is written.
-
-        Returns
-        -------
-        The text, or the `networkx.MultiDiGraph`; None if it was written to `path`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such format, or if a path is given for ``"networkx"``.
-        ImportError
-            If quickjs-ng (``"svg"``, ``"html"``) or networkx is not installed.
-        OSError
-            If `path` cannot be written.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = graphwidget.snapshot((w * 2).sum())
-        >>> print(graph.export("dot").splitlines()[0])
-        digraph autograd {
-        """
-        from graphwidget.render.formats import export
-
-        return export(self, format, path)
-
-    def to_text(self) -> str:
-        """A picture in characters: one line per node from the losses to the leaves.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> loss = (w * 2).sum()
-        >>> print(graphwidget.snapshot(loss).to_text().splitlines()[0])
-        Autograd graph: 2 nodes, 1 leaf, 1 root; 8 B held
-        """
-        return str(self.export("text"))
-
-    def to_json(self) -> str:
-        """The graph as JSON text: one object per node, for other programs. Sizes are in bytes, calls count from 1.
-
-        Examples
-        --------
-        >>> import json, torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = json.loads(graphwidget.snapshot((w * 2).sum()).to_json())
-        >>> [node["name"] for node in graph["nodes"]]
-        ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
-        """
-        return str(self.export("json"))
-
-    def to_dot(self) -> str:
-        """The graph in Graphviz' language.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graphwidget.snapshot((w * 2).sum()).to_dot().count("->")
-        2
-        """
-        return str(self.export("dot"))
-
-    def to_networkx(self) -> Any:
-        """A `networkx.MultiDiGraph` with uids as nodes, edges from loss to leaves.
-
-        Raises
-        ------
-        ImportError
-            If networkx is not installed.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = graphwidget.snapshot((w * 2).sum()).to_networkx()
-        >>> len(graph.nodes), len(graph.edges)
-        (3, 2)
-        """
-        return self.export("networkx")
-
-    def to_svg(self) -> str:
-        """A static picture as SVG text.
-
-        Raises
-        ------
-        ImportError
-            If quickjs-ng is not installed.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graphwidget.snapshot((w * 2).sum()).to_svg()[:4]
-        '<svg'
-        """
-        return str(self.export("svg"))
-
-    def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the picture to `path` as one HTML file that needs no network.
-
-        Raises
-        ------
-        ImportError
-            If quickjs-ng is not installed.
-        OSError
-            If `path` cannot be written.
-
-        Examples
-        --------
-        >>> import os, tempfile, torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> path = os.path.join(tempfile.mkdtemp(), "graph.html")
-        >>> graphwidget.snapshot((w * 2).sum()).to_html(path)
-        >>> os.path.getsize(path) > 1000  # bytes
-        True
-        """
-        self.export("html", path)
 
 
 @dataclass(frozen=True, slots=True)
