@@ -1,6 +1,6 @@
 """The methods by which a snapshot is written in other forms.
 
-How a graph is written lies in `render`, in the one table `FORMATS`. The import in `export` is the only one from this room
+How a graph is written lies in `render`, in the one table `FORMATS`. Its import is the only one from this room
 to one above it.
 """
 
