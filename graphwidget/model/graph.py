@@ -83,8 +83,6 @@ class Snapshot:
         Anomaly detection was on: a call raises at the first gradient that is NaN.
     ranks
         How many processes the job has.
-    memo
-        What the capture keeps for its next snapshot; says nothing to others.
     """
 
     uid: array[int] = field(default_factory=lambda: array("q"))
@@ -121,7 +119,6 @@ class Snapshot:
     notes: tuple[str, ...] = ()
     checks_nan: bool = False
     ranks: int = 1
-    memo: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.storages, Storages):  # given as rows
