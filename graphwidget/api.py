@@ -15,6 +15,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from graphwidget.notebook.session import begin_tracking, current, current_tracker, end_tracking
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -32,9 +34,6 @@ R = TypeVar("R")
 
 _CALLER = 2  # frames up from a public function: past the wrapper that checks its options
 
-# The trackers of `track()` that are running, the innermost last.
-_tracking: list[Tracker] = []
-
 
 def _refuses_unknown_options(function: Callable[P, R]) -> Callable[P, R]:
     """An unknown keyword argument is told apart from the known ones, with the nearest of them."""
@@ -51,14 +50,6 @@ def _refuses_unknown_options(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return checked
-
-
-def current_tracker() -> Tracker | None:
-    """The tracker that is running: of `track()`, else of the notebook extension."""
-    if _tracking:
-        return _tracking[-1]
-    extension = sys.modules.get("graphwidget.notebook.extension")
-    return extension.current_tracker() if extension is not None else None
 
 
 # -- what can be drawn -----------------------------------------------------------------------------
@@ -285,16 +276,16 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
     """
     for tensor in tensors:
         _check_has_graph(tensor, "view")
-    from graphwidget.notebook import extension
+    from graphwidget.notebook.views import view_of
 
     frame = sys._getframe(_CALLER)
-    return extension.view_of(tensors, current_tracker(), _names(frame), _namespace(frame), height)
+    return view_of(tensors, current_tracker(), _names(frame), _namespace(frame), height)
 
 
 @contextmanager
 def track() -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
-    from graphwidget.capture import tracker as capture
+    from graphwidget.capture import scripts as capture
     from graphwidget.diagnosis import diagnose as diagnosis
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call
@@ -303,11 +294,11 @@ def track() -> Iterator[Tracker]:
     with capture.track(
         forecaster=engine.forecast, diagnose=diagnosis.diagnose, explain=explain_call, depth=4
     ) as tracker:
-        _tracking.append(tracker)
+        begin_tracking(tracker)
         try:
             yield tracker
         finally:
-            _tracking.remove(tracker)
+            end_tracking(tracker)
 
 
 # -- helpers -------------------------------------------------------------------------------------------
@@ -324,8 +315,7 @@ def _as_list(value: Any) -> list[Any]:
 
 def _namespace(frame: FrameType) -> dict[str, Any]:
     """The user's variables: those of the notebook, else the global ones of the code in `frame`. A live dict."""
-    extension = sys.modules.get("graphwidget.notebook.extension")
-    loaded = extension.current() if extension is not None else None
+    loaded = current()
     return loaded.shell.user_ns if loaded is not None else frame.f_globals
 
 

@@ -1,6 +1,6 @@
 """The command line: explain a file, open the first lecture.
 
-    graphwidget explain FILE [--format text|json|html] [--order 1,2,3,2] [--timeout SECONDS]
+    graphwidget explain FILE [--format text|json|html|svg|dot] [--order 1,2,3,2] [--timeout SECONDS]
     graphwidget demo [--port PORT] [--no-browser]
 
 Exit status of `explain`: 0 the program ran to its end and no finding has severity error; 1 it raised, or a finding has
@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from graphwidget import __version__
+    from graphwidget.render.formats import FORMATS
 
     parser = argparse.ArgumentParser(prog="graphwidget", description="PyTorch's autograd graph, explained.")
     parser.add_argument("--version", action="version", version=f"graphwidget {__version__}")
@@ -41,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "explain", help="run a notebook or script and say what its backward calls freed and met"
     )
     explain.add_argument("file", metavar="FILE", help="a notebook (.ipynb), or Python with `# %%%%` cells (.py)")
-    explain.add_argument("--format", choices=("text", "json", "html"), default="text")
+    explain.add_argument("--format", choices=[name for name, form in FORMATS.items() if form.program], default="text")
     explain.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
     explain.add_argument("--timeout", type=_seconds, help="seconds that one cell may run (default: no limit)")
     explain.set_defaults(run=_explain)

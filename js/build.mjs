@@ -1,11 +1,20 @@
 // Builds the files that the Python package ships: one ESM file and one style sheet for the page, and the picture alone
 // as a classic script for the JavaScript engine that Python embeds. A source map stands beside each script.
+import { readFileSync } from "node:fs";
 import { build } from "esbuild";
 import { checkSize } from "./size.mjs";
 
 const STATIC = new URL("../graphwidget/static/", import.meta.url).pathname;
+/** The licence of what is bundled with our own code: it wants to go with every copy. */
+const LICENCE = `/*! preact\n${readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8")}*/`;
 const targets = [
-  { file: "widget.js", entryPoints: ["src/app/widget.ts"], format: "esm", sourcemap: "external" },
+  {
+    file: "widget.js",
+    entryPoints: ["src/app/widget.ts"],
+    format: "esm",
+    sourcemap: "external",
+    banner: { js: LICENCE },
+  },
   { file: "widget.css", entryPoints: ["src/theme.css"] },
   {
     file: "picture.js",

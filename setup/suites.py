@@ -2,6 +2,7 @@
 
     python setup/suites.py            all of them
     python setup/suites.py ruff unit  some
+    python setup/suites.py quick      what needs no browser and little time
 
 A linter counts as one test. Counts of the test runners come from their JUnit reports; a runner
 that ran no test, or wrote no report, counts as failed.
@@ -20,6 +21,9 @@ REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
 AT_ONCE = "--numprocesses=2"
+# Tests that start interpreters, kernels and environments of their own, or grow a graph until a thread's stack is full.
+SLOW = ["tests/programs", "tests/notebook/test_kernel.py", "tests/capture/graph/test_deep.py", "tests/test_package.py"]
+APART = ["tests/e2e", "tests/scenarios", "tests/fuzz"]
 VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 
 
@@ -42,11 +46,15 @@ SUITES = [
     Suite("js-check", ["npm", "run", "--silent", "check"], ROOT / "js"),
     Suite("bundle", [sys.executable, "setup/check_bundle.py"]),
     Suite("js", [*VITEST, f"--outputFile.junit={REPORTS / 'js'}.xml"], ROOT / "js", counts=True),
-    pytest("unit", AT_ONCE, "--ignore=tests/e2e", "--ignore=tests/scenarios", "--ignore=tests/fuzz"),
+    pytest("unit", AT_ONCE, *(f"--ignore={path}" for path in [*APART, *SLOW])),
+    pytest("slow", AT_ONCE, *SLOW),
     pytest("fuzz", AT_ONCE, "tests/fuzz"),
     pytest("scenarios", AT_ONCE, "tests/scenarios"),
     pytest("e2e", "tests/e2e"),  # one at a time: pages wait for kernels
 ]
+
+
+QUICK = ["ruff", "format", "mypy", "js-check", "js", "unit"]
 
 
 def count(suite: Suite, status: int) -> tuple[int, int]:
@@ -78,6 +86,7 @@ def run(suite: Suite, env: dict[str, str]) -> tuple[int, int]:
 
 
 def main(names: list[str]) -> int:
+    names = [name for given in names for name in (QUICK if given == "quick" else [given])]
     unknown = set(names) - {s.name for s in SUITES}
     if unknown:
         print(f"no suite named {', '.join(sorted(unknown))}; there are: {', '.join(s.name for s in SUITES)}")

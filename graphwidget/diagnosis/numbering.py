@@ -42,7 +42,8 @@ def without_numbers(finding: Finding) -> Finding:
 
 def _fix_without(fix: Fix) -> Fix:
     at = fix.at if fix.at is None or fix.at[0] >= 0 else None
-    return replace(fix, text=_said(fix.text), price=_said(fix.price), at=at)
+    edits = tuple(edit if (edit.cell or 0) >= 0 else replace(edit, cell=None) for edit in fix.edits)
+    return replace(fix, text=_said(fix.text), price=_said(fix.price), at=at, edits=edits)
 
 
 def _place_without(place: Place | None) -> Place | None:

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
-from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import CellRun, Place, cut
+import re
 
-__all__ = ["at", "names", "no_gradient", "outer_at", "place_of", "short", "where"]
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.model import BackwardCall, CellRun, Place, Record, TensorRef, cut
+
+__all__ = [
+    "at",
+    "in_iteration",
+    "iteration_text",
+    "is_notebook_s",
+    "lasting_name",
+    "names",
+    "no_gradient",
+    "number",
+    "opening",
+    "outer_at",
+    "own_path",
+    "place_of",
+    "root_name",
+    "short",
+    "source_line",
+    "spoken",
+    "when",
+    "where",
+]
 
 
 def place_of(run: CellRun, line: int) -> Place:
@@ -65,3 +87,79 @@ def number(n: int) -> str:
 def opening(n: int) -> str:
     """A call's number where a sentence begins with it."""
     return number(n).capitalize()
+
+
+def spoken(path: str) -> str:
+    """A path as a sentence can say it: ``h`` for ``step:h``, ``gen.gi_frame[h]``, ``f.__closure__[h]``."""
+    hidden = re.fullmatch(r".*\.(?:__closure__|gi_frame)\[(\w+)\](.*)", path)
+    return hidden[1] + hidden[2] if hidden else local(path).split(" -> ", 1)[0]
+
+
+def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
+    """Of several names the one to say: no variable of a loop, and a name rather than a number."""
+    passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
+    best = min(paths, key=lambda path: (is_notebook_s(path), root_of(path) in passing, path.endswith("]")))
+    return spoken(best)
+
+
+def source_line(place: Place) -> tuple[object, int | None]:
+    """The line of the program, the same in every run of its cell."""
+    return (place.cell_id if place.cell_id is not None else place.cell, place.line)
+
+
+def iteration_text(record: Record, place: Place) -> str:
+    """``iteration 3``; where there are loops in loops, of which: ``iteration 3 of `for t```."""
+    run = record.runs.get(place.run) if place.run is not None else None
+    if run is None:
+        return f"iteration {place.iteration}"
+    loops = source.loops_around(run.source, place.outer_line or 0)
+    counted = loops[-1:]  # the innermost loop of the cell; or, in a function that no loop has called, of that
+    if (place.cell, place.line) != (place.outer_cell, place.outer_line):
+        text = next((one.source for one in record.runs.values() if one.cell == place.cell), "")
+        inside = source.loops_around(text, place.line or 0)
+        loops, counted = [*loops, *inside], counted or inside[-1:]
+    several = len(loops) > 1 or any(
+        isinstance(s, source.LOOPS) for loop in loops for s in source.own_statements(loop.body)
+    )
+    named = f" of {short(source.head(counted[0]))}" if several and counted else ""
+    return f"iteration {place.iteration}{named}"
+
+
+def own_path(ref: TensorRef | None) -> str | None:
+    """The shortest path that the user wrote, rather than IPython's `_` and `Out`."""
+    paths = ref.paths if ref is not None else ()
+    return next((path for path in paths if not is_notebook_s(path)), None)
+
+
+def is_notebook_s(path: str) -> bool:
+    """Whether IPython gave the name, as `_`, `___`, `_3` and `Out`, or it is a part of such."""
+    return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
+
+
+def root_name(call: BackwardCall) -> str:
+    """What the call was made on, as the user would say it."""
+    path = own_path(call.roots[0]) if call.roots else None
+    if path:
+        return path.rsplit(":", 1)[-1]
+    text = call.place.source.strip()
+    found = source.receivers(text)
+    if found and found[0] not in ("torch.autograd", "autograd"):
+        return found[0] if len(set(found)) == 1 else "the root"
+    outputs = source.asked(text, "outputs") if call.api == "autograd.grad" else []
+    if len(outputs) == 1:
+        return outputs[0]
+    for marker in (".backward(", "autograd.grad("):
+        if marker in text:
+            before = text.split(marker, 1)[0].strip()
+            return before.rsplit("=", 1)[-1].strip() if marker == ".backward(" else text
+    return "the root"
+
+
+def when(record: Record, place: Place) -> str:
+    """``In[2], line 4, iteration 3``."""
+    return f"{where(place) or place.outside}{in_iteration(record, place)}"
+
+
+def in_iteration(record: Record, place: Place | None) -> str:
+    """``, iteration 3``; empty outside of loops."""
+    return f", {iteration_text(record, place)}" if place is not None and place.iteration is not None else ""

@@ -13,6 +13,7 @@ Three numbers name things, and they are never mixed:
 """
 
 from graphwidget.model.cutting import cut, cut_edit
+from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
     Kind,
@@ -30,6 +31,7 @@ from graphwidget.model.parts import (
 )
 from graphwidget.model.records import (
     BackwardCall,
+    CellError,
     CellRun,
     Drawing,
     Event,
@@ -47,6 +49,7 @@ from graphwidget.model.sizes import bytes_text
 
 __all__ = [
     "BackwardCall",
+    "CellError",
     "CellRun",
     "Drawing",
     "Event",
@@ -71,6 +74,7 @@ __all__ = [
     "Storage",
     "Storages",
     "TensorRef",
+    "TextEdit",
     "Value",
     "Verdict",
     "Write",

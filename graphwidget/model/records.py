@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
 
 __all__ = [
     "BackwardCall",
+    "CellError",
     "CellRun",
     "Drawing",
     "Event",
@@ -149,7 +151,11 @@ class BackwardCall:
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out. `id` says what kind of change it is, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
+    """A change of the program that helps. `id` says its kind, such as ``"retain_graph_earlier_call"`` or ``"detach"``.
+
+    `edits` are what it changes in the texts of the cells, `at` the (cell, line) of the first, and `edit` shows them as
+    lines of code with "+ ", "- " or "  " in front; an advice has none. A new statement behind all cells (``del out``)
+    is in `edit` alone.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
     the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
@@ -161,9 +167,10 @@ class Fix:
     verified: bool = False
     at: tuple[int, int] | None = None  # (cell, line)
     price: str = ""
-    edit: tuple[str, ...] = ()  # lines of code, "+ " and "- " and "  " in front, for display
+    edit: tuple[str, ...] = ()
     by_hand: bool = False
     starves: tuple[str, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -274,6 +281,23 @@ class CellRun:
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
     through_backward: bool = False
     scene: Scene = Scene()
+
+
+@dataclass(frozen=True)
+class CellError:
+    """What a cell raised.
+
+    `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
+    `leaves`: ``sys.exit()`` with status 0. It ended the cell, and says that all is well.
+    """
+
+    step: int
+    cell: int
+    number: int | None
+    line: int | None
+    type: str
+    message: str
+    leaves: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
-"""What the page may ask for. Each request is answered, whatever happens; nothing is ever evaluated.
+"""Serves what the page asks for. Each request is answered, whatever happens; nothing is ever evaluated.
 
-A message is ``{"id": 17, "verb": "backward", ...}``: numbers, truth values and one of the `VERBS`,
-checked against what the current picture offered. The answer is ``{"id": 17, "ok": true, "result":
-{...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next": ...}}``. A request that has to
-wait for a running cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]"}}``.
-That it was taken back before its turn is a result, too, not a refusal.
+A message is one of the `VERBS` (`requests.py`). It is checked there, and here against what the picture offered. The
+answer is ``{"id": 17, "ok": true, "result": {...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next":
+...}}``. A request that has to wait for a cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]"}}``. If
+it is taken back before its turn, that is a result and no error.
 
-Messages may be handled in any thread. What runs user code (`backward`, `rebuild`) takes its turn
-(`turns.py`); everything else only reads plain data.
+Messages may be handled in any thread. What runs user code (`backward`, `rebuild`) takes its turn (`turns.py`);
+everything else only reads plain data.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
@@ -24,49 +22,24 @@ from graphwidget.engine import memory
 from graphwidget.model import BackwardCall, CellRun, Drawing, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
+from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
+from graphwidget.render.formats import FORMATS, export
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["VERBS", "Actions", "Refused"]
+__all__ = ["Actions"]
 
 log = logging.getLogger("graphwidget")
 
-# verb -> the arguments it takes, with their types; a bool may be left out and is then False, and so may `confirmed`.
-VERBS: dict[str, dict[str, type]] = {
-    "ping": {},
-    "backward": {"root": int, "retain_graph": bool, "keep_grad": bool, "confirmed": int},
-    "forecast": {"root": int},
-    "rebuild": {"root": int},
-    "snapshot": {"event": int},
-    "inspect": {"uid": int},
-    "cancel": {"request": int},
-}
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
 MAX_KEPT_BY = 20
-
-
-class Refused(Exception):
-    """A request that cannot be served; `next` says what to do instead."""
-
-    def __init__(self, message: str, next: str = "") -> None:
-        super().__init__(message)
-        self.next = next
-
-
-@dataclass(frozen=True)
-class Request:
-    """A message that has been checked."""
-
-    id: int
-    verb: str
-    arguments: dict[str, Any]
 
 
 class Actions:
@@ -81,7 +54,7 @@ class Actions:
     send
         Sends an answer to the page; must not raise.
     refresh
-        Draws the picture anew; must not raise.
+        Draws the picture again; must not raise.
     rerun
         Runs a recorded cell again and returns what it raised; None where no cells are recorded.
 
@@ -121,11 +94,12 @@ class Actions:
 
     def handle(self, message: object) -> None:
         """Serve one message. Never raises."""
-        number = message.get("id") if isinstance(message, dict) else None
-        id = number if _is_a(number, int) else None
+        id = number_of(message)
         try:
-            request = self._checked(message)
-            if request.verb in ("backward", "rebuild"):
+            if self._why_not is not None:
+                raise Refused(self._why_not, AGAIN)
+            request = checked(message)
+            if VERBS[request.verb].takes_turn:
                 self._turns.submit(self._job(request))
             else:
                 self._answer(request)
@@ -133,27 +107,6 @@ class Actions:
             self._refuse(id, refusal)
         except Exception as error:
             self._failed(id, error)
-
-    def _checked(self, message: object) -> Request:
-        """The message as a request, if it is one that this side may serve."""
-        sane = isinstance(message, dict) and _is_a(message.get("id"), int) and isinstance(message.get("verb"), str)
-        if not sane or not isinstance(message, dict):
-            raise Refused("This is not a request of graphwidget's page.", "Reload the page.")
-        verb = message["verb"]
-        if verb not in VERBS:
-            raise Refused(f"There is no action {verb[:40]!r}. There are: {', '.join(VERBS)}.", "Reload the page.")
-        if self._why_not is not None:
-            raise Refused(self._why_not, AGAIN)
-        wanted = VERBS[verb]
-        foreign = sorted(str(key)[:40] for key in message.keys() - wanted.keys() - {"id", "verb"})
-        if foreign:
-            raise Refused(f"{verb} takes no argument {foreign[0]!r}.", "Reload the page.")
-        arguments = {name: message.get(name, _left_out(name, kind)) for name, kind in wanted.items()}
-        for name, kind in wanted.items():
-            if not _is_a(arguments[name], kind):
-                what = "a whole number" if kind is int else "true or false"
-                raise Refused(f"{verb}: {name} must be {what}.", "Reload the page.")
-        return Request(message["id"], verb, arguments)
 
     def _answer(self, request: Request) -> None:
         """Serve a request and answer. Never raises."""
@@ -228,6 +181,15 @@ class Actions:
         calls = tuple(call for call in drawing.calls if call.n in numbers)
         past = Drawing(found.snapshot, calls, events, (), event, drawing.torch)
         return {"wire": encode(past, event, self._offers.past(found.snapshot))}
+
+    def _export(self, format: str) -> dict[str, Any]:
+        """The picture on the page as the content of a file."""
+        form = FORMATS[format]
+        try:
+            text = export(self._offers.drawing, format)
+        except ImportError as error:
+            raise Refused(f"{form.label} is not available here: {error}") from None
+        return {"text": text, "name": f"autograd-graph{form.suffix}", "type": form.media_type}
 
     def _inspect(self, uid: int) -> dict[str, Any]:
         snapshot = self._offers.drawing.snapshot
@@ -350,18 +312,6 @@ def _said_after(what: str, raised: dict[str, Any] | None, call: BackwardCall | N
     freed = f"{slots}, {bytes_text(call.freed_bytes)}" if call and slots else "nothing"
     ran = f"{what} ran and freed {freed}." if call else f"{what} ran."
     return _said(ran, ".grad is as it was." if kept_grad else "")
-
-
-def _left_out(name: str, kind: type) -> object:
-    """The value of an argument that is not given; None where it must be."""
-    return False if kind is bool else 0 if name == "confirmed" else None
-
-
-def _is_a(value: object, kind: type) -> bool:
-    """JSON's own idea of types: true is not a number. Numbers above 2**53 are none that a page can have."""
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53
-    return isinstance(value, kind)
 
 
 def _newest_of_each_cell(runs: list[CellRun]) -> list[CellRun]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
@@ -19,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
+from graphwidget.notebook import session
 from graphwidget.notebook.magics import Magics
-from graphwidget.notebook.sources import TensorSource, TrackerSource
+from graphwidget.notebook.sources import TrackerSource
 from graphwidget.notebook.turns import Turns
 
 if TYPE_CHECKING:
@@ -29,21 +29,11 @@ if TYPE_CHECKING:
     from graphwidget.capture.owners.search import Search
     from graphwidget.notebook.widget import AutogradView
 
-__all__ = [
-    "Extension",
-    "current",
-    "current_tracker",
-    "load_ipython_extension",
-    "tracker_of",
-    "unload_ipython_extension",
-    "view_of",
-]
+__all__ = ["Extension", "load_ipython_extension", "unload_ipython_extension"]
 
 log = logging.getLogger("graphwidget")
 
 UNLOADED = "graphwidget has been unloaded."
-
-_loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()
 
 
 @dataclass(eq=False)
@@ -182,14 +172,16 @@ class Extension:
     def _code_of(self, info: Any) -> str | None:
         """The cell as IPython will compile it; None where nobody knows, or nothing will run."""
         if hasattr(info, "transformed_cell"):
-            return info.transformed_cell
+            code: str | None = info.transformed_cell
+            return code
         # IPython 8 does not say. It transforms cells twice itself, and marks the transformers that would mind.
         manager = self.shell.input_transformer_manager
         steps = [*manager.cleanup_transforms, *manager.line_transforms, *self.shell.input_transformers_post]
         if any(getattr(step, "has_side_effects", False) for step in steps):
             return None
         try:
-            return self.shell.transform_cell(info.raw_cell)
+            transformed: str = self.shell.transform_cell(info.raw_cell)
+            return transformed
         except Exception:  # not Python
             return None
 
@@ -278,7 +270,8 @@ class Extension:
             result = self.shell.run_cell(run.source, store_history=False, cell_id=run.cell_id)
         finally:
             self._rerunning = None
-        return result.error_before_exec or result.error_in_exec
+        error: BaseException | None = result.error_before_exec or result.error_in_exec
+        return error
 
     # -- views -------------------------------------------------------------------------------------------
 
@@ -326,69 +319,20 @@ def _when_idle(shell: Any) -> Callable[[float, Callable[[], None]], object] | No
     loop = getattr(kernel, "io_loop", None)
     if loop is None or getattr(kernel, "eventloop", None) is not None:
         return None
-    request = getattr(kernel, "get_parent", dict)()
+    request: dict[str, Any] = getattr(kernel, "get_parent", dict)()
     return loop.call_later if request.get("content", {}).get("allow_stdin") else None
-
-
-def current() -> Extension | None:
-    """The extension of the running shell."""
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
-    return _loaded.get(shell) if shell is not None else None
-
-
-def current_tracker() -> Tracker | None:
-    """The tracker of the running shell, if it is on."""
-    extension = current()
-    return extension.tracker if extension is not None and extension.on else None
-
-
-def tracker_of(shell: Any) -> Tracker:
-    """The tracker that `load_ipython_extension` started in `shell`."""
-    return _loaded[shell].tracker
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Start tracking in `shell`. Loading twice changes nothing."""
-    if shell not in _loaded:
-        extension = _loaded[shell] = Extension(shell)
+    if not session.is_loaded(shell):
+        extension = Extension(shell)
+        session.add(shell, extension)
         extension.load()
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Stop tracking in `shell` and restore everything. Without a load it does nothing."""
-    extension = _loaded.pop(shell, None)
+    extension = session.remove(shell)
     if extension is not None:
         extension.unload()
-
-
-def view_of(
-    tensors: Sequence[Any],
-    tracker: Tracker | None,
-    names: Mapping[str, Any],
-    namespace: Mapping[str, Any],
-    height: int,
-) -> AutogradView:
-    """The shared view, or a view of given tensors.
-
-    `names` are the variables where it is called, `namespace` is a live dict for later.
-    """
-    from graphwidget.notebook.widget import AutogradView
-
-    extension = current()
-    if not tensors:
-        if tracker is None:
-            raise RuntimeError(
-                "graphwidget.view() shows what is tracked, and nothing is: run %load_ext graphwidget (or your "
-                "code inside `with graphwidget.track():`), or pass tensors: graphwidget.view(loss)."
-            )
-        if extension is not None and extension.tracker is tracker:
-            view = extension.shared_view()
-            view.height = height
-            return view
-        return AutogradView(TrackerSource(tracker, lambda: namespace), height=height)
-    source = TensorSource(tensors, tracker, names, namespace)
-    if extension is None:
-        return AutogradView(source, height=height)
-    return AutogradView(source, extension.turns, rerun=extension.rerun, height=height)

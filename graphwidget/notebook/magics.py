@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic_arguments import argument, kwds, magic_arguments
 
 if TYPE_CHECKING:
     from graphwidget.notebook.extension import Extension
@@ -30,6 +34,30 @@ USAGE = (
     "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | notes on|off | "
     "text | svg | reset]"
 )
+_COMMENT = re.compile(r"(^|\s)#.*")  # IPython hands comments on
+
+
+_HELP = "The autograd graph, live. WORDS are one of:\n\n" + "\n".join(
+    f"{verb:10}{what}" for verb, what in VERBS.items()
+)
+
+
+def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]:
+    """The function behind ``%graphwidget``: `run` gets the arguments, and the options that do not exist."""
+
+    @magic_arguments(NAME)
+    @argument(RETAIN, action="store_true", help="with forecast: what a call with retain_graph=True would do")
+    @argument("words", nargs="*", metavar="WORDS", help="what to do; default: show")
+    @kwds(description=_HELP)
+    def graphwidget(line: str) -> None:
+        words = _COMMENT.sub("", line).strip()
+        # Not `parse_argstring`: it has no place for an option between the words.
+        run(*parser.parse_known_intermixed_args(words.split(" ") if words else []))
+
+    parser = graphwidget.parser
+    parser.allow_abbrev = False
+    function: Callable[[str], None] = graphwidget
+    return function
 
 
 class Magics:
@@ -40,20 +68,18 @@ class Magics:
         self.shell: Any = extension.shell
 
     def register(self) -> None:
-        def graphwidget(line: str) -> None:
-            self.run(line)
-
-        graphwidget.__doc__ = f"{USAGE}\n\n" + "\n".join(f"{verb:10}{what}" for verb, what in VERBS.items())
-        self.shell.register_magic_function(graphwidget, "line", NAME)
+        """Make ``%graphwidget`` known to the shell."""
+        self.shell.register_magic_function(_magic(self._run), "line", NAME)
         self.shell.set_hook("complete_command", self.complete, str_key=f"%{NAME}")
 
     def unregister(self) -> None:
+        """Take the magic and its completer away."""
         self.shell.magics_manager.magics["line"].pop(NAME, None)
         completers = self.shell.strdispatchers.get("complete_command")
         if completers is not None:
             completers.strs.pop(f"%{NAME}", None)
 
-    def run(self, line: str) -> None:
+    def _run(self, arguments: Namespace, unknown: list[str]) -> None:
         """Do what the line says.
 
         Raises
@@ -61,15 +87,25 @@ class Magics:
         UsageError
             If it says something else; the message names the next step.
         """
-        verb, _, rest = re.sub(r"(^|\s)#.*", "", line).strip().partition(" ")  # IPython hands comments on
-        verb, rest = verb or "show", rest.strip()
+        verb, *rest = arguments.words or ["show"]
+        name = " ".join(rest).strip()
         if verb not in VERBS:
             near = difflib.get_close_matches(verb, VERBS, 1)
             hint = f" Did you mean `%graphwidget {near[0]}`?" if near else ""
             raise _usage(f"There is no `%graphwidget {verb}`.{hint}\n{USAGE}")
-        if rest and verb not in TAKES_MORE:
-            raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{rest}`.\n{USAGE}")
-        getattr(self, f"_{verb}")(*((rest,) if verb in TAKES_MORE else ()))
+        options = [RETAIN] * arguments.retain_graph + unknown
+        if verb not in TAKES_MORE and (name or options):
+            more = " ".join(filter(None, [name, *options]))
+            raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{more}`.\n{USAGE}")
+        known = (RETAIN,) if verb == "forecast" else ()
+        for option in options:
+            if option not in known:
+                near = difflib.get_close_matches(option, known, 1)
+                raise _usage(f"There is no option `{option}`. " + (f"Did you mean `{near[0]}`?" if near else USAGE))
+        if verb == "forecast":
+            self._forecast(name, retain=arguments.retain_graph)
+        else:
+            getattr(self, f"_{verb}")(*((name,) if verb in TAKES_MORE else ()))
 
     def complete(self, _shell: Any, event: Any) -> list[str]:
         """Words for the tab key. Never raises."""
@@ -102,11 +138,11 @@ class Magics:
         self.extension.reset()
         print("graphwidget has forgotten what happened so far.")
 
-    def _notes(self, rest: str) -> None:
-        if rest not in ("on", "off"):
-            raise _usage(f"`%graphwidget notes on` or `%graphwidget notes off`, not `{rest}`.")
-        self.extension.tracker.notes = rest == "on"
-        print(f"Errors are {'explained' if rest == 'on' else 'no longer explained'} under their traceback.")
+    def _notes(self, switch: str) -> None:
+        if switch not in ("on", "off"):
+            raise _usage(f"`%graphwidget notes on` or `%graphwidget notes off`, not `{switch}`.")
+        self.extension.tracker.notes = switch == "on"
+        print(f"Errors are {'explained' if switch == 'on' else 'no longer explained'} under their traceback.")
 
     def _text(self) -> None:
         from graphwidget.render import text
@@ -120,28 +156,23 @@ class Magics:
 
         display(SVG(picture.to_svg(self.extension.tracker.drawing())))
 
-    def _explain(self, rest: str) -> None:
+    def _explain(self, name: str) -> None:
         from graphwidget import api
         from graphwidget.diagnosis.verdict import verdict
         from graphwidget.render.report import finding_lines, verdict_lines
 
-        _refuse_options(rest, ())
-        found = api.explain(self._tensor(rest)) if rest else api.explain()
+        found = api.explain(self._tensor(name)) if name else api.explain()
         lines = [line for finding in found for line in finding_lines(finding)]
-        if not rest:
+        if not name:
             lines += verdict_lines(verdict(self.extension.tracker.record(), found))
         elif not found:
-            lines.append(f"No finding about `{rest}`.")
+            lines.append(f"No finding about `{name}`.")
         print("\n".join(lines))
 
-    def _forecast(self, rest: str) -> None:
+    def _forecast(self, name: str, *, retain: bool) -> None:
         from graphwidget import api
         from graphwidget.render.text import forecast_lines
 
-        words = rest.split()
-        retain = RETAIN in words
-        name = " ".join(word for word in words if word != RETAIN)
-        _refuse_options(name, (RETAIN,))
         if not name:
             raise _usage(f"Which tensor? `%graphwidget forecast NAME`. {self._hint('')}")
         option = "retain_graph=True" if retain else ""
@@ -174,14 +205,6 @@ class Magics:
         names = self._names()
         near = difflib.get_close_matches(name, names, 3, 0.5) or names[:3]
         return f"There is: {', '.join(near)}." if near else "No variable holds a graph: run the forward pass first."
-
-
-def _refuse_options(words: str, known: tuple[str, ...]) -> None:
-    for word in words.split():
-        if word.startswith("-"):
-            near = difflib.get_close_matches(word, known, 1)
-            hint = f"Did you mean `{near[0]}`?" if near else USAGE
-            raise _usage(f"There is no option `{word}`. {hint}")
 
 
 def _usage(message: str) -> Exception:

@@ -19,14 +19,15 @@ from typing import Any
 import anywidget
 import traitlets
 
-from graphwidget.capture.collection import no_collection
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
+from graphwidget.render.formats import FORMATS
 from graphwidget.render.wire import Base, delta
+from graphwidget.torch_internals import no_collection
 
 __all__ = ["AutogradView"]
 
@@ -68,12 +69,15 @@ class AutogradView(anywidget.AnyWidget):
         Pixels.
     busy : str
         What is running, or empty.
+    formats : list of list of str
+        Name and label of each format that the export menu offers.
     """
 
     wire = traitlets.Unicode("").tag(sync=True)
     delta = traitlets.Unicode("").tag(sync=True)
     height = traitlets.Int(520, min=120, max=4000).tag(sync=True)
     busy = traitlets.Unicode("").tag(sync=True)
+    formats = traitlets.List([[name, form.label] for name, form in FORMATS.items() if form.suffix]).tag(sync=True)
 
     def __init__(
         self,

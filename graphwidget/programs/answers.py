@@ -5,16 +5,13 @@ What it needs is imported when this is: a program may have changed where Python 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from json import dumps
-
 import torch
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
-from graphwidget.model import Finding, Verdict
 from graphwidget.programs.journal import Answer, Journal
-from graphwidget.render import picture, report
+from graphwidget.render.formats import FORMATS
+from graphwidget.render.program import ProgramRun
 
 __all__ = ["answer"]
 
@@ -28,29 +25,18 @@ def answer(format_: str, file: str, tracker: Tracker, journal: Journal) -> Answe
         If what the format needs is not installed.
     """
     findings = tracker.findings()
-    left = verdict(tracker.record(), findings)
+    run = ProgramRun(
+        file,
+        torch.__version__.split("+")[0],
+        journal.errors,
+        tracker.calls,
+        findings,
+        verdict(tracker.record(), findings),
+        tracker.drawing,
+        journal.cell,
+    )
+    write = FORMATS[format_].program
+    assert write is not None, format_  # the command line offers no other
     raised = any(not error.leaves for error in journal.errors)
     wrong = any(finding.severity == "error" for finding in findings)
-    return Answer(_FORMATS[format_](file, tracker, journal, findings, left), int(raised or wrong))
-
-
-def _json(file: str, tracker: Tracker, journal: Journal, findings: Sequence[Finding], left: Verdict) -> str:
-    errors = [{key: getattr(e, key) for key in ("step", "cell", "line", "type", "message")} for e in journal.errors]
-    document = report.document(file, _version(), errors, tracker.calls, findings, left, journal.cell)
-    return dumps(document, ensure_ascii=False, indent=1)
-
-
-def _text(file: str, tracker: Tracker, journal: Journal, findings: Sequence[Finding], left: Verdict) -> str:
-    errors = [(e.number, e.line, e.type, e.message) for e in journal.errors]
-    return report.text(file, _version(), errors, tracker.calls, findings, left).rstrip("\n")
-
-
-def _html(file: str, tracker: Tracker, _journal: Journal, _findings: Sequence[Finding], left: Verdict) -> str:
-    return picture.to_html(tracker.drawing(), title=file, verdict=left)
-
-
-def _version() -> str:
-    return torch.__version__.split("+")[0]
-
-
-_FORMATS = {"json": _json, "text": _text, "html": _html}
+    return Answer(write(run), int(raised or wrong))

@@ -179,7 +179,7 @@ class _Kernel:
         elif kind in ("execute_result", "display_data"):
             _show(str(content["data"].get("text/plain", "")) + "\n")
         ours = message["parent_header"].get("msg_id") == asked
-        return ours and kind == "status" and content["execution_state"] == "idle"
+        return bool(ours and kind == "status" and content["execution_state"] == "idle")
 
     def _alive(self) -> None:
         status = self.process.poll()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from graphwidget.model import CellError
+
 # Between `client` and `kernel`: the request for the answer, and in a request's metadata which cell of the file it is.
 ANSWER = "graphwidget_answer"
 CELL = "graphwidget_cell"
@@ -20,23 +22,6 @@ class Answer:
 
     text: str
     status: int
-
-
-@dataclass(frozen=True)
-class CellError:
-    """What a cell raised.
-
-    `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
-    `leaves`: ``sys.exit()`` with status 0. It ended the cell, and says that all is well.
-    """
-
-    step: int
-    cell: int
-    number: int | None
-    line: int | None
-    type: str
-    message: str
-    leaves: bool = False
 
 
 @dataclass

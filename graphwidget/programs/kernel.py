@@ -14,7 +14,7 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.error import StdinNotImplementedError
 
-from graphwidget.notebook import extension
+from graphwidget.notebook import extension, session
 from graphwidget.programs import answers, running
 from graphwidget.programs.journal import ANSWER, CELL, Journal
 
@@ -33,12 +33,14 @@ class Kernel(IPythonKernel):
     """Runs cells, and says at the end what there is to say of them."""
 
     msg_types = [*IPythonKernel.msg_types, f"{ANSWER}_request"]
+    shell: Any  # there is one as long as the kernel serves, and so is the session
+    session: Any
 
     def watch(self) -> None:
         """Begin to record."""
         self.journal = Journal(self.shell)
         extension.load_ipython_extension(self.shell)
-        self.tracker = extension.tracker_of(self.shell)
+        self.tracker = session.tracker_of(self.shell)
         self.shell.ask_exit = self.ends
 
     def ends(self) -> None:
@@ -48,14 +50,14 @@ class Kernel(IPythonKernel):
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Run a cell, and note what it raised."""
         with self.journal.ran(parent["metadata"][CELL]):
-            await super().execute_request(stream, ident, parent)
+            await super().execute_request(stream, ident, parent)  # type: ignore[no-untyped-call]
 
     async def graphwidget_answer_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Make the answer in the format that is asked for."""
         asked = parent["content"]
         try:
             # The notebook may have unloaded the extension, or loaded it anew.
-            self.tracker = extension.tracker_of(self.shell)
+            self.tracker = session.tracker_of(self.shell)
         except KeyError:
             pass
         try:

@@ -90,7 +90,7 @@ def _shell() -> Any:
     config.InteractiveShell.colors = "nocolor"
     InteractiveShell.clear_instance()
     os.environ.setdefault("MPLBACKEND", "agg")
-    shell = InteractiveShell.instance(config=config)
+    shell: Any = InteractiveShell.instance(config=config)
     shell.ask_exit = lambda: setattr(shell, "exit_now", True)  # what exit() calls; a bare shell has none
     return shell
 
@@ -115,10 +115,10 @@ def _first_path_is_ours() -> bool:
 
 
 def _load(shell: Any) -> Tracker:
-    from graphwidget.notebook import extension
+    from graphwidget.notebook import extension, session
 
     extension.load_ipython_extension(shell)
-    tracker = extension.tracker_of(shell)
+    tracker = session.tracker_of(shell)
     tracker.notebook = False  # when the last cell has ended, so has the program
     return tracker
 

@@ -8,18 +8,18 @@ engine has no access to files, network or Python.
 from __future__ import annotations
 
 import json
+import sys
 from functools import lru_cache
 from html import escape
 from importlib import resources
-from os import PathLike
-from pathlib import Path
 from typing import Literal
 
 from graphwidget.model import Drawing, SlotState, Snapshot, Verdict
 from graphwidget.render import report, text, wire
+from graphwidget.render.program import ProgramRun
 from graphwidget.render.words import count
 
-__all__ = ["to_html", "to_svg", "write_html"]
+__all__ = ["program_html", "program_svg", "to_html", "to_svg"]
 
 Theme = Literal["auto", "light", "dark"]
 
@@ -93,17 +93,14 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
     return _clean("\n".join(parts))
 
 
-def write_html(graph: Drawing | Snapshot, path: str | PathLike[str]) -> None:
-    """Write `to_html` to a file.
+def program_html(run: ProgramRun) -> str:
+    """The page of a whole program: its last picture, and what was found."""
+    return to_html(run.drawing(), title=run.file, verdict=run.verdict)
 
-    Raises
-    ------
-    ImportError
-        If quickjs-ng is not installed.
-    OSError
-        If `path` cannot be written.
-    """
-    Path(path).write_text(to_html(graph), encoding="utf-8")
+
+def program_svg(run: ProgramRun) -> str:
+    """The last picture of a program."""
+    return to_svg(run.drawing(), title=run.file)
 
 
 _PAGE_STYLE = (
@@ -160,12 +157,19 @@ def _source() -> str:
     return resources.files("graphwidget").joinpath("static/picture.js").read_text(encoding="utf-8")
 
 
+_NO_ENGINE = "static pictures (SVG, HTML) need quickjs-ng: pip install quickjs-ng. Text and Graphviz need nothing."
+_NO_ENGINE_IN_BROWSER = (
+    "static pictures (SVG, HTML) need quickjs-ng, which a Python inside the browser cannot install: use to_text() or "
+    "to_dot(), or `Export SVG` in the view."
+)
+
+
 def _draw(message: str, options: dict[str, object]) -> str:
     """Run `picture.js` on a wire message. A fresh engine each time: no state is left, and any thread may ask."""
     try:
         import quickjs
     except ImportError as error:
-        raise ImportError("static pictures need quickjs-ng: pip install quickjs-ng") from error
+        raise ImportError(_NO_ENGINE_IN_BROWSER if sys.platform == "emscripten" else _NO_ENGINE) from error
     engine = quickjs.Context()
     engine.eval(_source())
     engine.set("message", message)

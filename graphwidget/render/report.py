@@ -1,137 +1,13 @@
-"""The answer of `graphwidget explain`: calls, errors and findings as a JSON document or as text."""
+"""Findings in words: whole, as a note under a traceback, and what they leave open."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable
-from typing import Any
 
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
-from graphwidget.render.calls import call_lines
+from graphwidget.model import CellRun, Finding, Fix, Verdict, cut, cut_edit
 from graphwidget.render.words import call_text, count
 
-SCHEMA = 1
-_ERROR_COLUMNS = 160
-CellOf = Callable[[int | None], int | None]
-
-
-def document(
-    file: str,
-    torch: str,
-    errors: Iterable[dict[str, Any]],
-    calls: Iterable[BackwardCall],
-    findings: Iterable[Finding],
-    verdict: Verdict,
-    cell_of: CellOf = lambda count: count,
-) -> dict[str, Any]:
-    """The JSON document (schema 1).
-
-    Parameters
-    ----------
-    file, torch
-        Name of the file, version of torch.
-    errors
-        What the cells raised: step, cell, line, type, message.
-    verdict
-        What the findings leave open.
-    cell_of
-        Turns an execution count into the number of the file's cell.
-
-    Notes
-    -----
-    `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
-    from 0, calls (`n`, `call`) from 1. A call's cell and line are those of the innermost frame in a cell.
-    """
-    by_n = {call.n: call for call in calls}
-    return {
-        "schema": SCHEMA,
-        "file": file,
-        "torch": torch,
-        "errors": list(errors),
-        "calls": [_call(call, by_n, cell_of) for call in by_n.values()],
-        "findings": [_finding(finding, by_n, cell_of) for finding in findings],
-        "unexplained": [
-            *({"call": call.n + 1, **_raised(call.place, call, cell_of)} for call in verdict.unexplained),
-            *({"call": None, **_raised(run.error_place, run, cell_of)} for run in verdict.open_cells),
-        ],
-        "summary": summary(verdict),
-    }
-
-
-def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
-    place = call.place
-    return {
-        "n": call.n + 1,
-        "cell": cell_of(place.cell),
-        "line": place.line,
-        "outer_cell": cell_of(place.outer_cell),
-        "outer_line": place.outer_line,
-        "iteration": place.iteration,
-        "api": call.api,
-        "retain_graph": call.retain_graph,
-        "create_graph": call.create_graph,
-        "roots": list(call.root_names),
-        "root_vars": [root.path for root in call.roots],
-        "forecast": call.forecast,
-        "result": call.result,
-        "failed_node": call.failed_node,
-        "freed_by": _freed_by(call.freed_by, by_n, cell_of),
-        "executed": call.executed_count,
-        "freed_bytes": call.freed_bytes,
-    }
-
-
-def _raised(place: Place | None, what: BackwardCall | CellRun, cell_of: CellOf) -> dict[str, Any]:
-    at = _at(place, cell_of, outer=True) or [None, None]
-    return {"cell": at[0], "line": at[1], "type": what.error_type, "message": what.error}
-
-
-def _freed_by(n: int | None, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any] | None:
-    if n is None:
-        return None
-    call = by_n.get(n)
-    place = call.place if call else Place(None, None)
-    return {"n": n + 1, "cell": cell_of(place.cell), "line": place.line}
-
-
-def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
-    return {
-        "kind": finding.kind,
-        "severity": finding.severity,
-        "call": finding.call + 1 if finding.call is not None else None,
-        "node": finding.node,
-        "made_at": _at(finding.made_at, cell_of),
-        "headline": finding.headline,
-        "text": finding.text,
-        "carriers": list(finding.carriers),
-        "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
-        "tensor": finding.tensor,
-        "modified_at": _at(finding.modified_at, cell_of, outer=True),
-        "bytes": finding.bytes,
-        "path": list(finding.path),
-        "fixes": [_fix(fix, cell_of) for fix in finding.fixes],
-    }
-
-
-def _at(place: Place | None, cell_of: CellOf, *, outer: bool = False) -> list[int | None] | None:
-    if place is None or place.cell is None:
-        return None
-    if outer and place.outer_cell is not None:
-        return [cell_of(place.outer_cell), place.outer_line]
-    return [cell_of(place.cell), place.line]
-
-
-def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
-    at = [cell_of(fix.at[0]), fix.at[1]] if fix.at else None
-    return {
-        "id": fix.id,
-        "text": fix.text,
-        "verified": fix.verified,
-        "at": at,
-        "price": fix.price,
-        "edit": list(fix.edit),
-    }
-
+__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
 
 _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
@@ -195,26 +71,7 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     )
 
 
-def text(
-    file: str,
-    torch: str,
-    errors: Iterable[tuple[int | None, int | None, str, str]],
-    calls: Iterable[BackwardCall],
-    findings: Iterable[Finding],
-    verdict: Verdict,
-) -> str:
-    """The same for people. `errors` are (execution count, line, type, message)."""
-    lines = [f"{file} · torch {torch}", "", count(verdict.calls, "backward call"), *call_lines(calls)]
-    for number, line, type_, message in errors:
-        first = next(iter(message.strip().splitlines()), "")
-        lines.append(cut(f"{_cell(number, line)} raised {type_}" + (f": {first}" if first else ""), _ERROR_COLUMNS))
-    lines += ["", *verdict_lines(verdict)]
-    for finding in findings:
-        lines += ["", *finding_lines(finding)]
-    return "\n".join(lines) + "\n"
-
-
-# ------------------------------------------------------------------ what was looked at
+# -- what the findings leave open -----------------------------------------------------------------------
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
@@ -263,9 +120,10 @@ def _unexplained(where: str, type_: str | None, message: str | None) -> list[str
 
 def _cell_of(run: CellRun) -> str:
     place = run.error_place
-    return _cell(run.cell, place.outer_line if place is not None and place.outer_line is not None else None)
+    return cell_text(run.cell, place.outer_line if place is not None and place.outer_line is not None else None)
 
 
-def _cell(number: int | None, line: int | None) -> str:
+def cell_text(number: int | None, line: int | None) -> str:
+    """``In[2], line 4``."""
     where = f"In[{number}]" if number is not None else "A cell"
     return f"{where}, line {line}" if line is not None else where

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import checkpoint
 
+from graphwidget.model import torch_messages
 from graphwidget.torch_internals.nodes import saved_by_custom, unpack_all
 from graphwidget.torch_internals.tensors import is_tensor
 
@@ -86,7 +87,7 @@ def state_of_argument(frame: Any, saved: Any) -> str:
         else:  # torch unpacks all of them, or none
             unpack_all(frame.input_saver.grad_fn, "saved_tensors")
     except RuntimeError as error:
-        return "inplace" if "modified by an inplace" in str(error) else "detached"
+        return "inplace" if torch_messages.says(error, torch_messages.MODIFIED) else "detached"
     return "ok"
 
 

@@ -5,8 +5,9 @@
  * `FakeKernel` answers its messages as the Python side does, on a small graph that it really frees:
  * the rules of autograd that matter here are in `run` (engine order, freed slots, the second backward).
  */
-import type { Model } from "../src/app/kernel.ts";
+
 import * as SLOT from "../src/picture/slot.ts";
+import type { Model } from "../src/state/kernel.ts";
 import { columnText, endsText, smallText } from "./columns.ts";
 
 type Listener = (...args: unknown[]) => void;

@@ -11,7 +11,8 @@ from cells import Notebook
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.history import History
 from graphwidget.capture.calls.hues import key_of
-from graphwidget.capture.tracker import Tracker, track
+from graphwidget.capture.scripts import track
+from graphwidget.capture.tracker import Tracker
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Event, SlotState, Snapshot
 

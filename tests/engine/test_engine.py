@@ -1,7 +1,5 @@
 """The forecast on graphs written by hand; `tests/fuzz` compares it with the real engine."""
 
-import time
-
 import pytest
 from handmade import FREED, HELD, PACKED, STALE, N, graph, leaf, names, ref
 
@@ -391,11 +389,9 @@ def test_after_leaves_the_snapshot_as_it_was():
     assert then.leaves[5].has_grad
 
 
-def test_a_chain_of_a_hundred_thousand_nodes_takes_no_recursion_and_little_time():
+def test_a_chain_of_a_hundred_thousand_nodes_takes_no_recursion():
     n = 100_000
     nodes = [N(f"n{i}", f"n{i + 1}" if i + 1 < n else "", (HELD,)) for i in range(n)]
     shot = graph(*nodes)
-    begin = time.process_time()
     told = forecast(shot, [TensorRef(0)])
     assert len(told.executes) == n and told.freed_bytes == 8 * n
-    assert time.process_time() - begin < 2  # half a second on a quiet machine

@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from inspect import signature
 
 import pytest
 import torch
@@ -15,10 +16,12 @@ from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis import diagnose as diagnosis
 from graphwidget.engine import forecast as engine
 from graphwidget.model import CellRun
-from graphwidget.notebook.actions import VERBS, Actions
+from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers
+from graphwidget.notebook.requests import VERBS
 from graphwidget.notebook.sources import TrackerSource
 from graphwidget.notebook.turns import Turns
+from graphwidget.render.formats import FORMATS
 
 
 class Stage:
@@ -248,6 +251,8 @@ def test_an_id_that_was_never_offered_is_refused(stage: Stage) -> None:
         {"id": 1, "verb": "backward", "root": 1, "code": "import os"},
         {"id": 1, "verb": "inspect", "uid": None},
         {"id": 2**90, "verb": "ping"},
+        {"id": 1, "verb": "export", "format": "networkx"},
+        {"id": 1, "verb": "export", "format": ["svg"]},
     ],
 )
 def test_a_foreign_message_gets_an_error_and_changes_nothing(stage: Stage, message: object) -> None:
@@ -423,3 +428,24 @@ def test_closing_refuses_everything_with_the_reason(stage: Stage) -> None:
     stage.actions.refuse_all("This view was closed.")
     for verb in VERBS:
         assert stage.refusal(verb) == "This view was closed."
+
+
+def test_every_verb_has_a_method_that_takes_its_arguments(stage: Stage) -> None:
+    for name, verb in VERBS.items():
+        takes = signature(getattr(stage.actions, f"_{name}")).parameters
+        assert list(takes) == list(verb.arguments)
+
+
+def test_the_picture_can_be_exported_in_each_format_that_the_menu_offers(stage: Stage) -> None:
+    for name, form in FORMATS.items():
+        if form.suffix:
+            file = stage.result("export", format=name)
+            assert file["name"] == f"autograd-graph{form.suffix}" and file["type"] == form.media_type
+            assert "ExpBackward" in file["text"]
+
+
+def test_an_export_that_needs_what_is_not_installed_says_what_to_do(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "quickjs", None)
+    assert "pip install quickjs-ng" in stage.refusal("export", format="svg")

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from graphwidget.notebook import extension as ext
+from graphwidget.notebook import session
 
 LOAD = "%load_ext graphwidget"
 FORWARD = "import torch; w = torch.ones(3, requires_grad=True)\nloss = w.exp().sum()"
@@ -26,7 +27,7 @@ def run(shell: Any, *cells: str, **more: Any) -> Any:
 
 
 def tracker(shell: Any) -> Any:
-    return ext.tracker_of(shell)
+    return session.tracker_of(shell)
 
 
 def cells_of_nodes(shell: Any) -> dict[str, tuple[int | None, int | None]]:
@@ -71,7 +72,7 @@ def test_unloading_restores_everything(shell: Any) -> None:
     assert (callbacks(shell), set(shell.magics_manager.magics["line"]), sys.gettrace()) == before
     assert (torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward) == engine
     assert "%graphwidget" not in shell.strdispatchers["complete_command"].strs
-    assert ext.current_tracker() is None
+    assert session.current_tracker() is None
 
 
 def test_reloading_gives_one_fresh_tracker(shell: Any) -> None:
@@ -85,7 +86,7 @@ def test_reloading_gives_one_fresh_tracker(shell: Any) -> None:
 
 def test_unloading_without_loading_is_fine(shell: Any) -> None:
     ext.unload_ipython_extension(shell)
-    assert ext.current() is None
+    assert session.current() is None
 
 
 @pytest.mark.filterwarnings("ignore:To exit")
@@ -107,7 +108,7 @@ def test_a_cell_that_fails_is_an_event_and_the_next_one_goes_on(shell: Any, sour
     assert (event.cell, event.ok) == (2, False)
     run(shell, FORWARD)
     assert cells_of_nodes(shell)["ExpBackward0"] == (3, 2)
-    assert tracker(shell).busy is None and ext.current().turns.busy is None
+    assert tracker(shell).busy is None and session.current().turns.busy is None
     assert not tracker(shell).problems
 
 
@@ -117,14 +118,14 @@ def test_empty_and_silent_cells_and_missing_results_are_no_events(shell: Any) ->
     run(shell, "", "   \n")
     shell.run_cell("x = 1", silent=True)
     shell.events.trigger("post_run_cell", None)
-    assert len(tracker(shell).events) == before and ext.current().turns.busy is None
+    assert len(tracker(shell).events) == before and session.current().turns.busy is None
 
 
 def test_an_end_without_a_result_ends_the_running_cell(shell: Any) -> None:
     run(shell, LOAD)
     shell.user_ns["end"] = lambda: shell.events.trigger("post_run_cell", None)
     run(shell, "end()", FORWARD)
-    assert tracker(shell).busy is None and ext.current().turns.busy is None
+    assert tracker(shell).busy is None and session.current().turns.busy is None
     assert cells_of_nodes(shell)["ExpBackward0"] == (3, 2)
 
 
@@ -132,14 +133,14 @@ def test_an_end_without_a_result_ends_the_running_cell(shell: Any) -> None:
 def test_lines_under_a_cell_magic_are_lines_of_the_cell(shell: Any, magic: str) -> None:
     run(shell, LOAD, f"{magic}\n{FORWARD}")
     assert cells_of_nodes(shell)["ExpBackward0"] == (2, 3)
-    assert ext.current().turns.busy is None
+    assert session.current().turns.busy is None
 
 
 def test_a_cell_run_by_a_cell_ends_before_it(shell: Any) -> None:
     run(shell, LOAD, "ip = get_ipython()")
     run(shell, "import torch\nip.run_cell('a = torch.ones(2, requires_grad=True).exp()')\nb = a.sum()")
     assert cells_of_nodes(shell)["SumBackward0"] == (3, 3)
-    assert ext.current().turns.busy is None and tracker(shell).busy is None
+    assert session.current().turns.busy is None and tracker(shell).busy is None
 
 
 def test_an_async_cell_is_tracked(shell: Any) -> None:
@@ -155,39 +156,39 @@ def test_our_callbacks_leave_the_users_last_error_alone(shell: Any, monkeypatch:
     monkeypatch.setattr(type(tracker(shell)), "end_cell", lambda *a, **k: int("x"))
     assert run(shell, "x = 1").success
     assert sys.last_value is kept and shell.user_ns["x"] == 1
-    assert ext.current().turns.busy is None
+    assert session.current().turns.busy is None
 
 
 def test_an_interrupt_while_a_cell_waits_for_a_click_leaves_no_cell_open(
     shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(shell, LOAD)
-    begins = type(ext.current().turns).cell_begins
+    begins = type(session.current().turns).cell_begins
 
     def interrupted(self: Any, *args: Any) -> None:
         begins(self, *args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(ext.current().turns), "cell_begins", interrupted)
+    monkeypatch.setattr(type(session.current().turns), "cell_begins", interrupted)
     assert run(shell, "x = 1").success
-    assert ext.current().turns.busy is None and tracker(shell).busy is None
+    assert session.current().turns.busy is None and tracker(shell).busy is None
 
 
 def test_a_failure_of_ours_is_shown_in_the_widget(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run(shell, LOAD, "%graphwidget")
     monkeypatch.setattr(type(tracker(shell)), "begin_cell", lambda *a, **k: 1 / len(""))
     run(shell, "x = 1")
-    ext.current().view.refresh()
-    assert "ZeroDivisionError" in ext.current().view.wire
+    session.current().view.refresh()
+    assert "ZeroDivisionError" in session.current().view.wire
 
 
 def test_switching_off_records_nothing_and_on_goes_on(shell: Any) -> None:
     run(shell, LOAD, FORWARD, "%graphwidget", "%graphwidget off")
-    view = ext.current().view
-    assert ext.current_tracker() is None and '"state":"off"' in view.wire + view.delta
+    view = session.current().view
+    assert session.current_tracker() is None and '"state":"off"' in view.wire + view.delta
     run(shell, "loss.backward(retain_graph=True)")
     assert len(tracker(shell).calls) == 0
-    ext.current().switch_on()
+    session.current().switch_on()
     run(shell, "loss.backward()")
     assert [call.place.cell for call in tracker(shell).calls] == [6]
     assert '"state":"off"' not in view.delta
@@ -195,22 +196,22 @@ def test_switching_off_records_nothing_and_on_goes_on(shell: Any) -> None:
 
 def test_reset_forgets_what_happened_and_keeps_what_is_alive(shell: Any) -> None:
     run(shell, LOAD, FORWARD, "loss.backward(retain_graph=True)", "%graphwidget")
-    view = ext.current().view
+    view = session.current().view
     run(shell, "%graphwidget reset")
     assert not tracker(shell).calls and tracker(shell).running
     run(shell, "loss.backward()")
     assert len(tracker(shell).calls) == 1
-    assert ext.current().view is view and '"result":"ok"' in view.wire + view.delta
+    assert session.current().view is view and '"result":"ok"' in view.wire + view.delta
 
 
 def test_rerun_runs_a_cell_under_its_own_number(shell: Any) -> None:
     run(shell, LOAD, FORWARD, "x = 1", cell_id="abc")
     recorded = tracker(shell).runs[1]
     count = shell.execution_count
-    assert ext.current().rerun(recorded) is None
+    assert session.current().rerun(recorded) is None
     assert shell.execution_count == count
     assert cells_of_nodes(shell)["ExpBackward0"] == (2, 2)
-    error = ext.current().rerun(type(recorded)(99, 2, "1 / 0"))
+    error = session.current().rerun(type(recorded)(99, 2, "1 / 0"))
     assert isinstance(error, ZeroDivisionError)
 
 

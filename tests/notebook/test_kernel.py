@@ -175,7 +175,7 @@ def test_a_large_graph_is_read_after_the_answer_where_somebody_waits_for_it(page
     """Programs that run notebooks cannot be asked for input, and take nothing that comes after the answer."""
     page.cell("""
 from graphwidget.capture import tracker as tracker_module
-from graphwidget.notebook.extension import tracker_of
+from graphwidget.notebook.session import tracker_of
 tracker, at_once, ends = tracker_of(get_ipython()), tracker_module.AT_ONCE, []
 get_ipython().events.register("post_run_cell", lambda result: ends.append(tracker.history.next_event))
 tracker_module.AT_ONCE = 3

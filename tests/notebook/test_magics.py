@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from graphwidget.notebook import extension as ext
+from graphwidget.notebook import session
 from graphwidget.notebook.magics import VERBS
 
 FORWARD = "import torch; w = torch.ones(3, requires_grad=True); d = {'a b': w.exp()}\nloss = d['a b'].sum()"
@@ -30,23 +30,23 @@ def refusal(shell: Any, line: str) -> str:
 
 
 def completions(shell: Any, line: str) -> list[str]:
-    return ext.current().magics.complete(shell, SimpleNamespace(line=line, symbol=line.split(" ")[-1]))
+    return session.current().magics.complete(shell, SimpleNamespace(line=line, symbol=line.split(" ")[-1]))
 
 
 def test_without_a_word_it_shows_the_view_with_text(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
     magic(loaded, "")
     assert "ExpBackward0  d['a b']  In[2]:1" in capsys.readouterr().out
-    view = ext.current().view
+    view = session.current().view
     magic(loaded, "show")
-    assert ext.current().view is view, "many views, one widget"
+    assert session.current().view is view, "many views, one widget"
 
 
 def test_a_closed_view_is_made_anew(loaded: Any) -> None:
     magic(loaded, "")
-    first = ext.current().view
+    first = session.current().view
     first.close()
     magic(loaded, "")
-    assert ext.current().view is not first
+    assert session.current().view is not first
 
 
 def test_text_prints_the_picture(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,10 +121,10 @@ def test_nothing_is_evaluated(loaded: Any) -> None:
 
 def test_off_on_and_reset_say_what_they_did(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
     magic(loaded, "off")
-    assert "on` goes on" in capsys.readouterr().out and not ext.current().tracker.running
+    assert "on` goes on" in capsys.readouterr().out and not session.current().tracker.running
     magic(loaded, "on")
     magic(loaded, "reset")
-    assert ext.current().tracker.running and len(ext.current().tracker.events) == 0
+    assert session.current().tracker.running and len(session.current().tracker.events) == 0
 
 
 def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
@@ -140,6 +140,15 @@ def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
 def test_the_magics_help_lists_every_word(loaded: Any) -> None:
     doc = loaded.magics_manager.magics["line"]["graphwidget"].__doc__
     assert all(verb in doc for verb in VERBS)
+    assert doc.startswith("::\n\n  %graphwidget [--retain-graph] [WORDS ...]")
+
+
+def test_options_may_stand_anywhere_and_comments_anything(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("forecast --retain-graph d['a b']", "forecast  d['a b'] --retain-graph  # is it kept?"):
+        magic(loaded, line)
+        assert "d['a b'].backward(retain_graph=True) would raise" in capsys.readouterr().out
+    assert "takes nothing more, but got `--retain-graph`" in refusal(loaded, "text --retain-graph")
+    assert "There is no option `--retain-graph`" in refusal(loaded, "explain loss --retain-graph")
 
 
 def test_an_error_is_explained_under_its_traceback_unless_switched_off(

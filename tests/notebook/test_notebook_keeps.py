@@ -10,7 +10,7 @@ from jupyter_client.manager import start_new_kernel
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.findings import notebook_keeps
-from graphwidget.notebook import extension as ext
+from graphwidget.notebook import session
 
 N_MUCH = 2**20 // 4 + 1  # float32 elements that are more than a megabyte
 
@@ -20,7 +20,7 @@ def findings(shell: Any, run: Any) -> Any:
     """Run cells as in a kernel; what is said after the last."""
 
     def of(*cells: str) -> list[Any]:
-        ext.tracker_of(shell).notebook = True
+        session.tracker_of(shell).notebook = True
         return run(*cells)
 
     return of
@@ -96,7 +96,7 @@ def test_not_in_a_terminal_nor_in_the_command_line(run: Any) -> None:
 
 def test_the_threshold_can_be_another(shell: Any, findings: Any) -> None:
     findings(*displayed(1000))
-    record = ext.tracker_of(shell).record()
+    record = session.tracker_of(shell).record()
     assert diagnose(record) == () and list(notebook_keeps.find(record, much=4001)) == []
     assert [f.bytes for f in notebook_keeps.find(record, much=4000)] == [4000]
 

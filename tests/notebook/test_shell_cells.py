@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphwidget.notebook import extension as ext
+from graphwidget.notebook import session
 
 START = "%load_ext graphwidget\nimport torch\nx = torch.ones(3, requires_grad=True)"
 STEP = "loss = (x * 2).exp().sum()\nloss.backward()"
@@ -21,13 +21,13 @@ def run(shell: Any, *cells: str) -> Any:
 
 
 def last_call(shell: Any) -> tuple[int | None, int | None, str]:
-    call = ext.tracker_of(shell).calls[-1]
+    call = session.tracker_of(shell).calls[-1]
     return call.place.cell, call.place.line, call.result
 
 
 def assert_the_next_cell_is_tracked(shell: Any, number: int) -> None:
     run(shell, STEP)
-    tracker = ext.tracker_of(shell)
+    tracker = session.tracker_of(shell)
     assert last_call(shell) == (number, 2, "ok")
     assert {n.place.line for n in tracker.snapshot().nodes if n.place and n.name == "ExpBackward0"} == {1}
     assert tracker.busy is None and list(tracker.problems) == []
@@ -89,7 +89,7 @@ def test_a_tracer_that_is_there_sees_what_it_would_have_seen_and_stays(shell: An
         sys.settrace(before)
     assert [event for event, _ in seen] == ["call", "line", "line", "return"]
     assert last_call(shell) == (3, 2, "ok")
-    tracker = ext.tracker_of(shell)
+    tracker = session.tracker_of(shell)
     assert {(n.place.cell, n.place.line) for n in tracker.snapshot().nodes if n.place and n.name == "ExpBackward0"} == {
         (2, 3)
     }

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -125,11 +124,9 @@ def test_an_order_may_run_cells_again(tmp_path):
     ids=["python", "sleep", "catches everything"],
 )
 def test_an_endless_cell_is_stopped_by_the_timeout(tmp_path, endless):
-    begun = time.monotonic()
     done = explain(file(tmp_path, f"# %%\n{endless}\n"), "--timeout", "1")
     assert done.returncode == 2
     assert "cell 1 ran longer than 1 s" in done.stderr
-    assert time.monotonic() - begun < 40
 
 
 def test_a_call_into_c_that_never_returns_is_stopped_too(tmp_path):
@@ -201,6 +198,12 @@ def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexpla
     assert document["unexplained"] == [{"call": 1, "cell": 2, "line": 1, "type": "RuntimeError", "message": message}]
     assert document["summary"] == done.stdout.splitlines()[-1]
     assert message.split()[-1] in explain(path, "--format", "html").stdout
+
+
+@pytest.mark.parametrize("format_, first", [("svg", "<svg"), ("dot", "digraph")])
+def test_the_last_graph_can_be_written_as_a_picture(tmp_path, format_, first):
+    done = explain(file(tmp_path, TWICE), "--format", format_)
+    assert done.stdout.startswith(first) and "ExpBackward" in done.stdout
 
 
 def test_the_program_sees_its_own_name_and_folder_as_under_python(tmp_path):

@@ -13,6 +13,7 @@ from fake_snapshots import call, chain, leaf, reused_product, snapshot
 
 from graphwidget.model import Drawing, Event, Finding, Fix, Snapshot
 from graphwidget.render import picture
+from graphwidget.render.formats import export
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -91,7 +92,7 @@ def test_an_empty_graph_is_drawn_too() -> None:
 
 def test_the_html_file_holds_the_picture_the_findings_and_the_words(tmp_path: Path) -> None:
     path = tmp_path / "graph.html"
-    picture.write_html(story(), path)
+    export(story(), "html", path)
     page = path.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 1
@@ -130,4 +131,11 @@ def test_any_thread_may_draw() -> None:
 def test_without_the_engine_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "quickjs", None)
     with pytest.raises(ImportError, match="pip install quickjs-ng"):
+        reused_product().to_svg()
+
+
+def test_in_the_browsers_python_it_names_what_works_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "quickjs", None)
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    with pytest.raises(ImportError, match=r"use to_text\(\) or to_dot\(\)"):
         reused_product().to_svg()

@@ -10,15 +10,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import score
+import truths
 from warm import forked
 
-HERE = Path(__file__).parent
-PROGRAMS = {path.stem: path.with_suffix(".py") for path in sorted((HERE / "programs").glob("*.json"))}
-ALONE = set(list(PROGRAMS)[::12])  # run as a user would, in a process of their own
+SCENARIOS = truths.scenarios()
+ALONE = set(list(SCENARIOS)[::12])  # run as a user would, in a process of their own
 
 
 def explained(name):
-    return score.explain(sys.executable, str(PROGRAMS[name]), 180) if name in ALONE else forked(str(PROGRAMS[name]))
+    path = str(SCENARIOS[name].path)
+    return score.explain(sys.executable, path, 180) if name in ALONE else forked(path)
 
 
 @pytest.fixture(scope="session")

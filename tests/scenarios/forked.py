@@ -14,8 +14,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import nbformat  # noqa: F401 (imported here so that no fork has to)
+import plain
 import torch
-import verify
 from IPython.core import ultratb
 
 import graphwidget.programs.running  # noqa: F401
@@ -62,8 +62,7 @@ def show_a_traceback():
 
 
 def main():
-    torch.set_num_threads(1)  # a fork has only the thread that made it
-    verify.preload()
+    plain.preload()
     show_a_traceback()
     for line in sys.stdin:
         path, order = line.rstrip("\n").split("\t")

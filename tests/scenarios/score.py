@@ -1,184 +1,176 @@
-#!/usr/bin/env python3
-"""Scores `graphwidget explain` against scenarios whose truth was measured in plain torch.
+"""Compare `graphwidget explain` with what was measured of the scenarios in plain torch.
 
-usage: python score.py [--dir DIR] [--python EXE] [--json OUT] [-v] [NN ...]
+    python tests/scenarios/score.py [--python EXE] [--jobs N] [--timeout SECONDS] [-v] [NAME ...]
 
-Each scenario NN_slug.py (cells split by `# %%`, the percent format) is run by
-    EXE -m graphwidget explain NN_slug.py --format json [--order 1,2,3,2]
-and the JSON document on standard output is compared with NN_slug.json. What is compared:
+Each program is run by ``EXE -m graphwidget explain PROGRAM --format json``. What is compared:
 
   errors    cell, line, type and first 60 characters of each error: observing changes nothing
-  calls     every backward-type call in order: cell, line, api, retain_graph, create_graph, result
+  calls     every backward call in order: cell, line, api, retain_graph, create_graph, result
   forecast  what was predicted just before each call: "ok" exactly where the call succeeded
   node      the name of the node at which a failing call failed
-  freed_by  index, cell and line of the earlier call that freed what the failing call needed
+  freed_by  number, cell and line of the earlier call that freed what the failing call needed
   carriers  the Python paths that carried the old part over (truth: keeps_alive); one extra allowed
   inplace   name of the tensor and (cell, line) of its modification
-  leak      the variable in which the graph piles up
+  leak      the variable in which graphs pile up
   fix       the first fix offered is one that a corrected program uses
   quiet     no finding of severity "warning" or "error" where nothing is wrong
 
 Exit status: 0 if every comparison holds, 1 otherwise.
 """
 
-import argparse, json, os, re, subprocess, sys, time
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
 
-CHECKS = ["errors", "calls", "forecast", "node", "freed_by", "carriers", "inplace", "leak", "fix", "quiet"]
+import plain
+import truths
 
-
-def order_of(path):
-    with open(path) as fh:
-        for line in fh:
-            if not line.startswith("#") or line.startswith("# %%"):
-                return None
-            m = re.match(r"#\s*run_order:\s*([\d ]+)", line)
-            if m:
-                return ",".join(m.group(1).split())
+WITH_A_FIX = ("second_backward", "inplace", "leak", "element0", "dtype_error", "silent")
+CALL = ("cell", "line", "api", "retain_graph", "create_graph", "result")
 
 
-def explain(python, path, timeout):
-    cmd = [python, "-m", "graphwidget", "explain", path, "--format", "json"]
+class Compared(NamedTuple):
+    check: str
+    held: bool
+    note: str
+
+
+def order_of(path: str) -> str:
+    """The value of ``--order`` for a program that asks for an order of its own, else an empty text."""
+    header, _ = plain.parse(path)
+    order = plain.run_order(header, 0)
+    return ",".join(map(str, order))
+
+
+def explain(python: str, path: str, timeout: float) -> tuple[dict[str, Any] | None, str]:
+    """The document of ``graphwidget explain``, or the reason why there is none."""
     order = order_of(path)
-    if order:
-        cmd += ["--order", order]
-    t0 = time.perf_counter()
+    command = [python, "-m", "graphwidget", "explain", path, "--format", "json", *(["--order", order] if order else [])]
     try:
-        p = subprocess.run(cmd, capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return None, f"no answer in {timeout} s"
-    took = time.perf_counter() - t0
-    if p.returncode not in (0, 1):
-        return None, f"exit {p.returncode}: {p.stderr.strip().splitlines()[-1:]}"
+    if done.returncode not in (0, 1):
+        return None, f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
     try:
-        doc = json.loads(p.stdout)
-    except json.JSONDecodeError as e:
-        return None, f"not JSON on standard output: {e}"
-    doc["_seconds"] = took
-    return doc, None
+        return json.loads(done.stdout), ""
+    except json.JSONDecodeError as error:
+        return None, f"not JSON on standard output: {error}"
 
 
-def root_name(path):
+def root_name(path: str) -> str:
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
-def compare(truth, doc):
-    """-> {check: (held: bool, note: str)}; checks that do not apply are left out."""
-    out = {}
-    calls, tcalls = doc.get("calls", []), truth["backward_calls"]
-    findings = doc.get("findings", [])
-    loud = [f for f in findings if f.get("severity") in ("warning", "error")]
+def compare(truth: dict[str, Any], document: dict[str, Any]) -> Iterator[Compared]:
+    """Every comparison that applies to a program."""
+    findings = document["findings"]
+    loud = [finding for finding in findings if finding["severity"] in ("warning", "error")]
 
-    want = [(e["cell"], e["line"], e["type"], e["message60"]) for e in truth["errors"]]
-    got = [(e["cell"], e["line"], e["type"], e["message"][:60]) for e in doc.get("errors", [])]
-    out["errors"] = (want == got, f"want {want} got {got}")
+    wanted = [(e["cell"], e["line"], e["type"], e["message60"]) for e in truth["errors"]]
+    got = [(e["cell"], e["line"], e["type"], e["message"][:60]) for e in document["errors"]]
+    yield Compared("errors", wanted == got, f"want {wanted} got {got}")
 
-    if truth.get("instrument", True):
-        key = lambda c: (c["cell"], c["line"], c["api"], c["retain_graph"], c["create_graph"], c["result"])
-        want, got = [key(c) for c in tcalls], [key(c) for c in calls]
-        first = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
-        out["calls"] = (
-            want == got,
-            f"{len(want)} wanted, {len(got)} got; first difference at {first}: "
-            f"{want[first : first + 1]} / {got[first : first + 1]}",
-        )
-        if want == got and want:
-            bad = [
-                (i, c.get("forecast"), t["result"])
-                for i, (c, t) in enumerate(zip(calls, tcalls))
-                if (c.get("forecast") == "ok") != (t["result"] == "ok")
-            ]
-            out["forecast"] = (not bad, f"(call, forecast, result): {bad[:3]}")
-            named = [(c.get("failed_node"), t["failed_node"]) for c, t in zip(calls, tcalls) if t.get("failed_node")]
-            if named:
-                out["node"] = (all(a == b for a, b in named), str(named[:3]))
-            # The truth counts calls from 0, the answer from 1.
-            fb = lambda x, off=0: x and (x["n"] - off, x["cell"], x["line"])
-            freed = [(fb(c.get("freed_by"), 1), fb(t["freed_by"])) for c, t in zip(calls, tcalls) if t.get("freed_by")]
-            if freed:
-                out["freed_by"] = (all(a == b for a, b in freed), str(freed[:3]))
+    if truth["instrument"]:
+        yield from compare_calls(truth["backward_calls"], document["calls"])
 
-    wanted = {p for p in truth["keeps_alive"] if not p.startswith("<")}
-    if truth["kind"] == "second_backward" and wanted:
-        got = {p for f in findings if f.get("kind") == "second_backward" for p in f.get("carriers", [])}
-        out["carriers"] = (wanted <= got and len(got) <= len(wanted) + 1, f"want {sorted(wanted)} got {sorted(got)}")
+    wanted_paths = {path for path in truth["keeps_alive"] if not path.startswith("<")}
+    if truth["kind"] == "second_backward" and wanted_paths:
+        paths = carriers(findings, "second_backward")
+        few = len(paths) <= len(wanted_paths) + 1
+        yield Compared("carriers", wanted_paths <= paths and few, f"want {sorted(wanted_paths)} got {sorted(paths)}")
 
-    if truth.get("inplace"):
-        t = truth["inplace"]
-        got = [
-            (f.get("tensor"), tuple(f["modified_at"]) if f.get("modified_at") else None)
-            for f in findings
-            if f.get("kind") == "inplace"
-        ]
-        want = [(tensor, tuple(t["changed_at"])) for tensor in t["tensor"].split("|")]  # any of these names
-        out["inplace"] = (any(w in got for w in want), f"want {want} got {got}")
+    if inplace := truth.get("inplace"):
+        writes = [(f["tensor"], f["modified_at"]) for f in findings if f["kind"] == "inplace"]
+        any_of = [(tensor, inplace["changed_at"]) for tensor in inplace["tensor"].split("|")]
+        yield Compared("inplace", any(one in writes for one in any_of), f"want {any_of} got {writes}")
 
-    if truth.get("leak"):
-        holder = root_name(truth["leak"]["holder"])
-        got = {root_name(p) for f in findings if f.get("kind") == "leak" for p in f.get("carriers", [])}
-        out["leak"] = (holder in got, f"want {holder} got {sorted(got)}")
+    if leak := truth.get("leak"):
+        holder, holders = root_name(leak["holder"]), {root_name(path) for path in carriers(findings, "leak")}
+        yield Compared("leak", holder in holders, f"want {holder} got {sorted(holders)}")
 
-    if truth["fixes"] and truth["kind"] in ("second_backward", "inplace", "leak", "element0", "dtype_error", "silent"):
-        first = [f["fixes"][0]["id"] for f in loud if f.get("fixes")]
-        out["fix"] = (bool(first) and first[0] in truth["fixes"], f"want one of {truth['fixes']} got {first}")
+    if truth["fixes"] and truth["kind"] in WITH_A_FIX:
+        first = [finding["fixes"][0]["id"] for finding in loud if finding["fixes"]]
+        yield Compared("fix", first[:1] != [] and first[0] in truth["fixes"], f"want {truth['fixes']} got {first}")
 
     if truth["false_alarm_trap"] or truth["kind"] == "ok":
-        out["quiet"] = (not loud, str([(f.get("kind"), f.get("severity")) for f in loud]))
-    return out
+        yield Compared("quiet", not loud, str([(finding["kind"], finding["severity"]) for finding in loud]))
 
 
-def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("--dir", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs"))
-    ap.add_argument("--python", default=sys.executable)
-    ap.add_argument("--json")
-    ap.add_argument("--jobs", type=int, default=2)
-    ap.add_argument("--timeout", type=float, default=120)
-    ap.add_argument("-v", action="store_true")
-    ap.add_argument("which", nargs="*")
-    a = ap.parse_args()
-    ids = sorted(
-        (f[:-5] for f in os.listdir(a.dir) if re.match(r"\d+_.*\.json$", f)), key=lambda s: int(s.split("_")[0])
-    )
-    if a.which:
-        ids = [i for i in ids if i.split("_")[0] in a.which]
+def compare_calls(wanted: list[dict[str, Any]], got: list[dict[str, Any]]) -> Iterator[Compared]:
+    def essence(calls: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return [tuple(call[key] for key in CALL) for call in calls]
 
-    def one(i):
-        truth = json.load(open(os.path.join(a.dir, i + ".json")))
-        doc, why = explain(a.python, os.path.join(a.dir, i + ".py"), a.timeout)
-        return i, (compare(truth, doc) if doc else None), why
+    same = essence(wanted) == essence(got)
+    yield Compared("calls", same, f"want {essence(wanted)[:9]} got {essence(got)[:9]}")
+    if not same or not wanted:
+        return
+    pairs = list(zip(wanted, got))
+    wrong = [(t["n"], c["forecast"]) for t, c in pairs if (c["forecast"] == "ok") != (t["result"] == "ok")]
+    yield Compared("forecast", not wrong, f"(call, forecast): {wrong}")
+    named = [(t["failed_node"], c["failed_node"]) for t, c in pairs if t.get("failed_node")]
+    if named:
+        yield Compared("node", all(a == b for a, b in named), str(named))
+    freed = [(call_before(t, 0), call_before(c, 1)) for t, c in pairs if t.get("freed_by")]
+    if freed:
+        yield Compared("freed_by", all(a == b for a, b in freed), str(freed))
 
-    held, tried, rows, dead = Counter(), Counter(), {}, []
-    with ThreadPoolExecutor(a.jobs) as pool:
-        for i, res, why in pool.map(one, ids):
-            rows[i] = why or {k: v[0] for k, v in res.items()}
-            if res is None:
-                dead.append(i)
-                print(f"{i}: {why}")
-                continue
-            for k, (ok, note) in res.items():
-                tried[k] += 1
-                held[k] += ok
-            bad = {k: note for k, (ok, note) in res.items() if not ok}
-            if bad and a.v:
-                print(i)
-                for k, note in bad.items():
-                    print(f"    {k}: {note[:300]}")
-            elif bad:
-                print(f"{i}: {', '.join(bad)}")
-    print()
-    for k in CHECKS:
-        if tried[k]:
-            print(f"{k:10} {held[k]:4} of {tried[k]}")
-    total, good = sum(tried.values()), sum(held.values())
-    whole = sum(1 for r in rows.values() if isinstance(r, dict) and all(r.values()))
-    print(f"scenarios  {whole:4} of {len(ids)} wholly right; {len(dead)} without an answer")
-    print(f"score {good} of {total} comparisons" + (f", {len(dead)} scenarios dead" if dead else ""))
-    if a.json:
-        json.dump(rows, open(a.json, "w"), indent=1)
-    sys.exit(0 if good == total and not dead else 1)
+
+def call_before(call: dict[str, Any], first: int) -> tuple[int, int, int] | None:
+    """Number, cell and line of the call that had freed something, where calls are counted from `first` on."""
+    freed_by = call["freed_by"]
+    return freed_by and (freed_by["n"] - first, freed_by["cell"], freed_by["line"])
+
+
+def carriers(findings: list[dict[str, Any]], kind: str) -> set[str]:
+    return {path for finding in findings if finding["kind"] == kind for path in finding["carriers"]}
+
+
+def scored(
+    explain_one: Callable[[str], tuple[dict[str, Any] | None, str]], scenario: truths.Scenario
+) -> list[Compared]:
+    document, why_not = explain_one(str(scenario.path))
+    return [Compared("answer", False, why_not)] if document is None else list(compare(scenario.truth, document))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=120, help="seconds")
+    parser.add_argument("-v", action="store_true", help="say what differs")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    scenarios = truths.scenarios()
+    chosen = [scenarios[name] for name in given.names or scenarios]
+    tried: Counter[str] = Counter()
+    held: Counter[str] = Counter()
+    whole = 0
+    with ThreadPoolExecutor(given.jobs) as pool:
+        one = partial(scored, lambda path: explain(given.python, path, given.timeout))
+        for scenario, results in zip(chosen, pool.map(one, chosen)):
+            tried.update(result.check for result in results)
+            held.update(result.check for result in results if result.held)
+            whole += all(result.held for result in results)
+            for result in results:
+                if not result.held:
+                    print(
+                        f"{scenario.theme}/{scenario.name}: {result.check}{': ' + result.note[:300] if given.v else ''}"
+                    )
+    for check, count in tried.items():
+        print(f"{check:10} {held[check]:4} of {count}")
+    print(f"{whole} of {len(chosen)} scenarios wholly right; {held.total()} of {tried.total()} comparisons hold")
+    return 0 if held == tried else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,6 @@
 """Fixes are concrete: applied to the program by a machine, they make the error or the pile of graphs go away."""
 
 import gc
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -10,42 +9,39 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import editor
-import verify
+import truths
+from plain import Runner, child, parse, preload, run_order
 
-PROGRAMS = Path(__file__).parent / "programs"
 KINDS = {"second_backward": "second_backward", "inplace": "inplace", "leak": "leak", "element0": "no_grad"}
 
 
-def truths():
-    for path in sorted(PROGRAMS.glob("*.json"), key=lambda p: int(p.name.split("_")[0])):
-        truth = json.loads(path.read_text())
+def with_fixes():
+    for name, scenario in truths.scenarios().items():
+        truth = scenario.truth
         ours = not truth.get("leak", {}).get("holder", "").startswith("Out[")  # IPython's own is not in plain torch
         if truth["kind"] in KINDS and truth["fixes"] and ours:
-            yield path.stem, truth
+            yield name, scenario
 
 
-TRUTHS = dict(truths())
+SCENARIOS = dict(with_fixes())
 
 
 @pytest.fixture(scope="module", autouse=True)
 def torch_is_here():
     """Import torch once: every program runs in a fork of this process."""
-    import torch
-
-    torch.set_num_threads(1)  # a fork has only the thread that made it
-    verify.preload()
+    preload()
 
 
-def plain(sid, cells, order):
+def run_plainly(name, cells, order):
     """Run cells in plain torch: the errors' messages, and the nodes that stay alive at the end."""
     header = f"# run_order: {' '.join(map(str, order))}\n"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
         path.write_text(header + "".join(f"# %%\n{cell}" for cell in cells))
-        return verify.child(run_and_count, sid, str(path))
+        return child(run_and_count, name, str(path))
 
 
-def run_and_count(sid, path):
+def run_and_count(name, path):
     import contextlib
     import io
 
@@ -57,7 +53,7 @@ def run_and_count(sid, path):
     torch.manual_seed(0)
     others = {id(o) for o in tensors_alive()}  # of this process before it was forked
     with contextlib.redirect_stdout(io.StringIO()):
-        runner = verify.Runner(sid, path).run()
+        runner = Runner(name, path).run()
     gc.collect()
     tensors = [o for o in tensors_alive() if id(o) not in others]
     # A graph that only `.grad` refers to: create_graph cycles.
@@ -71,27 +67,27 @@ def run_and_count(sid, path):
     return {"errors": [e["type"] + e["message60"] for e in runner.errors], "nodes": len(seen)}
 
 
-def fixes_of(sid, document):
-    kind = KINDS[TRUTHS[sid]["kind"]]
+def fixes_of(name, document):
+    kind = KINDS[SCENARIOS[name].truth["kind"]]
     found = [f for f in document["findings"] if f["kind"] == kind and f["severity"] in ("error", "warning")]
     return [fix for finding in found[:1] for fix in finding["fixes"] if fix["verified"]]
 
 
-def outcomes(sid, document):
+def outcomes(name, document):
     """(fix id, what went wrong or None) for every verified fix of the first finding."""
-    truth, path = TRUTHS[sid], str(PROGRAMS / f"{sid}.py")
-    header, cells = verify.parse(path)
+    truth, path = SCENARIOS[name].truth, str(SCENARIOS[name].path)
+    header, cells = parse(path)
     sources = [text for _, text in cells]
-    order = verify.run_order(header, len(cells))
-    before = plain(sid, sources, order)
+    order = run_order(header, len(cells))
+    before = run_plainly(name, sources, order)
     step = truth["errors"][0]["step"] if truth["errors"] else 0
-    for fix in fixes_of(sid, document):
+    for fix in fixes_of(name, document):
         try:
             changed = editor.apply(sources, fix, order, step)
         except editor.CannotApply as why:
             yield fix["id"], str(why)
             continue
-        after = plain(sid, *changed)
+        after = run_plainly(name, *changed)
         if "harness_error" in after:
             yield fix["id"], after["harness_error"][-300:]
         elif truth["kind"] == "leak":
@@ -102,11 +98,11 @@ def outcomes(sid, document):
 
 
 def test_there_are_enough_programs_with_fixes():
-    assert len(TRUTHS) >= 60
+    assert len(SCENARIOS) >= 60
 
 
-@pytest.mark.parametrize("sid", TRUTHS)
-def test_every_fix_applied_by_a_machine_works(explanation, sid):
-    results = list(outcomes(sid, explanation(sid)))
-    assert results or TRUTHS[sid]["kind"] == "element0"  # without a graph there is nothing to simulate on
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_fix_applied_by_a_machine_works(explanation, name):
+    results = list(outcomes(name, explanation(name)))
+    assert results or SCENARIOS[name].truth["kind"] == "element0"  # without a graph there is nothing to simulate on
     assert not [result for result in results if result[1]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-import verify
+import plain
 from warm import forked
 
 HERE = Path(__file__).parent / "piles"
@@ -22,10 +22,7 @@ CLEAN = {path.stem: path for path in sorted((HERE / "clean").glob("*.py"))}
 @pytest.fixture(scope="module", autouse=True)
 def torch_is_here():
     """Import torch once: every program runs in a fork of this process."""
-    import torch
-
-    torch.set_num_threads(1)  # a fork has only the thread that made it
-    verify.preload()
+    plain.preload()
 
 
 def test_there_are_enough():
@@ -73,7 +70,7 @@ def most_nodes_alive(times, path):
 def growth(path):
     """By how many nodes per iteration more is alive if the program makes twice as many."""
     n = int(re.search(r"^N = (\d+)$", path.read_text(), re.M)[1])
-    once, twice = (verify.child(most_nodes_alive, times, str(path))["nodes"] for times in ("1", "2"))
+    once, twice = (plain.child(most_nodes_alive, times, str(path))["nodes"] for times in ("1", "2"))
     return (twice - once) / n
 
 

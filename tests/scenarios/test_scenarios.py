@@ -1,6 +1,5 @@
 """Every scenario, run by `graphwidget explain` in a process of its own and compared with its measured truth."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -9,24 +8,21 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import score
+import truths
 
-PROGRAMS = Path(__file__).parent / "programs"
+SCENARIOS = truths.scenarios()
 QUIET = ("ok", "nasty")  # of which there may be nothing to say
-NAMES = sorted((p.stem for p in PROGRAMS.glob("*.json")), key=lambda name: int(name.split("_")[0]))
 
 
 def test_there_are_scenarios():
-    assert len(NAMES) >= 150
+    assert len(SCENARIOS) >= 150
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_the_explanation_is_true(explanation, name):
-    document = explanation(name)
-    truth = json.loads((PROGRAMS / f"{name}.json").read_text())
-    compared = score.compare(truth, document)
+    compared = list(score.compare(SCENARIOS[name].truth, explanation(name)))
     assert compared, "nothing was compared"
-    wrong = {check: note for check, (held, note) in compared.items() if not held}
-    assert not wrong
+    assert [(one.check, one.note) for one in compared if not one.held] == []
 
 
 def flaws(text):
@@ -42,10 +38,10 @@ def flaws(text):
             yield f"too long: {sentence}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_sentences_are_short_and_well_formed(explanation, name):
     document = explanation(name)
-    truth = json.loads((PROGRAMS / f"{name}.json").read_text())
+    truth = SCENARIOS[name].truth
     findings = document["findings"]
     assert findings or truth["kind"] in QUIET or truth["false_alarm_trap"], "something is wrong, and nothing is said"
     for finding in findings:

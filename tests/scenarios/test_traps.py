@@ -12,8 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import editor
-import verify
-from test_fixes import plain
+import plain
+from test_fixes import run_plainly
 from warm import forked
 
 TRAPS = {path.stem: path for path in sorted((Path(__file__).parent / "traps").glob("*.py"))}
@@ -22,10 +22,7 @@ TRAPS = {path.stem: path for path in sorted((Path(__file__).parent / "traps").gl
 @pytest.fixture(scope="module", autouse=True)
 def torch_is_here():
     """Import torch once: every program runs in a fork of this process."""
-    import torch
-
-    torch.set_num_threads(1)  # a fork has only the thread that made it
-    verify.preload()
+    plain.preload()
 
 
 def verified_in(header):
@@ -48,15 +45,15 @@ def every_word_of(finding):
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_what_is_called_verified_works(name):
-    header, cells = verify.parse(str(TRAPS[name]))
-    sources, order = [text for _, text in cells], verify.run_order(header, len(cells))
+    header, cells = plain.parse(str(TRAPS[name]))
+    sources, order = [text for _, text in cells], plain.run_order(header, len(cells))
     document, why_not = forked(str(TRAPS[name]))
     assert document is not None, why_not
     step = document["errors"][0]["step"] if document["errors"] else 0
     before = [error["type"] + error["message"][:60] for error in document["errors"]]
     verified = [(f, fix) for f in document["findings"] for fix in f["fixes"] if fix["verified"]]
     for finding, fix in verified:
-        after = plain(name, *editor.apply(sources, fix, order, step))
+        after = run_plainly(name, *editor.apply(sources, fix, order, step))
         left = before if finding["severity"] == "warning" else []
         assert after.get("errors") == left, (fix["text"], after)
     assert [fix["id"] for _, fix in verified] == verified_in(header)

@@ -21,7 +21,7 @@ def worker():
 
 def forked(path):
     """(document, reason why there is none) for a program, run in a fork of the worker."""
-    worker().stdin.write(f"{path}\t{score.order_of(path) or ''}\n")
+    worker().stdin.write(f"{path}\t{score.order_of(path)}\n")
     worker().stdin.flush()
     line = worker().stdout.readline()
     return json.loads(line) if line else (None, "the worker has died")

@@ -34,6 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph.slot_states import on_another_thread
+from graphwidget.model import torch_messages
 
 __all__ = ["Answer", "ask"]
 
@@ -176,11 +177,11 @@ def _placeholder() -> Any:
 
 def _understand(text: str, answer: Answer) -> None:
     """Take what an error says. Others than these come of the placeholders, and say nothing."""
-    if "second time" in text:
+    if torch_messages.says(text, torch_messages.FREED):
         answer.released = True
-    elif "modified by an inplace" in text or ti.NOT_REBUILT in text:
+    elif torch_messages.says(text, torch_messages.MODIFIED) or ti.NOT_REBUILT in text:
         answer.stale = True
-    elif "detached in-place" in text:
+    elif torch_messages.says(text, torch_messages.DETACHED):
         answer.stale = answer.detached = True
 
 
@@ -192,7 +193,7 @@ def _read_custom(answer: Answer) -> None:
             ti.unpack_all(answer.function, "saved_tensors")
         answer.stale = False
     except RuntimeError as error:
-        if "second time" not in str(error):
+        if not torch_messages.says(error, torch_messages.FREED):
             _understand(str(error), answer)
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from graphwidget import torch_internals as ti
-from graphwidget.model import SlotState
+from graphwidget.model import SlotState, torch_messages
 
 __all__ = [
     "DETACHED",
@@ -121,12 +121,11 @@ def _unpack_one_of_many(node: Any, slot: Any, data: Any, shown: str) -> int:
 
 
 def _state_of(error: RuntimeError) -> int:
-    text = str(error)
-    if "modified by an inplace" in text:
+    if torch_messages.says(error, torch_messages.MODIFIED):
         return STALE
-    if "detached in-place" in text:
+    if torch_messages.says(error, torch_messages.DETACHED):
         return DETACHED
-    if "second time" in text:
+    if torch_messages.says(error, torch_messages.FREED):
         return FREED
     return UNKNOWN
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphwidget.diagnosis.reuse.story import lasting_name
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, where
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, lasting_name, where
 from graphwidget.model import CellRun, Finding, Fix, Place, Record, TensorRef, Value
 
-__all__ = ["Failure", "latest", "under_no_grad"]
+__all__ = ["Failure"]
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Failure:
     @cached_property
     def cell(self) -> str:
         """The cell that has the line: that of the function, if a function raised."""
-        runs = [run for run in self.record.runs.values() if run.cell == self.place.cell]
-        return runs[-1].source if runs else ""
+        return self.cells.text(self.place.cell)
+
+    @cached_property
+    def cells(self) -> Cells:
+        return Cells.of(self.record)
 
     @cached_property
     def statement(self) -> ast.stmt | None:
@@ -48,7 +52,7 @@ class Failure:
     def line(self) -> str:
         """The text of the statement, if it is all on one line; else nothing, as no edit can be told for it."""
         one = self.statement is not None and self.statement.lineno == self.statement.end_lineno
-        return self.place.source if one and edits.statement_of(self.place.source) is not None else ""
+        return self.place.source if one and source.statement_of(self.place.source) is not None else ""
 
     def node(self, name: str) -> int | None:
         """The node whose output a variable is, or was where the error was raised; for a leaf its AccumulateGrad."""
@@ -80,8 +84,7 @@ class Failure:
         return list(self._after(self.place))
 
     def _after(self, place: Place) -> Iterator[ast.stmt]:
-        runs = [run for run in self.record.runs.values() if run.cell == place.cell]
-        cell, line = (runs[-1].source if runs else ""), place.line or 0
+        cell, line = self.cells.text(place.cell), place.line or 0
         inside = source.function_at(cell, line)
         body = inside[1].body if inside is not None else getattr(source.parse(cell), "body", [])
         loops = [node for loop in source.loops_around(cell, line) for node in ast.walk(loop)]
@@ -144,15 +147,24 @@ class Failure:
         uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
         return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
 
-    def fix(self, id: str, text: str, edit: edits.Edit = (), verified: bool = False, price: str = "") -> Fix:
-        return Fix(id, text, verified and bool(edit), at(self.place), price, edit)
+    def fix(self, id: str, text: str, edits: Edits = (), verified: bool = False, price: str = "") -> Fix:
+        return Fix(id, text, verified and bool(edits), at(self.place), price, edits=edits)
 
+    # ---- edits of the statement; none where the line has no statement of its own
 
-def latest(record: Record) -> Iterator[CellRun]:
-    """The last run of each cell."""
-    yield from {run.cell_id or run.run: run for run in record.runs.values()}.values()
+    def rewritten(self, new: str) -> Edits:
+        return text_edit.replace_line(self.place.cell, self.cell, self.place.line or 0, new) if self.line else ()
 
+    def preceded_by(self, new: list[str]) -> Edits:
+        return text_edit.insert_before(self.place.cell, self.cell, self.place.line or 0, new) if self.line else ()
 
-def under_no_grad(old: str, new: str) -> edits.Edit:
-    """A line, changed or not, in a block without grad mode; nothing where there is none."""
-    return (f"- {old.strip()}", "+ with torch.no_grad():", f"+     {new.strip()}") if old and new else ()
+    def with_keyword(self, keyword: str) -> Edits:
+        if self.statement is None:
+            return ()
+        return text_edit.with_keyword(self.place.cell, self.cell, self.statement, keyword)
+
+    def under_no_grad(self, new: str) -> Edits:
+        """The line, changed to `new`, in a block without grad mode."""
+        line = self.place.line or 0
+        block = ["with torch.no_grad():", f"    {new.strip()}"]
+        return text_edit.replace_lines(self.place.cell, self.cell, line, line, block) if self.line and new else ()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from graphwidget.diagnosis.reuse.story import lasting_name
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, names, short, where
+from graphwidget.diagnosis.wording import at, lasting_name, names, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
 
 _STEP = ".step"
@@ -27,8 +26,8 @@ def find(record: Record) -> Iterator[Finding]:
 def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterator[Finding]:
     given = _given_gradients(record, call, step)
     owner = _owner(step)
-    named = tuple(path for path in map(detaching.local, step.paths) if ".param_groups[" not in path)
-    cleared = _cleared(run, step, call, {owner, *map(detaching.root_of, named)})
+    named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
+    cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})
     shown = f"`{owner}.step()`" if owner else short(step.by)
     fixes: tuple[Fix, ...] = ()
     if cleared is not None:

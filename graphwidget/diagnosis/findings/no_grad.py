@@ -6,15 +6,14 @@ import ast
 import re
 from dataclasses import replace
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
-from graphwidget.diagnosis.reuse.story import root_name
-from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
-from graphwidget.diagnosis.wording import names, place_of, short, where
+from graphwidget.diagnosis.wording import names, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
 
 _ONCE = "once_differentiable"
@@ -72,7 +71,7 @@ def _root(call: BackwardCall) -> str:
     number = re.match(r"element (\d+) of tensors", call.error or "")
     if number is None or len(call.roots) < 2:
         return root_name(call)
-    at, statement = int(number[1]), edits.statement_of(call.place.source)
+    at, statement = int(number[1]), source.statement_of(call.place.source)
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n.args] if statement is not None else []
     found = [n.args[0].elts for n in calls if isinstance(n.args[0], (ast.List, ast.Tuple))]
     whole = [elements for elements in found if len(elements) == len(call.roots)]
@@ -107,7 +106,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
     cuts = list(origins.cuts(root, spot))
     surely = [cut for cut in cuts if cut.sure]
-    meant = [cut for cut in surely if regaining.only_optimized(record.runs.values(), cut.statement)]
+    meant = [cut for cut in surely if restore_graph.only_optimized(record.runs.values(), cut.statement)]
     sure = next(iter(meant or surely), None)
     modules = dict(origins.frozen_modules(root, spot))
     if sure is None or not sure.calls.intersection(modules.values()):
@@ -117,7 +116,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
         # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
-        clear = alone or (bool(meant) and bool(regaining.optimized(list(record.runs.values()))))
+        clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
         _gradient_without_graph(record, origins.runs[where.at], node)
@@ -192,11 +191,18 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
     why = _WHY.get(cut.by, f"`{cut.by}` has no derivative")
     sure = "" if cut.sure else ", if what it reads had one"
     text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: {why}."
-    edit = regaining.without(run.source, statement, cut.by) if cut.by in _WITHOUT else ()
-    works = cut.sure and cut.alone and bool(edit) and regaining.trains(record.runs.values(), source.names_in(statement))
+    edits = restore_graph.without(run.cell, run.source, statement, cut.by) if cut.by in _WITHOUT else ()
+    works = (
+        cut.sure
+        and cut.alone
+        and bool(edits)
+        and restore_graph.trains(record.runs.values(), source.names_in(statement))
+    )
     shown = ".data" if cut.by == "data" else cut.by
     sentence = f"Compute the loss without `{shown}` ({where(place)})."
-    return Cause(text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edit=edit), place)
+    return Cause(
+        text, Fix(CUTTING.get(cut.by, "differentiable_op"), sentence, works, line_of(place), edits=edits), place
+    )
 
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
@@ -215,7 +221,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
             False,
             line_of(place),
             "It keeps the graph, and builds one for the gradient.",
-            edits.with_keyword(ast.unparse(statement), "create_graph=True"),
+            edits=text_edit.with_keyword(run.cell, run.source, statement, "create_graph=True"),
         )
         return Cause(f"The gradient from {text} ({where(place)}) has no graph.", fix, place)
     nodes = list(ast.walk(_value(statement)))
@@ -239,16 +245,16 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
                 continue
             for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
                 found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
-                without = regaining.without_decorator(run.source, function, found) if found else None
+                without = restore_graph.without_decorator(run.cell, run.source, function, found) if found else None
                 if without is None:
                     continue
-                line, edit = without
+                line, edits = without
                 place = place_of(run, line)
                 sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
                 return Cause(
                     f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
                     f"{text} got one of them, in spite of `create_graph=True`.",
-                    Fix("differentiable_op", sentence, False, line_of(place), edit=edit),
+                    Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
                     place,
                 )
     return None
@@ -273,22 +279,23 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     """A statement that ran in a block, or a function, without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
-    update = regaining.updated_in_place(run.source, statement)
+    update = restore_graph.updated_in_place(run.source, statement)
     if update:
-        sentence = f"Write {short(update[1][2:])} ({where(place)}): it changes the tensor, and makes no new one."
-        works = cut.sure and regaining.trains(record.runs.values(), source.names_in(statement))
-        fix = Fix("remove_no_grad", sentence, works, line_of(place), edit=update)
+        sentence = f"Write {short(update)} ({where(place)}): it changes the tensor, and makes no new one."
+        works = cut.sure and restore_graph.trains(record.runs.values(), source.names_in(statement))
+        rewritten = text_edit.replace_node(run.cell, run.source, statement, update)
+        fix = Fix("remove_no_grad", sentence, works, line_of(place), edits=rewritten)
         return Cause(f"{what} ran under `{name}` ({where(place)}): it made a new tensor without a graph.", fix, place)
-    first, names = regaining.feeding(outer, statement)
+    first, names = restore_graph.feeding(outer, statement)
     line = outer.lineno
-    edit: edits.Edit = ()
+    edits: text_edit.Edits = ()
     moved: list[ast.stmt] = [statement]
     if isinstance(outer, ast.With):
-        first = regaining.first_trained(record.runs.values(), outer.body, first)
-        edit = regaining.out_of_with(run.source, outer, first)
+        first = restore_graph.first_trained(record.runs.values(), outer.body, first)
+        edits = restore_graph.out_of_with(run.cell, run.source, outer, first)
         moved = [s for s in outer.body if s.lineno >= first.lineno]
     elif isinstance(outer, ast.FunctionDef):
-        line, edit = regaining.without_decorator(run.source, outer, name) or (line, edit)
+        line, edits = restore_graph.without_decorator(run.cell, run.source, outer, name) or (line, edits)
         moved = outer.body
     at = (run.cell, line) if run.cell is not None else None
     if not cut.sure and (condition := grad_modes.condition(name)) is not None:
@@ -300,10 +307,10 @@ def _gradless(record: Record, cut: Cut) -> Cause:
             f"{what} ran under `{name}` ({where(place)}): no graph was built, if `{decides}` was {str(answer).lower()}."
         )
         return Cause(text, Fix("remove_no_grad", sentence, False, at), place)
-    works = cut.sure and regaining.trains(record.runs.values(), names)
-    works = works and regaining.meant_to_train(record.runs.values(), moved)
+    works = cut.sure and restore_graph.trains(record.runs.values(), names)
+    works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
-    fix = Fix("remove_no_grad", sentence, works, at, edit=edit)
+    fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
     return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
 
 
@@ -341,7 +348,7 @@ def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, m
         words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
         text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
         return Cause(text, Fix("remove_no_grad", words, False), None)
-    if origins.goes_back_to_grad(root, spot) is False and not regaining.trains(origins.runs, made_of):
+    if origins.goes_back_to_grad(root, spot) is False and not restore_graph.trains(origins.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (

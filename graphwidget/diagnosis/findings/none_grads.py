@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
-from graphwidget.diagnosis.reuse.story import own_path, root_name
-from graphwidget.diagnosis.source import edits
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.wording import at, own_path, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
 
 __all__ = ["of_none", "of_reads", "of_unused"]
@@ -106,21 +106,21 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
     graph, statement = failure.record.snapshot, failure.statement
     place = graph.place_of(node) if node is not None else None
     again = place is not None and at(place) == at(failure.place)
-    update = updated_in_place(failure.cell, statement) if again and statement is not None and failure.line else ()
+    update = updated_in_place(failure.cell, statement) if again and statement is not None else ""
     if update:
         # It was a leaf in the pass before. The fix is sure where nothing needs the leaf's values any more.
         how = f"{short(failure.text)} made a new tensor in the pass before: it is no leaf."
         fix = failure.fix(
             "under_no_grad",
             "Change the leaf in place, and record nothing.",
-            under_no_grad(failure.line, update[1].removeprefix("+ ")),
+            failure.under_no_grad(update),
             SlotState.HELD not in graph.slot_state,
             "`.grad` adds up from call to call: set it to None after use.",
         )
     else:
         how = f"`{name}` was computed{failure.made(node)}: it is no leaf."
-        cell = next((r.source for r in failure.record.runs.values() if place and r.cell == place.cell), "")
-        keep = edits.after(cell, place.line or 0, [f"{name}.retain_grad()"]) if place is not None and cell else ()
+        cell, line = (place.cell, place.line or 0) if place is not None else (None, 0)
+        keep = text_edit.insert_after(cell, failure.cells.text(cell), line, [f"{name}.retain_grad()"])
         uid = graph.uid[node] if node is not None else None
         ran = any(uid in call.executed for call in failure.record.calls if call.result == "ok")
         fix = Fix(
@@ -128,8 +128,7 @@ def _of_no_leaf(failure: Failure, name: str, node: int | None) -> Finding:
             f"Ask for it before backward: `{name}.retain_grad()`.",
             ran and bool(keep),
             at(place),
-            "",
-            keep,
+            edits=keep,
         )
     text = f"{how} Backward writes `.grad` into leaves only."
     return failure.finding(f"`{name}.grad` is None.", text, fix, kind="no_grad", tensor=name)
@@ -143,7 +142,7 @@ def of_reads(record: Record) -> Iterator[Finding]:
     """
     if any("retain_grad" in run.source for run in record.runs.values()):
         return
-    runs = [run for run in latest(record) if run.error is None and ".grad" in run.source]
+    runs = [run for run in Cells.of(record).latest if run.error is None and ".grad" in run.source]
     read = {
         name: (run, statement)
         for run in runs
@@ -183,7 +182,7 @@ def of_unused(record: Record, call: BackwardCall) -> Finding:
         call.n,
         tensor=name,
         made_at=made,
-        fixes=_for_unused(call, root, name),
+        fixes=_for_unused(record, call, root, name),
     )
 
 
@@ -203,15 +202,19 @@ def _name_of_input(call: BackwardCall, index: int) -> str | None:
     return written[index] if len(written) == len(given) else own_path(given[index])
 
 
-def _for_unused(call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
+def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
     """To pass `allow_unused` is a way out only where the call reaches another of its inputs: else it gives nothing."""
     which = f"`{name}`" if name else "it"
     use = Fix("use_input", f"See that `{root}` is computed from {which} itself, and that nothing cuts it off.", False)
     if not _reaches_another(call):
         return (use,)
-    edit = edits.with_keyword(call.place.source, "allow_unused=True")
+    spot, cells = at(call.place), Cells.of(record)
+    statement = cells.statement(spot) if spot is not None else None
+    edits: text_edit.Edits = ()
+    if spot is not None and statement is not None:
+        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "allow_unused=True")
     text = "If that is meant, pass `allow_unused=True`: its gradient is then None."
-    return (Fix("allow_unused", text, False, at(call.place), "", edit), use)
+    return (Fix("allow_unused", text, False, spot, edits=edits), use)
 
 
 def _reaches_another(call: BackwardCall) -> bool:

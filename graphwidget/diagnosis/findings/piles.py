@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
 from graphwidget.diagnosis.reuse.loops import ENOUGH, Line, iterations_below, lines_of
-from graphwidget.diagnosis.reuse.story import source_line, spoken
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.syntax import last_name
-from graphwidget.diagnosis.wording import names
+from graphwidget.diagnosis.wording import names, source_line, spoken
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import Finding, Kind, Look, Owner, Record, Snapshot, bytes_text, is_notebooks
 

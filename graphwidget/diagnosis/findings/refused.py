@@ -12,26 +12,29 @@ from collections.abc import Callable, Iterator
 from math import prod
 
 from graphwidget.diagnosis.findings import none_grads
-from graphwidget.diagnosis.findings.failure import Failure, latest, under_no_grad
-from graphwidget.diagnosis.fixes.regaining import updated_in_place
-from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
+from graphwidget.diagnosis.source import grad_modes, text_edit
+from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
 from graphwidget.engine import forecast as engine
-from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef
+from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef, torch_messages
 
-_OPTIMIZER = re.compile(r"\b(?:optim\.\w+|SGD|\w*Adam\w*|RMSprop|R?prop|Adagrad|Adadelta|Adafactor|ASGD|LBFGS|Muon)\(")
 _OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
 
 def of_cells(record: Record) -> Iterator[Finding]:
     """What there is to say of cells that raised when they were last run."""
-    for run in latest(record):
+    for run in Cells.of(record).latest:
         if run.error is None:
             continue
         failure = Failure(record, run, run.error_place or Place(run.cell, None))
-        tell = next((tell for words, tell in _TELLERS if words in run.error), None)
+        tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
         found = tell(failure) if tell is not None else None
         if found is not None:
             yield found
@@ -47,7 +50,7 @@ def _no_scalar(failure: Failure) -> Finding:
     ref = failure.tensor(name)
     shape = failure.shape(name)
     size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
-    simple = name is not None and not isinstance(edits.expression(name), (ast.BinOp, ast.UnaryOp))
+    simple = name is not None and not isinstance(source.expression_of(name), (ast.BinOp, ast.UnaryOp))
     one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
     weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
     runs = _would_run(failure, ref, called)
@@ -57,13 +60,13 @@ def _no_scalar(failure: Failure) -> Finding:
         failure.fix(
             "scalar_loss",
             f"Make one number of it: `{one}`, or `mean()`, which divides by how many there are.",
-            _reduced(failure.line, called),
+            _reduced(failure, called),
             runs,
         ),
         failure.fix(
             "pass_gradient",
             f"Or say how much each value counts: `{weights}`.",
-            edits.with_keyword(failure.line, weights) if name else (),
+            failure.with_keyword(weights) if name else (),
             runs,
         ),
         tensor=name,
@@ -77,22 +80,25 @@ def _start(failure: Failure) -> tuple[bool, str | None]:
     return bool(called), roots[0] if len(roots) == 1 else None
 
 
-def _reduced(line: str, called: bool) -> edits.Edit:
-    """The line with ``.sum()`` behind what its one call starts from."""
-    tree = source.parse(line)
+def _reduced(failure: Failure, called: bool) -> Edits:
+    """``.sum()`` behind what the one call of the statement starts from."""
     wanted = "backward" if called else "grad"
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
-    ends = []
-    for call in calls:
-        if isinstance(call.func, ast.Attribute) and call.func.attr == wanted and not (called and call.args):
-            root = call.func.value if called else next(iter(call.args), None)
-            inside = isinstance(root, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-            behind = (call.func.end_col_offset or 0) - len(".backward")  # behind the bracket of ``(a * b).backward``
-            ends.append(behind if called else root.end_col_offset if root is not None and inside else None)
-    if len(ends) != 1 or ends[0] is None:
+    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
+    calls = [
+        (call, call.func)
+        for call in nodes
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == wanted
+        if not (called and call.args)
+    ]
+    if len(calls) != 1:
         return ()
-    raw = line.encode()
-    return edits.replaced(line, (raw[: ends[0]] + b".sum()" + raw[ends[0] :]).decode())
+    ((call, function),) = calls
+    cell, text = failure.place.cell, failure.cell
+    if called:
+        return text_edit.insert_before_attribute(cell, text, function, ".sum()")
+    root = next(iter(call.args), None)
+    simple = isinstance(root, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    return text_edit.insert_behind(cell, text, root, ".sum()") if root is not None and simple else ()
 
 
 def _would_run(failure: Failure, ref: TensorRef | None, called: bool) -> bool:
@@ -124,7 +130,7 @@ def _leaf_written(failure: Failure) -> Finding:
     value = failure.value(name)
     through = " through a view" if view and value is not None and value.leaf else ""
     writes = _writes_to(failure, name) if name is not None else []
-    edit = _together(failure, writes)
+    edits = _together(failure, writes)
     lines = sorted({one.lineno for one in writes})
     here = f", in lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
     return failure.finding(
@@ -133,7 +139,7 @@ def _leaf_written(failure: Failure) -> Finding:
         failure.fix(
             "under_no_grad",
             f"Write to it under `with torch.no_grad():`{here}. Then nothing is recorded, and the leaf stays one.",
-            edit,
+            edits,
             name is not None and not _is_saved(failure, name),
         ),
         tensor=name,
@@ -169,37 +175,38 @@ def _writes_to_leaf(failure: Failure, statement: ast.stmt, name: str) -> bool:
     if hasattr(statement, "body") or (switch is not None and switch.off):
         return False
     text = ast.unparse(statement)
-    changed = {edits.modified(text), edits.element(text)} if edits.written(statement) else set()
+    changed = {inplace.modified(text), inplace.element(text)} if inplace.written(statement) else set()
     values = [value for one in changed if one and (value := failure.value(one)) is not None]
     leaves = any(one.requires_grad and (one.leaf or one.view_of is not None) for one in values)
-    return name in changed or name in edits.written(statement) or leaves
+    return name in changed or name in inplace.written(statement) or leaves
 
 
-def _together(failure: Failure, writes: list[ast.stmt]) -> edits.Edit:
+def _together(failure: Failure, writes: list[ast.stmt]) -> Edits:
     """One block around writes that follow one another, or with what is done to a `.grad` in between.
 
     Of others, one edit would leave some as they are: none.
     """
     if len(writes) < 2:
-        return under_no_grad(failure.line, failure.line) if writes else ()
+        return failure.under_no_grad(failure.line) if writes else ()
     first, last = writes[0], max(writes, key=lambda one: one.lineno)
     inside = [first, *(one for one in source.behind(failure.cell, first) if one.lineno <= last.lineno)]
     texts = [source.line_text(failure.cell, line) for line in range(first.lineno, last.lineno + 1)]
     plain = (
         len(inside) == len(texts)
         and all(one in inside for one in writes)
-        and all(edits.statement_of(text) is not None for text in texts)
+        and all(source.statement_of(text) is not None for text in texts)
     )
     if not plain or any(one not in writes and ".grad" not in ast.unparse(one) for one in inside):
         return ()
-    return (*(f"- {text}" for text in texts), "+ with torch.no_grad():", *(f"+     {text}" for text in texts))
+    block = ["with torch.no_grad():", *(f"    {text}" for text in texts)]
+    return text_edit.replace_lines(failure.place.cell, failure.cell, first.lineno, last.lineno, block)
 
 
 def _written(failure: Failure, *, element: bool = True) -> str | None:
     """What the line itself modifies, if it does: a function that it calls may be what has raised."""
-    if failure.statement is None or not edits.written(failure.statement):
+    if failure.statement is None or not inplace.written(failure.statement):
         return None
-    return (edits.element(failure.text) if element else None) or edits.modified(failure.text)
+    return (inplace.element(failure.text) if element else None) or inplace.modified(failure.text)
 
 
 def _is_saved(failure: Failure, name: str) -> bool:
@@ -217,7 +224,11 @@ def _view_written(failure: Failure) -> Finding:
         f"{shown} is one of several views that one call made.",
         f"{short(failure.text)} modifies {shown if name else 'a view'} in place. Autograd cannot record that for views "
         "from `unbind`, `split`, `chunk` and the like.",
-        failure.fix("out_of_place", "Make a new tensor instead.", edits.out_of_place(failure.line) if name else ()),
+        failure.fix(
+            "out_of_place",
+            "Make a new tensor instead.",
+            failure.rewritten(inplace.out_of_place(failure.line) or failure.line) if name else (),
+        ),
         tensor=name,
     )
 
@@ -237,7 +248,7 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
         failure.fix(
             "detach",
             f"Cut it off: `{cut}`." if alone else f"Use `{name}.detach()` where it is read.",
-            edits.replaced(failure.line, cut) if alone else (),
+            failure.rewritten(cut) if alone else (),
             price="No gradient flows back through it.",
         ),
         tensor=name,
@@ -246,7 +257,7 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
 
 def _optimized(failure: Failure) -> Finding:
     """``SGD([w2])`` where `w2` was computed."""
-    there = failure.statement is not None and _OPTIMIZER.search(failure.text)
+    there = failure.statement is not None and OPTIMIZER.search(failure.text)
     read = source.names_read(failure.statement) if failure.statement is not None and there else set()
     found = sorted(name for name in read if failure.computed(name) is not None)
     name = found[0] if len(found) == 1 else None
@@ -257,7 +268,7 @@ def _optimized(failure: Failure) -> Finding:
     leaf = failure.fix(
         "leaf",
         f"Make a leaf of it first: `{new}`." if name else "Make leaves of them first: `.detach().requires_grad_()`.",
-        edits.before(failure.cell, failure.place.line or 0, [new]) if name and failure.line else (),
+        failure.preceded_by([new]) if name else (),
         verified=not leaves,
         price=no_gradient(leaves, "through it") if leaves else "What it was computed from gets no gradient.",
     )
@@ -278,12 +289,9 @@ def _no_parameter(failure: Failure) -> Finding | None:
         return None  # a list, a string: not of autograd
     statement = failure.statement
     name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
-    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ()
-    new = update[1].removeprefix("+ ") if update else ""
+    update = updated_in_place(failure.cell, statement) if statement is not None and failure.line else ""
     fix = (
-        failure.fix(
-            "under_no_grad", "Change its values in place, and record nothing.", under_no_grad(failure.line, new)
-        )
+        failure.fix("under_no_grad", "Change its values in place, and record nothing.", failure.under_no_grad(update))
         if update
         else failure.fix(
             "under_no_grad",
@@ -308,19 +316,20 @@ def _no_parameter(failure: Failure) -> Finding | None:
 
 def _to_numpy(failure: Failure) -> Finding:
     """``out.numpy()``."""
-    tree = source.parse(failure.line) if failure.line else None
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and not n.args] if tree else []
+    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
     there = [
-        (n, n.func)
-        for n in calls
-        if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy" and failure.may_require_grad(n.func.value)
+        n.func
+        for n in nodes
+        if isinstance(n, ast.Call) and not n.args and isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"
+        if failure.may_require_grad(n.func.value)
     ]
-    raw = failure.line.encode()
-    for _, function in sorted(there, key=lambda pair: -(pair[0].end_col_offset or 0)):
-        if ".detach()" not in ast.unparse(function):
-            dot = (function.end_col_offset or 0) - len(".numpy")
-            raw = raw[:dot] + b".detach()" + raw[dot:]
-    asked = [ast.unparse(function.value) for _, function in there]
+    edits = tuple(
+        edit
+        for function in there
+        if ".detach()" not in ast.unparse(function)
+        for edit in text_edit.insert_before_attribute(failure.place.cell, failure.cell, function, ".detach()")
+    )
+    asked = [ast.unparse(function.value) for function in there]
     shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
     return failure.finding(
         f"{shown} requires grad, and an array has no graph.",
@@ -329,7 +338,7 @@ def _to_numpy(failure: Failure) -> Finding:
         failure.fix(
             "detach",
             "Leave it: `.detach()` before the values are taken.",
-            edits.replaced(failure.line, raw.decode()),
+            edits,
             verified=not failure.before_a_backward,
             price="No gradient flows back through the array.",
         ),
@@ -352,7 +361,7 @@ def _copied(failure: Failure) -> Finding:
         failure.fix(
             "detach",
             f"Cut {'them' if len(found) > 1 else 'it'} off first: " + ", ".join(f"`{one}`" for one in cut) + ".",
-            edits.before(failure.cell, failure.place.line or 0, cut),
+            failure.preceded_by(cut),
             verified=not failure.before_a_backward,
             price="No gradient flows back through it from then on.",
         )
@@ -403,21 +412,18 @@ def _inference(failure: Failure) -> Finding:
     return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
 
 
-# The beginnings of torch 2.10 to 2.13's messages, and what tells of them. The first that fits is taken.
-_TELLERS: tuple[tuple[str, Callable[[Failure], Finding | None]], ...] = (
-    ("grad can be implicitly created only for scalar", _no_scalar),
-    ("grad can be implicitly created only for real", _complex),
-    ("leaf Variable that requires grad is being used in an in-place operation", _leaf_written),
-    (
-        "is a view and is being modified inplace. This view is the output of a function that returns multiple",
-        _view_written,
-    ),
-    ("you can only change requires_grad flags of leaf variables", _flag_of_no_leaf),
-    ("can't optimize a non-leaf Tensor", _optimized),
-    ("(torch.nn.Parameter or None expected)", _no_parameter),
-    ("Can't call numpy() on Tensor that requires grad", _to_numpy),
-    ("support the deepcopy protocol", _copied),
-    ("nly Tensors of floating point", _no_real_numbers),
-    ("Inference tensors cannot be saved for backward", _inference),
-    ("NoneType", none_grads.of_none),
+# Which finding explains which message. The first that fits is taken.
+_TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
+    (torch_messages.NOT_SCALAR, _no_scalar),
+    (torch_messages.COMPLEX, _complex),
+    (torch_messages.LEAF_WRITTEN, _leaf_written),
+    (torch_messages.VIEW_WRITTEN, _view_written),
+    (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
+    (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
+    (torch_messages.NO_PARAMETER, _no_parameter),
+    (torch_messages.TO_NUMPY, _to_numpy),
+    (torch_messages.COPIED, _copied),
+    (torch_messages.NO_FLOAT, _no_real_numbers),
+    (torch_messages.INFERENCE, _inference),
+    (torch_messages.NONE, none_grads.of_none),
 )

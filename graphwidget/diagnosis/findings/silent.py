@@ -7,9 +7,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from graphwidget.diagnosis.reuse.story import lasting_name, own_path, root_name, source_line
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import names, short, where
+from graphwidget.diagnosis.wording import lasting_name, names, own_path, root_name, short, source_line, where
 from graphwidget.model import (
     BackwardCall,
     CellRun,

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.fixes import leak as leak_fixes
 from graphwidget.diagnosis.reuse.loops import ENOUGH
-from graphwidget.diagnosis.reuse.story import source_line, spoken
 from graphwidget.diagnosis.source.syntax import last_name
-from graphwidget.diagnosis.wording import at, where
+from graphwidget.diagnosis.wording import at, source_line, spoken, where
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import Finding, Fix, Kind, Owner, Record, SlotState, Snapshot, bytes_text, is_notebooks
 

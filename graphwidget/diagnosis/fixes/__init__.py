@@ -1,1 +1,205 @@
-"""What helps: proposals, and whether each would hold."""
+"""What a person can do about a finding: `FIX_IDS`, all kinds of change; `FIXES`, which of them to try first.
+
+A fix for a second backward is a file with a function ``propose(case)``, which returns a `Fix`, or None where the fix
+makes no sense; its place in the order is a place in the ladder below. Fixes of the other kinds of finding follow from
+what caused the finding; they are built where the cause is found: `inplace` and `leak` here, the others in
+`graphwidget.diagnosis.findings` and `graphwidget.diagnosis.no_graph`.
+"""
+
+from __future__ import annotations
+
+from graphwidget.diagnosis.fixes import (
+    clear,
+    create_graph,
+    detach,
+    recompute,
+    remove_call,
+    rerun_cell,
+    retain,
+    sum_losses,
+)
+from graphwidget.diagnosis.fixes.ladder import Ladder, Rung, only_if
+
+__all__ = ["FIXES", "FIX_IDS"]
+
+FIX_IDS = {
+    # the graph of an earlier call was reused
+    "retain_graph_earlier_call": "keep the graph with `retain_graph=True`",
+    "recompute_in_loop": "run the forward part again",
+    "detach": "cut the graph at a tensor",
+    "single_backward_sum": "run backward once, on a sum",
+    "clear_buffer": "empty a container of old tensors",
+    "create_graph": "build a graph for a gradient, too",
+    "rerun_forward_cell": "run a cell again before this one",
+    "remove_duplicate_call": "leave out the second call",
+    # a saved tensor was modified in place
+    "out_of_place": "make a new tensor in place of writing to an old one",
+    "clone_before_inplace": "write to a copy, or read from one",
+    "zero_grad_or_step_order": "move a step or a `zero_grad`",
+    "under_no_grad": "write under `torch.no_grad()`",
+    # no graph, or no gradient
+    "unfreeze": "let a tensor require grad",
+    "remove_no_grad": "take code out of `torch.no_grad()`, or the like",
+    "differentiable_op": "use an operation that has a derivative",
+    "find_the_cut": "look for the line that cut the graph",
+    "use_reentrant_false": "checkpoint without reentrance",
+    "input_requires_grad": "let the input of a checkpoint require grad",
+    "retain_grad": "ask for the `.grad` of a computed tensor",
+    "allow_unused": "accept that an input gets no gradient",
+    "use_input": "compute the loss from the input",
+    "new_optimizer": "make the optimizer from the parameters that are trained",
+    "no_grad_or_item": "use a number, or `torch.no_grad()`",
+    "float_dtype": "use a floating-point type",
+    "scalar_loss": "reduce the loss to one number",
+    "pass_gradient": "pass a gradient to `backward`",
+    "leaf": "require grad of a leaf",
+    "copy_weights": "copy weights in place of a module",
+    # graphs pile up
+    "del_variable": "let go of a variable",
+    "set_grad_none": "set a `.grad` to None",
+    "autograd_grad_instead": "use `torch.autograd.grad`, which writes no `.grad`",
+    "no_display": "do not display a tensor that has a graph",
+    "clear_last_traceback": "let go of the last traceback",
+}
+
+# The later call runs the same tensor again, or one inside the old part.
+_SAME_ROOT: Ladder = (
+    Rung(
+        lambda case: case.setting.same_cell_again,
+        (rerun_cell.propose, retain.propose),
+        "A cell that is run again by hand misses the run of the cell before it.",
+    ),
+    Rung(
+        lambda case: case.setting.called_by_callee and case.stepped,
+        (remove_call.propose, recompute.propose),
+        "The called function has run this backward; after its step the old graph is out of date.",
+    ),
+    Rung(
+        lambda case: case.setting.called_by_callee and case.setting.in_loop,
+        (remove_call.propose, recompute.propose, retain.propose),
+        "The called function has run this backward; in a loop each pass wants a graph of its own.",
+    ),
+    Rung(
+        lambda case: case.setting.called_by_callee,
+        (remove_call.propose, retain.propose, recompute.propose),
+        "The called function has run this backward: the second call is an oversight.",
+    ),
+    Rung(
+        lambda case: case.stepped,
+        (recompute.propose, remove_call.propose),
+        "After a step the kept graph would hold the old weights.",
+    ),
+    Rung(
+        lambda case: case.setting.in_loop,
+        (recompute.propose, retain.propose),
+        "In a loop each pass wants a graph of its own.",
+    ),
+    Rung(
+        lambda case: case.reuse.earlier.place.run == case.reuse.later.place.run,
+        (retain.propose, recompute.propose, remove_call.propose),
+        "Two calls of one cell without a step are meant, unless one was left over.",
+    ),
+    Rung(
+        lambda case: True,
+        (retain.propose, recompute.propose),
+        "Calls of two cells are both meant.",
+    ),
+)
+
+# Both losses existed when the earlier call began: they share a part on purpose, or by oversight.
+_BUILT_BEFORE: Ladder = (
+    Rung(
+        lambda case: case.stepped,
+        (detach.propose, recompute.propose, sum_losses.in_loop),
+        "The step has changed the weights of the shared part: the later loss must not go back through it.",
+    ),
+    Rung(
+        lambda case: True,
+        (sum_losses.propose, retain.propose, detach.propose),
+        "Two losses of one graph have the same gradients as their sum, which costs no memory.",
+    ),
+)
+
+# The later loss was built after the earlier call, on something that this call had run.
+_BUILT_AFTER: Ladder = (
+    Rung(
+        lambda case: case.setting.grad_used,
+        (create_graph.propose, retain.propose),
+        "A loss of a gradient needs the graph of that gradient.",
+    ),
+    Rung(
+        lambda case: bool(case.reuse.exclusive_leaves) and clear.makes_sense(case),
+        (clear.propose,),
+        "A buffer that is filled again was not emptied.",
+    ),
+    Rung(
+        lambda case: case.stepped and case.setting.only_added,
+        (recompute.propose, detach.propose),
+        "A term of the loss that is detached no longer counts.",
+    ),
+    Rung(
+        lambda case: case.setting.carried_state and case.setting.made_in_same_pass,
+        (detach.propose,),
+        "A state that each pass updates is cut between passes; it cannot be computed again.",
+    ),
+    Rung(
+        lambda case: case.setting.carried_state,
+        (detach.propose, recompute.propose),
+        "A state that a re-run cell updates is cut between runs, or begun again.",
+    ),
+    Rung(
+        lambda case: not case.reuse.starved and case.setting.made_in_same_pass,
+        (recompute.propose, detach.propose),
+        "What one pass made and later passes use is a cache: each pass should compute it.",
+    ),
+    Rung(
+        lambda case: not case.reuse.starved and case.stepped and bool(case.reuse.exclusive_leaves),
+        (recompute.propose, detach.propose),
+        "A cut would take a gradient, although from leaves that no step changes.",
+    ),
+    Rung(
+        lambda case: not case.reuse.starved and case.stepped,
+        (detach.propose, recompute.propose),
+        "A cut takes no gradient from anything.",
+    ),
+    Rung(
+        lambda case: case.stepped and not case.reuse.steps_modified_the_old_part and not case.setting.repeated,
+        (detach.in_earlier_call, recompute.propose),
+        "The step was for other weights than those of the old part: the earlier call should not have run it.",
+    ),
+    Rung(
+        lambda case: case.stepped and case.setting.same_cell_again and not case.setting.repeated,
+        (rerun_cell.propose, recompute.propose, detach.propose),
+        "A cell that is run again by hand misses the run of the cell before it.",
+    ),
+    Rung(
+        lambda case: case.stepped,
+        (recompute.propose, detach.propose),
+        "After a step the old part is out of date, and a cut would take gradients from it.",
+    ),
+    Rung(
+        lambda case: case.setting.repeated and case.reuse.brings_leaves,
+        (recompute.propose, sum_losses.in_loop, retain.propose, detach.propose),
+        "Each pass wants a graph of its own, before anything is kept or cut.",
+    ),
+    Rung(
+        lambda case: case.setting.same_cell_again,
+        (rerun_cell.propose, retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
+        "A cell that is run again by hand misses the run of the cell before it.",
+    ),
+    Rung(
+        lambda case: True,
+        (retain.propose, sum_losses.in_loop, recompute.propose, detach.propose),
+        "Without a step the old part is still right: keep it, before it is built again or cut.",
+    ),
+)
+
+
+# Per kind of finding, the fixes in the order in which a person should try them.
+FIXES: dict[str, Ladder] = {
+    "second_backward": (
+        *only_if(lambda case: case.reuse.same_root, _SAME_ROOT),
+        *only_if(lambda case: not case.reuse.built_after, _BUILT_BEFORE),
+        *_BUILT_AFTER,
+    ),
+}

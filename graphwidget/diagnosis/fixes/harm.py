@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from graphwidget.diagnosis.source import paths as detaching
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
 _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loader", "object")
@@ -85,7 +85,7 @@ def _of_statement(statement: ast.stmt) -> Iterator[Change]:
 def _is_stepped(record: Record, path: str) -> bool:
     """Whether a step changes tensors in what has this path."""
     inside = (f"{path}[", f"{path}.")
-    return any(detaching.local(one).startswith(inside) for w in record.writes for one in w.paths)
+    return any(local(one).startswith(inside) for w in record.writes for one in w.paths)
 
 
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
@@ -99,20 +99,20 @@ def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str
         tensors = {o.path for o in graph.owners if _may_be(o.path, path)}
         leaves = {one for leaf in graph.leaves.values() if leaf.requires_grad for one in leaf.paths}
         kinds += ["tensor"] * bool(tensors) + ["leaf"] * any(_may_be(one, path) for one in leaves)
-        inside = [o for o in graph.owners if o.containers and detaching.local(o.path).startswith(f"{path}[")]
+        inside = [o for o in graph.owners if o.containers and local(o.path).startswith(f"{path}[")]
         kinds += ["container"] * bool(inside)
     return next((kind for kind in kinds if kind in _STAYS), kinds[0] if kinds else None)
 
 
 def _may_be(known: str, path: str) -> bool:
     """Whether a known path may be what a line calls by another: the same, or `….h` for `self.h`."""
-    name = detaching.local(known)
+    name = local(known)
     return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
 
 
 def _is_bound(record: Record, path: str) -> bool:
     """Whether the program itself gives a value to the variable that a path begins with, or takes it as an argument."""
-    root = detaching.root_of(path)
+    root = root_of(path)
     nodes = (n for run in record.runs.values() if (tree := source.parse(run.source)) for n in ast.walk(tree))
     return root in record.holders or any(
         (isinstance(n, ast.Name) and n.id == root and isinstance(n.ctx, ast.Store))

@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes.candidates import Candidates, simulate
-from graphwidget.diagnosis.fixes.rewriting import rerun
+from graphwidget.diagnosis.fixes import detach, recompute
+from graphwidget.diagnosis.fixes.case import Case, simulate
+from graphwidget.diagnosis.fixes.rerun.plan import rerun
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
-from graphwidget.diagnosis.reuse.story import Meeting, root_name, source_line
-from graphwidget.diagnosis.source import edits, fitting
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import inplace_statements, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, outer_at, root_name, short, source_line, where
 from graphwidget.engine.what_if import reachable, with_nothing_stale
 from graphwidget.model import BackwardCall, Fix, Kind, ModuleCall, Place, Record, SlotState, Snapshot, Write
 
@@ -29,7 +33,7 @@ def for_inplace(
     call: BackwardCall,
     graph: Snapshot,
     writes: tuple[Write, ...],
-    meeting: Meeting | None,
+    setting: Setting | None,
     tensor: str | None,
 ) -> tuple[Fix, ...]:
     """Candidates for a call that met a saved tensor modified in place.
@@ -38,17 +42,17 @@ def for_inplace(
     ----------
     writes
         The lines that modified it, in order; none: unknown.
-    meeting
+    setting
         With an earlier call over the same nodes, kept by retain_graph.
     tensor
         Its name, None: unknown.
     """
     if writes and (writes[-1].optimizer or _is_leaf(graph, tensor)):
-        order = _after_a_step(record, call, graph, writes, meeting)
+        order = _after_a_step(record, call, graph, writes, setting)
     else:
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
-    if writes and writes[-1].optimizer and not any(fix.verified and fix.edit for fix in fixes):
+    if writes and writes[-1].optimizer and not any(fix.verified and (fix.edits or fix.edit) for fix in fixes):
         fixes.insert(0, _again_in_words(call, writes[-1]))
     return tuple(fixes)
 
@@ -66,49 +70,48 @@ def _is_leaf(graph: Snapshot, path: str | None) -> bool:
     return any(path in leaf.paths for leaf in graph.leaves.values())
 
 
-def _text(record: Record, cell: int | None) -> str:
-    runs = [run for run in record.runs.values() if run.cell == cell]
-    return runs[-1].source if runs else ""
-
-
 def _after_a_step(
-    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], meeting: Meeting | None
+    record: Record, call: BackwardCall, graph: Snapshot, writes: tuple[Write, ...], setting: Setting | None
 ) -> Iterator[Callable[[], Fix | None]]:
     """A step that waits for the call takes what the call adds to its gradients: then it comes last."""
     write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
-    other = meeting if meeting is not None and not meeting.same_root else None
+    other = setting if setting is not None and not setting.reuse.same_root else None
     mixes = _mixes(graph, call, write)
-    again = _once_more(record, call, graph, write, meeting, fresh)
-    if other is not None and other.built_after:
-        yield Candidates(other).detach
-    if mixes or (meeting is not None and meeting.same_root):
+    again = _once_more(record, call, graph, write, setting, fresh)
+    if other is not None and other.reuse.built_after:
+        yield partial(detach.propose, Case(other))
+    if mixes or (setting is not None and setting.reuse.same_root):
         yield again
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
         yield lambda: _step_later(record, call, graph, write, mixes)
-    if other is not None and not other.built_after:
-        yield Candidates(other).detach
+    if other is not None and not other.reuse.built_after:
+        yield partial(detach.propose, Case(other))
     if not mixes and other is not None:
         yield again
 
 
 def _once_more(
-    record: Record, call: BackwardCall, graph: Snapshot, write: Write, meeting: Meeting | None, fresh: bool
+    record: Record, call: BackwardCall, graph: Snapshot, write: Write, setting: Setting | None, fresh: bool
 ) -> Callable[[], Fix | None]:
     """The forward part again, behind the step."""
-    if meeting is None:
+    if setting is None:
         return lambda: _made_after(record, call, graph, fresh)
-    if meeting.same_root:
-        return lambda: _forward_again(meeting, write, fresh)
-    return Candidates(meeting).recompute
+    if setting.reuse.same_root:
+        return lambda: _forward_again(setting, write, fresh)
+    return partial(recompute.propose, Case(setting))
 
 
 def _made_after(record: Record, call: BackwardCall, graph: Snapshot, fresh: bool) -> Fix | None:
     """The forward pass behind the step: two passes, each with its own step, is what the program asks for."""
     before = [one for one in record.calls if one.n < call.n]
-    meeting = Meeting(record, call, before[-1], graph) if before else None
-    plan = (rerun(meeting, everything=True) or rerun(meeting)) if meeting is not None else None
-    return Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, plan.edit) if plan is not None else None
+    setting = Setting(Reuse(record, call, before[-1], graph)) if before else None
+    plan = (rerun(setting, everything=True) or rerun(setting)) if setting is not None else None
+    return (
+        Fix("recompute_in_loop", plan.sentence, fresh, plan.at, _ONCE_MORE, edits=plan.edits)
+        if plan is not None
+        else None
+    )
 
 
 def _comes_round(write: Write, call: BackwardCall) -> bool:
@@ -121,7 +124,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     place = write.place
     line = source_line(place)
     works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
-    cell = _text(record, place.cell)
+    cell = Cells.of(record).text(place.cell)
     step = _step(cell, place.line)
     moved = _beside(cell, step) if step is not None else []
     if _read_on_the_way(record, call, write, moved) or _in_another_loop(record, call, write, step):
@@ -130,9 +133,9 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
     if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
         works = False  # what another optimizer clears in between, the step needs
     spot = at(place)
-    edit: edits.Edit = ()
+    edits: Edits = ()
     if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edit = (place.cell, step.lineno), _moved(record, cell, moved, resets, call)
+        spot, edits = (place.cell, step.lineno), _moved(record, place.cell, moved, resets, call)
     by = (
         short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
     )
@@ -149,7 +152,7 @@ def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Writ
         works,
         spot,
         price,
-        edit,
+        edits=edits,
     )
 
 
@@ -180,7 +183,7 @@ def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
 def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: source.Statement | None) -> bool:
     """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``."""
     place, there = write.place, call.place
-    cell = _text(record, place.cell)
+    cell = Cells.of(record).text(place.cell)
     around = source.loops_around(cell, step.lineno) if step is not None else []
     if place.cell != there.cell:
         return bool(around)
@@ -210,35 +213,34 @@ def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: li
 
 
 def _moved(
-    record: Record,
-    cell: str,
-    steps: list[source.Statement],
-    resets: list[source.Statement],
-    call: BackwardCall,
-) -> edits.Edit:
+    record: Record, cell: int, steps: list[source.Statement], resets: list[source.Statement], call: BackwardCall
+) -> Edits:
     """The steps behind the call, and what clears gradients in between behind them: it would undo what they are for."""
-    line, step = call.place.source.strip(), steps[0]
-    side_by_side = source.beginning_at(cell, step.lineno)
-    text = edits.statement_text(cell, step)
-    out: list[str] = [f"- {one}" for one in text]
-    if len(side_by_side) > 1:
-        text = ["; ".join(map(ast.unparse, steps))]
-        spans = {(s.lineno, s.col_offset) for s in steps}
-        rest = "; ".join(ast.unparse(s) for s in side_by_side if (s.lineno, s.col_offset) not in spans)
-        out = [f"- {source.line_text(cell, step.lineno)}", *([f"+ {rest}"] if rest else [])]
-    there = _text(record, call.place.cell)
-    if any(len(source.beginning_at(there, s.lineno)) > 1 or s.lineno != s.end_lineno for s in resets) or not line:
+    cells, there = Cells.of(record), at(call.place)
+    if there is None:
         return ()
-    out += [f"- {source.line_text(there, s.lineno)}" for s in resets]
-    text = [*text, *(source.line_text(there, s.lineno) for s in resets)]
-    return (*out, f"  {line}", *(f"+ {one}" for one in text))
+    text, target = cells.text(cell), cells.text(there[0])
+    lines = [line for step in steps for line in _lines(text, step)]
+    lines += [line for reset in resets for line in _lines(target, reset)]
+    added = text_edit.insert_after(there[0], target, there[1], ["\n".join(lines)])
+    if cell == there[0]:
+        removed = text_edit.remove(cell, text, *steps, *resets)
+    else:
+        removed = (*text_edit.remove(cell, text, *steps), *text_edit.remove(there[0], target, *resets))
+    return (*removed, *added) if added else ()
+
+
+def _lines(text: str, statement: source.Statement) -> list[str]:
+    """The lines of a statement; of one that shares its line, its own."""
+    alone = len(source.beginning_at(text, statement.lineno)) < 2
+    return text_edit.statement_lines(text, statement) if alone else [ast.unparse(statement)]
 
 
 def _resets(
     record: Record, call: BackwardCall, write: Write, step: source.Statement | None
 ) -> Iterator[tuple[source.Statement, str]]:
     """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
-    cell, there = _text(record, write.place.cell), _text(record, call.place.cell)
+    cell, there = Cells.of(record).text(write.place.cell), Cells.of(record).text(call.place.cell)
     first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
     for statement in source.between(there, first, call.place.line or 0):
         for called in source.calls_in(statement):
@@ -254,17 +256,17 @@ def _owner(step: source.Statement | None) -> str:
 
 def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
     """The optimizers and modules that clear, before the call, gradients by which a step went."""
-    step = _step(_text(record, write.place.cell), write.place.line)
+    step = _step(Cells.of(record).text(write.place.cell), write.place.line)
     paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
     names = {name for _, name in _resets(record, call, write, step)}
     return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
 
 
-def _forward_again(meeting: Meeting, write: Write, fresh: bool) -> Fix | None:
-    plan = rerun(meeting, everything=True)
+def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
+    plan = rerun(setting, everything=True)
     sentence = f"Run the forward pass again after {short(write.by)}: it saves the new weights."
-    place = plan.at if plan else at(meeting.graph.place_of(meeting.root_indices[0]))
-    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, plan.edit if plan else ())
+    place = plan.at if plan else at(setting.reuse.graph.place_of(setting.reuse.root_indices[0]))
+    return Fix("recompute_in_loop", sentence, fresh, place, _ONCE_MORE, edits=plan.edits if plan else ())
 
 
 @dataclass(frozen=True)
@@ -277,8 +279,8 @@ class _Remedy:
 
     id: str
     sentence: str
-    at: fitting.Spot | None
-    edit: edits.Edit
+    at: Spot | None
+    edits: Edits
     write: Write
     name: tuple[object, ...]
     leads_away: bool = True
@@ -302,16 +304,23 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
     while True:
         works, other = _tried(record, call, graph, lambda found, made: _left(record, found, made, taken))
         more = _remedies(record, call, graph, other[1], other[0]) if other is not None else ()
-        usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edit), None)
+        usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edits), None)
         if usable is None or len(taken) == MOST_WRITES:
             break
         taken.append(usable)
     sentence = " ".join(dict.fromkeys(remedy.sentence for remedy in taken)) + _words(other)
-    place, edit = first.at, first.edit
+    place, edits = first.at, first.edits
     if len(taken) > 1:
-        several = [(remedy.at, remedy.edit) for remedy in taken if remedy.at is not None]
-        place, edit = fitting.joined(fitting.cells_of(record), several) or (first.at, ())
-    return Fix(first.id, sentence, works, place, _COPY, edit)
+        edits = tuple(dict.fromkeys(edit for remedy in taken for edit in remedy.edits)) if edits else ()
+        place = _first_line(record, edits) or first.at
+    return Fix(first.id, sentence, works, place, _COPY, edits=edits)
+
+
+def _first_line(record: Record, edits: Edits) -> Spot | None:
+    """The first line that edits change, in the order in which the cells ran."""
+    order = list(Cells.of(record).texts)
+    spots = [(order.index(edit.cell), edit.start[0]) for edit in edits if edit.cell in order]
+    return (order[min(spots)[0]], min(spots)[1]) if spots else None
 
 
 def _tried(
@@ -359,7 +368,7 @@ def _words(other: tuple[str | None, Write] | None) -> str:
 
 def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
     """By which names a write modifies: its tensor, where the name belongs, and the modules it calls."""
-    cell, line = _text(record, write.place.cell), write.place.line or 0
+    cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     name = _modified(write, None)
     tree = source.parse(write.by)
     called = {("module", call) for call in (_heads(tree) if tree else ())}
@@ -384,7 +393,7 @@ def _remedies(
     """What can be done about one write."""
     if write.optimizer:
         return
-    cell, line = _text(record, write.place.cell), write.place.line or 0
+    cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     name = _modified(write, tensor)
     view = _view(cell, line, name, tensor)
     keeps = ""
@@ -401,25 +410,25 @@ def _at_the_write(
     record: Record, call: BackwardCall, graph: Snapshot, write: Write, name: str | None
 ) -> Iterator[_Remedy]:
     """What can be done where it is written, or where the module is made that writes; `name`: what is modified there."""
-    cell, line = _text(record, write.place.cell), write.place.line or 0
+    cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
     by = f"{short(write.by)} ({where(write.place)})"
-    edit, spot, module = _rewritten(record, cell, line, write)
-    if write.inside is not None and not edit:
+    edits, spot, module, new = _rewritten(record, write)
+    rewritten = bool(edits or new)
+    if write.inside is not None and not rewritten:
         yield _no_longer_in_place(record, write, write.inside)
         if name is not None and write.paths and not _saves_what_it_writes(call, graph, write)[0]:
             yield _copied(write, cell, line, name, short(write.by), name)
         return
-    new = edit[1][2:].strip() if edit else ""
     sentence = f"Write {short(new)} instead of {by}." if new else f"Write to a new tensor instead of {by}."
     if spot is not None:
         sentence = f"Make it with `inplace=False` (In[{spot[0]}], line {spot[1]})."
     saved_there, saved_before = _saves_what_it_writes(call, graph, write)
-    copying = edits.reading_copies(write.by, name) if saved_there and not edit and name else ()
+    copying = inplace_statements.reading_copies(write.by, name) if saved_there and not rewritten and name else ""
     if copying:
-        yield _reading(write, cell, str(name), copying, by, saved_before)
-    elif edit or saved_there:
+        yield _reading(record, write, str(name), copying, by, saved_before)
+    elif rewritten or saved_there:
         scoped = ("module", module) if module else _scoped(cell, line, str(name))
-        yield _Remedy("out_of_place", sentence, spot or at(write.place), edit, write, scoped)
+        yield _Remedy("out_of_place", sentence, spot or at(write.place), edits, write, scoped)
     if not saved_there and name is not None:
         yield _copied(write, cell, line, name, short(write.by), name)
 
@@ -431,18 +440,18 @@ def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Re
         sentence = f"Make the `{module.class_name}` with `inplace=False`."
         return _Remedy("out_of_place", sentence, at(place), (), write, ("module", name))
     line = f"{name}.inplace = False"
-    edit = edits.before(_text(record, spot[0]), spot[1], [line])
+    edits = text_edit.insert_before(spot[0], Cells.of(record).text(spot[0]), spot[1], [line])
     before = f"{short(place.outer_source or place.source)} (In[{spot[0]}], line {spot[1]})"
     sentence = f"Make `{name}` with `inplace=False`, or set `{line}` before {before}."
-    return _Remedy("out_of_place", sentence, spot, edit, write, ("module", name))
+    return _Remedy("out_of_place", sentence, spot, edits, write, ("module", name))
 
 
 def _modified(write: Write, tensor: str | None) -> str | None:
     """The tensor that a write modifies, as its line calls it; None: it modifies several, or has no name for it."""
-    name = edits.modified(write.by) or tensor
+    name = inplace_statements.modified(write.by) or tensor
     if name is None or name in write.paths or not any(path.startswith(f"{name}[") for path in write.paths):
         return name
-    return edits.element(write.by)
+    return inplace_statements.element(write.by)
 
 
 def _copied(write: Write, cell: str, line: int, name: str, before: str, through: str) -> _Remedy:
@@ -451,22 +460,32 @@ def _copied(write: Write, cell: str, line: int, name: str, before: str, through:
         "clone_before_inplace",
         f"Modify a copy: `{name} = {name}.clone()` before {before} (In[{write.place.cell}], line {line}).",
         (write.place.cell, line) if write.place.cell is not None else None,
-        edits.before(cell, line, [f"{name} = {name}.clone()"]),
+        text_edit.insert_before(write.place.cell, cell, line, [f"{name} = {name}.clone()"]),
         write,
         _scoped(cell, line, through),
     )
 
 
-def _reading(write: Write, cell: str, name: str, copying: edits.Edit, by: str, saved_before: bool) -> _Remedy:
+def _reading(record: Record, write: Write, name: str, copying: str, by: str, saved_before: bool) -> _Remedy:
     """Copies of what a write reads; and one of what it modifies, if other lines have saved that."""
-    old, new = copying
-    clone, what = f"{name} = {name}.clone()", short(new[2:].strip())
-    sentence = f"Read a copy of `{name}`: {what} instead of {by}."
+    clone = f"{name} = {name}.clone()"
+    sentence = f"Read a copy of `{name}`: {short(copying)} instead of {by}."
+    edits = _written_as(record, write, copying)
+    cell = Cells.of(record).text(write.place.cell)
     if saved_before:
-        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {what} instead of {by}."
-        copying = (old, f"+ {clone}", new)
+        sentence = f"Modify a copy of `{name}`, and read another: `{clone}`, then {short(copying)} instead of {by}."
+        before = text_edit.insert_before(write.place.cell, cell, write.place.line or 0, [clone])
+        edits = (*before, *edits) if before and edits else ()
     scoped = _scoped(cell, write.place.line or 0, name)
-    return _Remedy("clone_before_inplace", sentence, at(write.place), copying, write, scoped, saved_before, True)
+    return _Remedy("clone_before_inplace", sentence, at(write.place), edits, write, scoped, saved_before, True)
+
+
+def _written_as(record: Record, write: Write, new: str) -> Edits:
+    """Other text in place of the statement that writes, where that is all on its line."""
+    spot, cells = at(write.place), Cells.of(record)
+    if not new or spot is None or cells.line(spot) != write.by.strip():
+        return ()
+    return text_edit.replace_line(spot[0], cells.text(spot[0]), spot[1], new)
 
 
 def _view(cell: str, line: int, name: str | None, tensor: str | None) -> source.Statement | None:
@@ -490,7 +509,7 @@ def _saves_what_it_writes(call: BackwardCall, graph: Snapshot, write: Write) -> 
     hidden = {i for i in inside if graph.kind[i] == Kind.COPY_SLICES and blame.reads_its_target(graph, i)}
     line = (write.place.cell, write.place.line)
     here = {i for i in nodes | hidden if (place := graph.place_of(i)) is not None and (place.cell, place.line) == line}
-    return bool(here) or edits.reads_what_it_writes(write.by), not nodes <= here
+    return bool(here) or inplace_statements.reads_what_it_writes(write.by), not nodes <= here
 
 
 def _savers(call: BackwardCall, graph: Snapshot, write: Write) -> set[int]:
@@ -513,25 +532,26 @@ def _saved_behind(call: BackwardCall, graph: Snapshot, write: Write, line: int) 
     )
 
 
-def _rewritten(record: Record, cell: str, line: int, write: Write) -> tuple[edits.Edit, fitting.Spot | None, str]:
-    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name."""
+def _rewritten(record: Record, write: Write) -> tuple[Edits, Spot | None, str, str]:
+    """The statement without its in-place part; for a module, the line that made it with `inplace=True`, its name.
+
+    Last the new text of the statement.
+    """
     if write.inside is None:
-        edit = edits.out_of_place(write.by) or edits.scattered(cell, line, write.by)
-        if edit:
-            return edit, None, ""
+        cell, line = Cells.of(record).text(write.place.cell), write.place.line or 0
+        new = inplace_statements.out_of_place(write.by) or inplace_statements.scattered(cell, line, write.by)
+        if new:
+            return _written_as(record, write, new), None, "", new
     tree = source.parse(write.by)
     called = _heads(tree) if tree else set()
     for run in record.runs.values():
         for name in called:
             for made in source.assignments(run.source, name):
-                text = source.line_text(run.source, made.lineno)
+                text = ast.unparse(made)
                 if run.cell is not None and "inplace=True" in text and _makes(text, write.inside):
-                    return (
-                        edits.replaced(text, text.replace("inplace=True", "inplace=False")),
-                        (run.cell, made.lineno),
-                        name,
-                    )
-    return (), None, ""
+                    edits = text_edit.replace_in(run.cell, run.source, made, "inplace=True", "inplace=False")
+                    return edits, (run.cell, made.lineno), name, ""
+    return (), None, "", ""
 
 
 def _makes(line: str, module: ModuleCall | None) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from graphwidget.diagnosis.reuse.story import root_name, spoken
-from graphwidget.diagnosis.source import edits
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.paths import local
-from graphwidget.diagnosis.wording import at, names, outer_at, short, where
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.detaching import detached
+from graphwidget.diagnosis.source.paths import is_code, local
+from graphwidget.diagnosis.wording import at, names, outer_at, root_name, short, spoken, where
 from graphwidget.model import BackwardCall, CellRun, Fix, Owner, Record
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ _NONE = "No gradient flows back through it."
 
 def _cells(record: Record) -> list[CellRun]:
     """Each cell once, as it was last run, latest first."""
-    latest = {run.cell_id or run.run: run for _, run in sorted(record.runs.items())}
-    return sorted(latest.values(), key=lambda run: -run.run)
+    return Cells.of(record).latest[::-1]
 
 
 def for_pile(record: Record, pile: Pile, lasting: bool) -> tuple[Fix, ...]:
@@ -61,7 +60,7 @@ def _let_go(record: Record, pile: Pile, name: str) -> str:
     depth = name.count("[")
     inside = [owner.containers[: owner.path.count("[") - depth] for owner in pile.owners]
     plain = all(kind in _CONTAINERS for containers in inside for kind, _ in containers)
-    if len(pile.paths) > 1 or not plain or not detaching.is_code(name):
+    if len(pile.paths) > 1 or not plain or not is_code(name):
         return ""
     if name.isidentifier():
         return f"del {name}"
@@ -114,16 +113,16 @@ def keep_numbers(record: Record, holder: str, owners: tuple[Owner, ...]) -> Fix 
     inside = {owner.path[len(base) :] for owner in owners}
     name = source.last_name(spoken(holder))
     for run in _cells(record):
-        found = detaching.kept_detached(run.source, name, inside)
+        found = containers.detached_in(run.cell, run.source, name, inside)
         if not found or run.cell is None:
             continue
         first = found[0][0]
-        new = " and ".join(short(edit[1][2:]) for _, edit in found[:2])
+        new = " and ".join(short(text_edit.new_text(run.source, edits)) for _, edits in found[:2])
         more = f" and {len(found) - 2} more lines" if len(found) > 2 else ""
         text = f"Keep numbers, not graphs: write {new}{more} (In[{run.cell}], line {first})."
         free = not needed(record, name, {(run.cell, line) for line, _ in found})
-        edit = tuple(step for _, one in found for step in one)
-        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edit)
+        edits = tuple(edit for _, one in found for edit in one)
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, first), _NONE, edits=edits)
     return None
 
 
@@ -155,13 +154,12 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         if not statements or run.cell is None or len(pile.paths) > 1:
             continue
         statement, target = _that_made(pile, run, statements)
-        text = source.line_text(run.source, statement.lineno)
-        edit = detaching.added_detached(text)
         here = f"In[{run.cell}], line {statement.lineno}"
-        if edit:
+        if isinstance(statement, ast.AugAssign):
+            edits = containers.detached_value(run.cell, run.source, statement.value)
             free = not needed(record, last, {(run.cell, statement.lineno)})
-            text = f"Write {short(edit[1][2:])} ({here}).{'' if free else _UNLESS}"
-            return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edit)
+            text = f"Write {short(text_edit.new_text(run.source, edits))} ({here}).{'' if free else _UNLESS}"
+            return Fix("detach", text, free, (run.cell, statement.lineno), _NONE, edits=edits)
         line = statement.lineno
         inside = source.function_at(run.source, line)
         place = at(call.place) if inside or call.place.outer_cell != run.cell else outer_at(call.place)
@@ -172,12 +170,12 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
         cut = _cut(record, pile, whole, target)
         if not cut:
             return None
-        edit = edits.after(run.source, line, cut)
+        edits = text_edit.insert_after(run.cell, run.source, line, cut)
         text = f"Cut the graph each time: {short('; '.join(cut), 90)} after In[{run.cell}], line {line}."
         loop = source.loop_at(run.source, line)  # each pass makes it anew
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
-        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edit)
+        return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)
     return None
 
 
@@ -197,7 +195,7 @@ def _cut(record: Record, pile: Pile, whole: str, target: str) -> list[str]:
     if paths == [whole]:
         return [f"{target} = {target}.detach()"]
     cells = [run.source for run in _cells(record)]
-    lines = detaching.detached(paths, cells, pile.owners)
+    lines = detached(paths, cells, pile.owners)
     if whole != target and not all(line.startswith(whole) for line in lines):
         return []
     return [line.replace(whole, target) for line in lines] if all(path.startswith(whole) for path in paths) else []
@@ -211,25 +209,24 @@ def for_cycle(record: Record, call: BackwardCall, grads: tuple[str, ...]) -> tup
     """
     line, root, place = call.place.source.strip(), root_name(call), at(call.place)
     grads = tuple(map(local, grads))
-    cell = next((run.source for run in _cells(record) if run.cell == call.place.cell), "")
+    cell = Cells.of(record).text(call.place.cell)
     steps = [write for write in record.writes if write.optimizer or ".grad" in write.by]
     users = _users_of_grads(cell, call, [w.place.line or 0 for w in steps if w.place.cell == call.place.cell])
     used = bool(steps or users)
     last = users[-1].lineno if users else None if used else call.place.line
-    drop = [f"{grad} = None" for grad in grads if detaching.is_code(grad.removesuffix(".grad"))]
-    after = edits.after(cell, last, drop) if last is not None and drop else ()
+    drop = [f"{grad} = None" for grad in grads if is_code(grad.removesuffix(".grad"))]
+    after = text_edit.insert_after(call.place.cell, cell, last, drop) if last is not None else ()
     text = f"Set {names(grads)} to None after {'the line that uses it last' if used else 'use'}."
-    empty = Fix("set_grad_none", text, bool(after) or not used, place, "The gradients are gone.", after)
+    empty = Fix("set_grad_none", text, bool(after) or not used, place, "The gradients are gone.", edits=after)
     leaves = [grad.removesuffix(".grad") for grad in grads if grad.endswith(".grad")]
     asked = source.backward_root(line)
-    instead: edits.Edit = ()
-    if asked and leaves and not used:
-        instead = edits.replaced(
-            line, f"grads = torch.autograd.grad({asked}, [{', '.join(leaves)}], create_graph=True)"
-        )
+    instead: text_edit.Edits = ()
+    if asked and leaves and not used and place is not None:
+        new = f"grads = torch.autograd.grad({asked}, [{', '.join(leaves)}], create_graph=True)"
+        instead = text_edit.replace_line(place[0], cell, place[1], new)
     text = f"Use `torch.autograd.grad({root}, ..., create_graph=True)` ({where(call.place)}): no `.grad` then."
     price = "What uses `.grad`, an optimizer too, must be given what it returns." if used else "Nothing reads `.grad`."
-    other = Fix("autograd_grad_instead", text, not used, place, price, instead)
+    other = Fix("autograd_grad_instead", text, not used, place, price, edits=instead)
     return (empty, other) if used else (other, empty)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, where
 from graphwidget.model import CellRun, Fix
@@ -42,9 +42,8 @@ def _without_parameters(origins: Origins, name: str) -> bool:
 def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: str) -> Cause:
     """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
-    line = source.line_text(run.source, place.line)
-    edit = edits.replaced(line, line.replace("False", "True"))
-    asked, stepped = _gradients_of_inputs(origins), regaining.optimized(list(origins.runs))
+    edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
+    asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.runs))
     outer = source.statements_at(run.source, one.lineno)[0]
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
@@ -52,7 +51,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
         sentence = f"Let {names(asked)} require grad before the loss is computed, if that gradient is wanted. " + (
             f"Or, if what was frozen should train, change `{text}`."
         )
-    fix = Fix("unfreeze", sentence, works and not asked, line_of(place), edit=() if asked else edit)
+    fix = Fix("unfreeze", sentence, works and not asked, line_of(place), edits=() if asked else edits)
     return Cause(f"`{text}` ({where(place)}): {what}", fix, place)
 
 
@@ -64,7 +63,7 @@ def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
     values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
     trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
     read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    stepped = sorted(regaining.optimized(list(origins.runs)))
+    stepped = sorted(restore_graph.optimized(list(origins.runs)))
     found = dict.fromkeys([*(ast.unparse(node.value) for node in read), *stepped])
     plain = (name for name in found if name in values and values[name].kind == "tensor")
     return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from graphwidget.diagnosis.source import grad_modes
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.torch_names import has_parameters
 from graphwidget.model import BackwardCall, CellRun, Scene, Value
 
 # What makes something without a graph of a value that has one.
@@ -41,11 +42,13 @@ _MAKING = {
 }
 _LIBRARIES = {"torch", "F", "functional"}
 _PLAIN = {"np", "numpy", "math", "random"}
-_WITHOUT_PARAMETERS = re.compile(
-    r"\w*Loss|ReLU6?|\w*LU|Sigmoid|Tanh|Softmax|LogSoftmax|Dropout\w*|Flatten|\w*Pool\w*|Identity|Parameter"
-)
 _FREEZING = ("requires_grad_(False)", "requires_grad = False")
 _LAYER = re.compile(r"(?:torch\.)?nn\.([A-Z]\w*)$")
+
+
+def _is_plain(layer: str) -> bool:
+    """Whether a class of `torch.nn` is no module with parameters."""
+    return layer == "Parameter" or not has_parameters(layer)
 
 
 class Spot(NamedTuple):
@@ -328,7 +331,7 @@ class Origins:
     def _makes_layers(self, called: str) -> bool:
         layer = _LAYER.search(called)
         if layer is not None:
-            return _WITHOUT_PARAMETERS.fullmatch(layer[1]) is None
+            return not _is_plain(layer[1])
         trees = [tree for run in self.runs if (tree := source.parse(run.source)) is not None]
         classes = [s for tree in trees for s in ast.walk(tree) if isinstance(s, ast.ClassDef) and s.name == called]
         return any(ast.unparse(base).endswith("Module") for s in classes for base in s.bases)
@@ -447,7 +450,7 @@ class Origins:
         inner = ast.unparse(node.func.func) if isinstance(node.func, ast.Call) else ""
         layer = _LAYER.search(inner)
         if layer is not None:
-            return given if _WITHOUT_PARAMETERS.fullmatch(layer[1]) else True
+            return given if _is_plain(layer[1]) else True
         if root in _LIBRARIES or called.startswith("nn.functional"):
             return given
         if _LAYER.search(called):
@@ -469,7 +472,7 @@ class Origins:
         """Whether a name is a loss, an activation or the like: what it returns has a graph if an argument has."""
         made = [source.given(s) for _, s in self.made(name, spot) if isinstance(s, ast.stmt)]
         layers = [_LAYER.search(ast.unparse(one.func)) for one in made if isinstance(one, ast.Call)]
-        return bool(layers) and all(one is not None and _WITHOUT_PARAMETERS.fullmatch(one[1]) for one in layers)
+        return bool(layers) and all(one is not None and _is_plain(one[1]) for one in layers)
 
     # ------------------------------------------------------------------ walking back
 

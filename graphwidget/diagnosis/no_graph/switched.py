@@ -6,11 +6,11 @@ import ast
 import re
 import sys
 
-from graphwidget.diagnosis.fixes import regaining
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot
-from graphwidget.diagnosis.source import edits
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import place_of, where
 from graphwidget.model import CellRun, Fix
@@ -56,9 +56,9 @@ def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
         fix = Fix(
             "remove_no_grad",
             f"Switch it on again before `{name}` is computed: `{line}`.",
-            made is not None and regaining.trains(runs, made_of),
+            made is not None and restore_graph.trains(runs, made_of),
             line_of(place) if place is not None else None,
-            edit=edits.before(text.source, made.lineno, [line]) if made is not None else (),
+            edits=text_edit.insert_before(text.cell, text.source, made, [line]) if made is not None else (),
         )
         return Cause(f"Grad mode is off {since}: `{name}` was computed without a graph.", fix, place)
     return None
@@ -77,13 +77,12 @@ def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str
 
 def _off(runs: list[CellRun], run: CellRun, statement: ast.Expr, made_of: list[str]) -> Cause:
     place, text = place_of(run, statement.lineno), ast.unparse(statement)
-    line = source.line_text(run.source, statement.lineno)
     fix = Fix(
         "remove_no_grad",
         f"Remove `{text}` ({where(place)}), or use it in a `with`.",
-        regaining.trains(runs, made_of),
+        restore_graph.trains(runs, made_of),
         line_of(place),
-        edit=edits.replaced(line, line.replace("False", "True")),
+        edits=text_edit.replace_in(run.cell, run.source, statement, "False", "True"),
     )
     return Cause(f"`{text}` ({where(place)}) is in force: `{made_of[0]}` was computed without a graph.", fix, place)
 

@@ -6,11 +6,11 @@ import ast
 
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.origins import Origins, Spot, any_of
-from graphwidget.diagnosis.source import edits, grad_modes
+from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
-from graphwidget.model import BackwardCall, Fix, Place
+from graphwidget.model import BackwardCall, CellRun, Fix, Place
 
 __all__ = ["around_the_call", "not_recorded"]
 
@@ -89,7 +89,7 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
             return Cause(
                 f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
                 f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
-                _for_unrecorded(call, place, tensors),
+                _for_unrecorded(origins.runs[where_made.at], call, place, tensors),
                 place,
             )
     return None
@@ -105,11 +105,11 @@ def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
     return bool(seen) and all(each is not None and each.kind == "tensor" and not each.requires_grad for each in seen)
 
 
-def _for_unrecorded(call: ast.Call, place: Place, tensors: list[str]) -> Fix:
+def _for_unrecorded(run: CellRun, call: ast.Call, place: Place, tensors: list[str]) -> Fix:
     if any(k.arg == "use_reentrant" for k in call.keywords):
-        edit = edits.replaced(place.source, place.source.replace("use_reentrant=True", "use_reentrant=False"))
+        edits = text_edit.replace_in(run.cell, run.source, call, "use_reentrant=True", "use_reentrant=False")
         words = f"Pass `use_reentrant=False` ({where(place)}): that records what the parameters inside need."
-        return Fix("use_reentrant_false", words, False, line_of(place), edit=edit)
+        return Fix("use_reentrant_false", words, False, line_of(place), edits=edits)
     which = names(tuple(tensors)) or "a tensor among its arguments"
     words = f"Let {which} require grad where it is made, or pass the parameters that should train as arguments."
     return Fix("input_requires_grad", words, False, line_of(place))

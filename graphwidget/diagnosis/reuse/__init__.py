@@ -1,1 +1,1 @@
-"""The facts of a second backward: what an earlier call had freed, and how a later one came to it."""
+"""What two calls share: the reused part of a graph, its carriers, writes to what it saved, its place in the program."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from graphwidget.diagnosis.reuse.story import lasting_name
+from graphwidget.diagnosis.wording import lasting_name
 from graphwidget.model import Kind, NodeFacts, Place, Record, SlotState, Snapshot, Write
 
 

@@ -1,4 +1,7 @@
-"""Which name to tell of what carried the old part over: one on the way to the node that failed."""
+"""The tensor by which a later call came to the old part: its name, and where it was made.
+
+Of several candidates it is one on the path to the node that failed.
+"""
 
 from __future__ import annotations
 
@@ -6,103 +9,111 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.story import Meeting, Tensor, spoken, way
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
+from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local
+from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import Place, in_order
+
+__all__ = ["Carrier"]
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """The tensor of a meeting by which the later call came to the old part."""
+    """The carrier of a reuse."""
 
-    meeting: Meeting
+    setting: Setting
 
     @cached_property
-    def way(self) -> tuple[Tensor, ...]:
-        """From the later call's root to the node at which it failed; empty where that is unknown."""
-        return way(self.meeting.graph, self.meeting.later)
+    def to_failure(self) -> tuple[Tensor, ...]:
+        """The path from the later call's root to the node at which it failed; empty where that is unknown."""
+        return path_to_failure(self.setting.reuse.graph, self.setting.reuse.later)
 
     @cached_property
     def path(self) -> str | None:
-        """Its path: of the names that are known, one nearest to the old part."""
+        """Its name: of the names that are known, one nearest to the old part."""
         found = (self._nearest(paths) for paths in self._known)
         leading = (path for paths in self._known for path in paths if self._leads(path))
-        return next(filter(None, found), None) or next(leading, None) or self._nearest(self._on_it)
+        return next(filter(None, found), None) or next(leading, None) or self._nearest(self._older_names)
 
     @property
     def name(self) -> str:
-        """What to call it: by its path, else by the old part's node."""
+        """What to call it: by its name, else by the old part's node."""
         if self.path is not None:
             return spoken(self.path)
-        border = self.way[self._end][:1] if self._end >= 0 else self.meeting.boundary
-        return self.meeting.graph.name_of(border[0]) if border else "the shared part"
+        border = self.to_failure[self._entry][:1] if self._entry >= 0 else self.setting.reuse.boundary
+        return self.setting.reuse.graph.name_of(border[0]) if border else "the shared part"
 
     @property
     def built_at(self) -> Place | None:
-        """Where it was made; if that is not known, where the way enters the old part."""
-        at = self._on_the_way(self.path) if self.path is not None else None
-        at = self._end if at is None else at
-        place = self.meeting.graph.place_of(self.way[at][0]) if at >= 0 else None
-        return place if place is not None and place.cell is not None else self.meeting.carrier_place
+        """Where it was made; if that is not known, where the path to the failure enters the old part."""
+        reuse = self.setting.reuse
+        position = self._position(self.path) if self.path is not None else None
+        position = self._entry if position is None else position
+        place = reuse.graph.place_of(self.to_failure[position][0]) if position >= 0 else None
+        return place if place is not None and place.cell is not None else reuse.carrier_place
 
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], ...]:
         """Its possible names, the best ones first."""
-        meeting, place = self.meeting, self.meeting.later.place
-        anew: set[str] = set()
-        if meeting.in_loop and place.line:
-            anew = source.forgotten(meeting.text_of_cell(place.cell), place.line)
-        border = self.way[self._end] if self._end >= 0 else None
-        now = (owner.path for owner in meeting.graph.owners if (owner.node, owner.output_nr) == border)
-        here, lasting = _written(now), meeting.lasting(meeting.border_names, anew)
+        setting, reuse = self.setting, self.setting.reuse
+        place, reassigned = reuse.later.place, set[str]()
+        if setting.in_loop and place.line:
+            reassigned = source.forgotten(setting.text_of_cell(place.cell), place.line)
+        border = self.to_failure[self._entry] if self._entry >= 0 else None
+        now = (owner.path for owner in reuse.graph.owners if (owner.node, owner.output_nr) == border)
+        here, lasting = _written(now), setting.lasting(setting.carrier_names, reassigned)
         still = tuple(path for path in lasting if path in here)
-        return still, here, lasting, meeting.names_before, meeting.border_names
+        return still, here, lasting, reuse.unrun_paths, setting.carrier_names
 
     @property
-    def _on_it(self) -> tuple[str, ...]:
-        """Names of anything on the way behind its root that is older than the call that freed."""
-        old = {tensor for tensor in self.way[1:] if self.meeting.graph.seq[tensor[0]] < self.meeting.earlier.newest_seq}
+    def _older_names(self) -> tuple[str, ...]:
+        """Names of anything on the path behind its root that is older than the call that freed."""
+        graph, freed_after = self.setting.reuse.graph, self.setting.reuse.earlier.newest_seq
+        old = {tensor for tensor in self.to_failure[1:] if graph.seq[tensor[0]] < freed_after}
         return _written(path for path, held in self._held.items() if not old.isdisjoint(held))
 
     @cached_property
     def _held(self) -> dict[str, set[Tensor]]:
-        """What each path holds, or held at the earlier call."""
+        """The tensors that each name holds, or held at the earlier call."""
         held: dict[str, set[Tensor]] = {}
-        here = self.meeting.graph
-        for graph in filter(None, (here, self.meeting.earlier.graph)):
+        here = self.setting.reuse.graph
+        for graph in filter(None, (here, self.setting.reuse.earlier.graph)):
             for owner in graph.owners:
                 held.setdefault(owner.path, set()).add((here.index_of.get(graph.uid[owner.node], -1), owner.output_nr))
         return held
 
     @cached_property
-    def _end(self) -> int:
-        """Where on the way the old part begins; -1: unknown."""
-        return next((at for at, (index, _) in enumerate(self.way) if index in self.meeting.old), -1)
+    def _entry(self) -> int:
+        """Position on the path at which the old part begins; -1: unknown."""
+        old = self.setting.reuse.old
+        return next((at for at, (index, _) in enumerate(self.to_failure) if index in old), -1)
 
-    def _nearest(self, paths: Iterable[str]) -> str | None:
-        """The path that holds the tensor nearest to the old part; None: none holds one of the way."""
-        nearest = {path: at for path in paths if (at := self._on_the_way(path)) is not None}
+    def _nearest(self, names: Iterable[str]) -> str | None:
+        """The name of the tensor nearest to the old part; None: none is on the path."""
+        nearest = {name: at for name in names if (at := self._position(name)) is not None}
         return max(nearest, key=nearest.__getitem__, default=None)
 
-    def _on_the_way(self, path: str) -> int | None:
-        """The last place on the way, down to the old part, where a path holds the tensor."""
-        held = self._held.get(path, ())
-        return next((at for at in range(self._end, -1, -1) if self.way[at] in held), None)
+    def _position(self, name: str) -> int | None:
+        """The last position on the path, down to the old part, of a tensor with this name."""
+        held = self._held.get(name, ())
+        return next((at for at in range(self._entry, -1, -1) if self.to_failure[at] in held), None)
 
-    def _leads(self, path: str) -> bool:
+    def _leads(self, name: str) -> bool:
         """Whether what goes by a name leads to the failing node, as far as that is known."""
-        meeting = self.meeting
-        if not meeting.names and self._end >= 0:  # what the line assigns that made the old part's first node
-            return meeting.graph.place_of(self.way[self._end][0]) == meeting.carrier_place
-        held = self._held.get(path)
-        return held is None or not self.way or any(index in self._leading for index, _ in held)
+        reuse = self.setting.reuse
+        if not reuse.carrier_paths and self._entry >= 0:
+            # The names are those that the line assigns which made the old part's first node.
+            return reuse.graph.place_of(self.to_failure[self._entry][0]) == reuse.carrier_place
+        held = self._held.get(name)
+        return held is None or not self.to_failure or any(index in self._leading for index, _ in held)
 
     @cached_property
     def _leading(self) -> set[int]:
-        return self.meeting.leading_to(self.way[-1][:1])
+        return self.setting.reuse.leading_to(self.to_failure[-1][:1])
 
 
 def _written(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that a program can write."""
-    return in_order({path for path in paths if detaching.is_code(detaching.local(path))})
+    return in_order({path for path in paths if is_code(local(path))})

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
-from graphwidget.diagnosis.reuse.story import source_line
+from graphwidget.diagnosis.wording import source_line
 from graphwidget.model import BackwardCall, Place, Record, Snapshot
 
 ENOUGH = 3  # iterations before we speak of a pile

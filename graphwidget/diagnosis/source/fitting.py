@@ -9,30 +9,57 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.edits import Edit, in_front
-from graphwidget.model import Fix, Record
+from graphwidget.model import Fix, Record, TextEdit
 
 Spot = tuple[int, int]  # cell, line
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+def with_edits(record: Record, fix: Fix) -> Fix:
+    """The fix with the lines that show its edits."""
+    cells = cells_of(record)
+    if fix.edit and fix.at is not None and not fix.edits:
+        return replace(fix, edits=_from_lines(cells, fix.at, fix.edit))
+    if fix.edits and all(edit.cell in cells for edit in fix.edits):
+        return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
+    return fix
+
+
+def _from_lines(cells: dict[int, str], at: Spot, edit: Edit) -> text_edit.Edits:
+    """An edit in the language of `edits` as edits of text."""
+    after = apply(cells, at, edit)
+    found: list[TextEdit] = []
+    for cell, text in cells.items() if after is not None else ():
+        old, new = source.lines_of(text), source.lines_of(after.texts[cell]) if after is not None else []
+        for code, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            lines = "".join(f"{line}\n" for line in new[k:m])
+            if code != "equal" and i == len(old) and not text.endswith("\n"):
+                found.append(TextEdit((i, len(old[-1])), (i, len(old[-1])), "\n" + lines.removesuffix("\n"), cell))
+            elif code != "equal":
+                found.append(TextEdit((i + 1, 0), (j + 1, 0), lines, cell))
+    return tuple(found)
+
+
 def checked(record: Record, fix: Fix) -> Fix:
     """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
     if fix.by_hand or (fix.edit and fix.at is None):
         return fix
-    if fix.edit and fix.at is not None and fits(cells_of(record), fix.at, fix.edit):
+    if fix.edits and fix.at is not None and possible(cells_of(record), fix.edits):
         return fix
-    return replace(fix, verified=False, edit=())
+    return replace(fix, verified=False, edit=(), edits=())
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
     """Whether an edit gives a graph to what is made before a loop that runs backward: each pass would need it."""
-    after = apply(cells_of(record), fix.at, fix.edit) if fix.at is not None else None
+    after = applied(cells_of(record), fix.edits) if fix.edits else None
     if after is None:
         return False
     for cell, line in after.written:
@@ -72,10 +99,20 @@ def cells_of(record: Record) -> dict[int, str]:
     return latest
 
 
+def possible(cells: dict[int, str], edits: Iterable[TextEdit]) -> bool:
+    """Whether edits can be applied, and leave cells that parse and know each name that they read."""
+    after = applied(cells, edits)
+    return after is not None and _is_program(cells, after)
+
+
 def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
-    """Whether an edit from (cell, line) on leaves cells that parse and know each name that they read."""
+    """The same for an edit from (cell, line) on."""
     after = apply(cells, at, edit)
-    if after is None or any(source.parse(text) is None for text in after.texts.values()):
+    return after is not None and _is_program(cells, after)
+
+
+def _is_program(cells: dict[int, str], after: Applied) -> bool:
+    if any(source.parse(text) is None for text in after.texts.values()):
         return False
     if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
         return False
@@ -93,6 +130,17 @@ class Applied:
 
     texts: dict[int, str]
     written: list[tuple[int, int]] = field(default_factory=list)
+
+
+def applied(cells: dict[int, str], edits: Iterable[TextEdit]) -> Applied | None:
+    """The cells with edits in them. None: they overlap, or are of text that is not there."""
+    edits = list(edits)
+    try:
+        texts = text_edit.apply_to(cells, edits)
+    except ValueError:
+        return None
+    own = {cell: [edit for edit in edits if edit.cell == cell] for cell in cells}
+    return Applied(texts, [(cell, line) for cell in cells for line in text_edit.written(cells[cell], own[cell])])
 
 
 def apply(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> Applied | None:

@@ -15,25 +15,45 @@ from typing import Literal
 Statement = ast.stmt
 
 
+def lines_of(source: str) -> list[str]:
+    """The lines of a text without their ends, as Python counts them: a form feed ends none."""
+    return re.split(r"\r\n|\r|\n", source.removesuffix("\n")) if source else []
+
+
 @lru_cache(maxsize=256)
 def parse(source: str) -> ast.Module | None:
     """The tree of a cell, or None."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines_of(source)]
     try:
         return ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError):
         return None
 
 
+def statement_of(text: str) -> ast.stmt | None:
+    """The one statement that a text is, or None."""
+    try:
+        body = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def expression_of(text: str) -> ast.expr | None:
+    """The expression that a text is, or None."""
+    statement = statement_of(text)
+    return statement.value if isinstance(statement, ast.Expr) else None
+
+
 def line_text(source: str, line: int | None) -> str:
     """The text of line `line` (from 1), stripped; empty when there is none."""
-    lines = source.splitlines()
+    lines = lines_of(source)
     return lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
 
 
 def raw_line(source: str, line: int) -> str:
     """The text of line `line` as it is."""
-    return source.splitlines()[line - 1]
+    return lines_of(source)[line - 1]
 
 
 def _spans(node: ast.AST, line: int) -> bool:
@@ -124,15 +144,17 @@ def between(source: str, first: int, last: int) -> list[ast.stmt]:
     return [s for s in found if first < s.lineno <= last]
 
 
+def block_of(source: str, statement: ast.stmt) -> list[ast.stmt]:
+    """The block that has a statement in it; empty: it is not of this text."""
+    spot = (statement.lineno, statement.col_offset)
+    around = _blocks_around(source, statement.lineno)
+    return next((block for block in around if any((s.lineno, s.col_offset) == spot for s in block)), [])
+
+
 def behind(source: str, statement: ast.stmt) -> list[ast.stmt]:
     """The statements that follow one in its block."""
-    around = _blocks_around(source, statement.lineno)
     spot = (statement.lineno, statement.col_offset)
-    for block in around:
-        places = [(one.lineno, one.col_offset) for one in block]
-        if spot in places:
-            return block[places.index(spot) + 1 :]
-    return []
+    return [s for s in block_of(source, statement) if (s.lineno, s.col_offset) > spot]
 
 
 def _blocks_around(source: str, line: int) -> list[list[ast.stmt]]:

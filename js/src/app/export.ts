@@ -1,41 +1,33 @@
 /** Taking the picture along: as an SVG file, as text on the clipboard. */
 
-import { drawMarks } from "../canvas/draw.ts";
-import { h, s } from "../panels/dom.ts";
-import { tableText } from "../panels/table.ts";
+import { copy } from "../page/clipboard.ts";
+import { html, svg } from "../page/elements.ts";
+import { drawMarks } from "../page/marks.tsx";
+import { fontsOf, markRules } from "../page/theme.ts";
+import { tableText } from "../panels/table.tsx";
 import type { Graph } from "../picture/model.ts";
-import type { Scene } from "../picture/scene/index.ts";
-import { fontsOf, markRules } from "./theme.ts";
+import type { Scene } from "../picture/scene/types.ts";
 
 /** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
 function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {
   const { ui, mono } = fontsOf(root);
   const { theme } = root.dataset;
   const fonts = `.graphwidget{--g-font-ui:${ui};--g-font-mono:${mono};background:var(--g-bg)}`;
-  const svg = s(
-    "svg.graphwidget",
-    { "data-theme": theme, "data-own-colours": "", viewBox: `${left} ${top} ${width} ${height}`, width, height },
-    s("style", markRules() + fonts),
-    items.map((item) => s("g", { transform: `translate(${item.x} ${item.y})` }, drawMarks(item.marks))),
+  const box = { viewBox: `${left} ${top} ${width} ${height}`, width, height };
+  const file = svg(
+    "svg",
+    { class: "graphwidget", "data-theme": theme, "data-own-colours": "", ...box },
+    svg("style", {}, markRules() + fonts),
+    ...items.map((item) => svg("g", { transform: `translate(${item.x} ${item.y})` }, ...drawMarks(item.marks))),
   );
-  return new XMLSerializer().serializeToString(svg);
+  return new XMLSerializer().serializeToString(file);
 }
 
 export function saveSvg(scene: Scene, root: HTMLElement): string {
   const href = URL.createObjectURL(new Blob([svgText(scene, root)], { type: "image/svg+xml" }));
-  h("a", { href, download: "autograd-graph.svg" }).click();
+  html("a", { href, download: "autograd-graph.svg" }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
   return "Saved as autograd-graph.svg.";
-}
-
-/** Whether it could be put on the clipboard. */
-export async function copy(words: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(words);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export async function copyText(graph: Graph): Promise<string> {

@@ -5,7 +5,7 @@
  * event, and ask the element that has the focus; others after it. So both: the mark on what has the focus, and an end
  * of every key event at the root. What the browser does with a key (copy, find, Tab) is left to it.
  */
-import { attr, attrs, focused } from "../panels/dom.ts";
+import { focusedElement, setAttribute, setAttributes } from "../page/elements.ts";
 
 const KEY_EVENTS = ["keydown", "keypress", "keyup"] as const;
 /** With Ctrl: browsers undo and redo what was typed last anywhere in the page, in a cell too; `s` saves the page. */
@@ -14,8 +14,10 @@ const HARMFUL = ["z", "y", "s"];
 /** `unsaved`: called when somebody means to save, which neither the notebook nor the browser then does. */
 export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => void): void {
   // With a tab index, a click on what cannot have the focus itself gives it to the root, not to the notebook's cell.
-  attrs(root, { tabindex: -1, "data-lm-suppress-shortcuts": "true" });
-  root.addEventListener("focusin", ({ target }) => attr(target as Element, "data-lm-suppress-shortcuts", "true"));
+  setAttributes(root, { tabindex: -1, "data-lm-suppress-shortcuts": "true" });
+  root.addEventListener("focusin", ({ target }) =>
+    setAttribute(target as Element, "data-lm-suppress-shortcuts", "true"),
+  );
   for (const type of KEY_EVENTS)
     root.addEventListener(type, (event) => {
       event.stopPropagation();
@@ -40,11 +42,11 @@ export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => 
 /** Whether the focus is in the view, or nowhere: nobody types elsewhere. */
 export function isHere(root: HTMLElement): boolean {
   const active = root.ownerDocument.activeElement;
-  return root.contains(focused(root)) || !active || active === root.ownerDocument.body;
+  return root.contains(focusedElement(root)) || !active || active === root.ownerDocument.body;
 }
 
 function isNowhere(root: HTMLElement): boolean {
-  const active = focused(root);
+  const active = focusedElement(root);
   return active === null || active === root.ownerDocument.body;
 }
 

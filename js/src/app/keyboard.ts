@@ -1,10 +1,11 @@
 /** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
+
 import type { Canvas } from "../canvas/canvas.ts";
 import { isFocusable, type Space } from "../canvas/space.ts";
-import { done } from "../panels/dom.ts";
-import type { Item } from "../picture/scene/index.ts";
+import { endEvent } from "../page/elements.ts";
+import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
-import { type Context, shown } from "./state.ts";
+import { type Context, shown } from "../state/state.ts";
 
 /** The ways of the arrows: towards the inputs, towards the losses, to the sides. */
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -116,6 +117,6 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
       if (!Object.hasOwn(anywhere, key)) return;
       anywhere[key]!();
     }
-    done(event);
+    endEvent(event);
   });
 }

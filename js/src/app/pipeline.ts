@@ -1,12 +1,12 @@
 /** From a graph to what is on screen, in slices: no task of the page is held up for more than a few milliseconds. */
 
 import { Space } from "../canvas/space.ts";
+import { drive } from "../page/drive.ts";
 import type { FoldState } from "../picture/fold/index.ts";
 import type { Graph } from "../picture/model.ts";
 import { drawSlices, type Picture, redrawSlices } from "../picture/picture.ts";
-import type { SceneOptions } from "../picture/scene/index.ts";
+import type { SceneOptions } from "../picture/scene/types.ts";
 import type { Slices } from "../picture/slices.ts";
-import { drive } from "./drive.ts";
 
 /** From here on the view says that it is drawing. */
 const NOTICED_MS = 100;

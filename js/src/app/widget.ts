@@ -1,5 +1,5 @@
 /** The entry that anywidget calls. One model may have many views; each view ends with its signal. */
-import type { Model } from "./kernel.ts";
+import type { Model } from "../state/kernel.ts";
 import { View } from "./view.ts";
 
 interface RenderProps {

@@ -5,11 +5,12 @@
  * on screen, when the camera rests or has left that one, and takes its place when it is whole.
  */
 
-import { drive } from "../app/drive.ts";
-import { themeValue } from "../app/theme.ts";
-import { h } from "../panels/dom.ts";
+import { drive } from "../page/drive.ts";
+import { html } from "../page/elements.ts";
+import { themeValue } from "../page/theme.ts";
+import type { Mark } from "../picture/marks.ts";
 import type { Graph } from "../picture/model.ts";
-import type { Item, Mark } from "../picture/scene/index.ts";
+import type { Item } from "../picture/scene/types.ts";
 import type { Slices } from "../picture/slices.ts";
 import { type Style, styleOf, type Token } from "../picture/tokens.ts";
 import { nodeState, slotSummary } from "../picture/words.ts";
@@ -29,7 +30,7 @@ const TOGETHER = 200;
 const MOST_WIRED = 6000;
 const STATE_TOKEN: Record<string, Token> = { held: "slot", mixed: "nodeb", stale: "st", packed: "slot" };
 
-const canvas = () => h("canvas.gw-bitmap", { "aria-hidden": "true", hidden: true });
+const makeCanvas = () => html("canvas", { class: "gw-bitmap", "aria-hidden": "true", hidden: true });
 
 /** What is drawn, and from where. */
 interface Shot extends Camera {
@@ -43,8 +44,9 @@ interface Shot extends Camera {
 
 export class Bitmap {
   /** The bitmap on screen. */
-  el = canvas();
-  #back = canvas();
+  element = makeCanvas();
+  /** The one that is drawn on behind it. */
+  #back = makeCanvas();
   readonly #root: HTMLElement;
   readonly #viewport: Viewport;
   #shot: Shot | null = null;
@@ -70,19 +72,20 @@ export class Bitmap {
     if (this.#draws === shot) this.#draws = null;
     if (!drawn) return null;
     return () => {
-      const old = this.el;
+      const old = this.element;
       old.replaceWith(this.#back);
-      this.el = this.#back;
+      this.element = this.#back;
       this.#back = old;
-      this.el.hidden = false;
+      this.element.hidden = false;
       this.#shot = shot;
     };
   }
 
   /** No bitmap any more. */
   clear(): void {
-    this.el.hidden = true;
-    this.#shot = this.#draws = null;
+    this.element.hidden = true;
+    this.#shot = null;
+    this.#draws = null;
     this.#paths.clear();
   }
 
@@ -106,7 +109,7 @@ export class Bitmap {
     const k = scale / shot.scale;
     const left = x - (shot.x + spare(shot.width)) * k;
     const top = y - (shot.y + spare(shot.height)) * k;
-    this.el.style.transform = `translate(${left}px,${top}px) scale(${k})`;
+    this.element.style.transform = `translate(${left}px,${top}px) scale(${k})`;
     const right = left + (shot.width + 2 * spare(shot.width)) * k;
     const bottom = top + (shot.height + 2 * spare(shot.height)) * k;
     const covers = left <= 0 && top <= 0 && right >= width && bottom >= height;
@@ -123,16 +126,16 @@ export class Bitmap {
     if (swap) this.paint();
   }
 
-  *#draw(shot: Shot, el: HTMLCanvasElement): Slices<boolean> {
+  *#draw(shot: Shot, element: HTMLCanvasElement): Slices<boolean> {
     const { scale, x, y, width, height, space } = shot;
     const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
     const wide = width + 2 * spare(width);
     const high = height + 2 * spare(height);
-    el.width = Math.round(wide * ratio); // also clears it
-    el.height = Math.round(high * ratio);
-    el.style.width = `${wide}px`;
-    el.style.height = `${high}px`;
-    const context = el.getContext("2d");
+    element.width = Math.round(wide * ratio); // also clears it
+    element.height = Math.round(high * ratio);
+    element.style.width = `${wide}px`;
+    element.style.height = `${high}px`;
+    const context = element.getContext("2d");
     if (!context) return true;
     const dx = x + spare(width);
     const dy = y + spare(height);
@@ -201,7 +204,8 @@ export class Bitmap {
     let path = this.#paths.get(d);
     if (!path) {
       if (this.#paths.size > 20000) this.#paths.clear();
-      this.#paths.set(d, (path = new Path2D(d)));
+      path = new Path2D(d);
+      this.#paths.set(d, path);
     }
     return path;
   }

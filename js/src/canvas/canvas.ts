@@ -5,16 +5,17 @@
  * changed item may be drawn late (slots empty in the engine's order); its attributes never are.
  */
 
-import { drive } from "../app/drive.ts";
-import { attr, attrs, focused, h, s } from "../panels/dom.ts";
+import { drive } from "../page/drive.ts";
+import { focusedElement, html, setAttribute, setAttributes, svg } from "../page/elements.ts";
+import { drawMarks } from "../page/marks.tsx";
 import type { Graph } from "../picture/model.ts";
-import type { Item, Role } from "../picture/scene/index.ts";
+import type { Item, Role } from "../picture/scene/types.ts";
 import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
-import { drawMarks } from "./draw.ts";
+import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
 import { isFocusable, Space } from "./space.ts";
-import { type Camera, gestures, Viewport } from "./viewport.ts";
+import { type Camera, Viewport } from "./viewport.ts";
 
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
@@ -50,17 +51,22 @@ type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
 export class Canvas {
-  readonly el: HTMLElement;
-  readonly overlay = h("div.gw-overlay");
+  readonly element: HTMLElement;
+  readonly overlay = html("div", { class: "gw-overlay" });
   readonly viewport = new Viewport(() => this.#move());
   space = new Space({ left: 0, top: 0, width: 0, height: 0, items: [], look() {} });
   /** Whether the scene is drawn as a bitmap. */
   big = false;
   /** Key of the tab stop. */
   focusKey: string | null = null;
-  readonly #world = s("g");
-  readonly #rings = s("g.gw-rings", { "aria-hidden": "true" });
-  readonly #svg = s("svg.gw-tree", { role: "tree", "aria-label": "Autograd graph" }, this.#world, this.#rings);
+  readonly #world = svg("g");
+  readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
+  readonly #svg = svg(
+    "svg",
+    { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
+    this.#world,
+    this.#rings,
+  );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport);
   readonly #drawn = new Map<string, Drawn>();
@@ -72,10 +78,17 @@ export class Canvas {
   constructor(root: HTMLElement, signal: AbortSignal, events: CanvasEvents) {
     this.#events = events;
     this.#bitmap = new Bitmap(root, this.viewport);
-    this.el = h("div.gw-canvas", this.#bitmap.el, this.#svg, this.#map.el, this.overlay);
+    this.element = html(
+      "div",
+      { class: "gw-canvas" },
+      this.#bitmap.element,
+      this.#svg,
+      this.#map.element,
+      this.overlay,
+    );
     this.#listen();
     const resize = new ResizeObserver(() => this.#resize());
-    resize.observe(this.el);
+    resize.observe(this.element);
     signal.addEventListener("abort", () => {
       resize.disconnect();
       cancelAnimationFrame(this.#frame);
@@ -88,10 +101,10 @@ export class Canvas {
   }
 
   #listen(): void {
-    const { el } = this;
-    const { dragged } = gestures(el, this.viewport);
+    const { element } = this;
+    const { dragged } = followGestures(element, this.viewport);
     const { press, open, background } = this.#events;
-    el.addEventListener("click", (event) => {
+    element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
       const item = this.#at(event);
@@ -99,7 +112,7 @@ export class Canvas {
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
       else press(item, item.key === this.#selected);
     });
-    el.addEventListener("dblclick", (event) => {
+    element.addEventListener("dblclick", (event) => {
       const item = this.#at(event);
       if (item) open(item.key);
     });
@@ -109,7 +122,7 @@ export class Canvas {
     });
     this.#svg.addEventListener("focusout", () => this.#ring());
     // A focused element outside the view would make the browser scroll the frame itself.
-    el.addEventListener("scroll", () => el.scrollTo(0, 0));
+    element.addEventListener("scroll", () => element.scrollTo(0, 0));
   }
 
   /** The item under a pointer event. A tag or an octagon stands for the node that it sits on. */
@@ -117,15 +130,15 @@ export class Canvas {
     const item = this.byKey.get(keyAt(event));
     if (item && isFocusable(item)) return item;
     if (item?.role === "tag" || item?.role === "octagon") return this.byKey.get(`n${item.uid}`) ?? item;
-    const { left, top } = this.el.getBoundingClientRect();
+    const { left, top } = this.element.getBoundingClientRect();
     return this.#bitmap.hit(...this.viewport.toWorld(event.clientX - left, event.clientY - top));
   }
 
   #resize(): void {
-    const { clientWidth: width, clientHeight: height } = this.el;
+    const { clientWidth: width, clientHeight: height } = this.element;
     if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
     Object.assign(this.viewport, { width, height });
-    attrs(this.#svg, { width, height });
+    setAttributes(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
     this.#events.resized();
   }
@@ -156,11 +169,11 @@ export class Canvas {
     const first = !this.space.scene.items.length;
     this.space = space;
     this.big = big;
-    attr(this.el, "data-drawn-as", big ? "bitmap" : "svg");
+    setAttribute(this.element, "data-drawn-as", big ? "bitmap" : "svg");
     if (!this.byKey.has(this.focusKey ?? ""))
       this.focusKey = (items.find((item) => item.role === "root") ?? items.find(isFocusable))?.key ?? null;
     const animate = !calm && !first && !big;
-    attr(this.#svg, "aria-hidden", !items.length && "true");
+    setAttribute(this.#svg, "aria-hidden", !items.length && "true");
     this.#world.classList.toggle("gw-moves", animate);
     this.#hits = [];
     show();
@@ -204,7 +217,7 @@ export class Canvas {
       gone.delete(key);
       let drawn = this.#drawn.get(key);
       if (!drawn) {
-        drawn = { g: s("g.gw-item", { "data-key": key }), item, marks: "" };
+        drawn = { g: svg("g", { class: "gw-item", "data-key": key }), item, marks: "" };
         if (animate && isFocusable(item)) drawn.g.classList.add("gw-enter");
         this.#drawn.set(key, drawn);
       }
@@ -227,17 +240,17 @@ export class Canvas {
     const { key, role, x, y, data = {} } = item;
     g.style.transform = `translate(${x}px,${y}px)`;
     for (const name in drawn.item.data) if (!(name in data)) g.removeAttribute(`data-${name}`);
-    for (const name in data) attr(g, `data-${name}`, data[name]);
+    for (const name in data) setAttribute(g, `data-${name}`, data[name]);
     drawn.item = item;
     const opens = role === "group" || role === "open";
     if (isFocusable(item))
-      attrs(g, {
+      setAttributes(g, {
         role: "treeitem",
         "aria-label": item.label ?? key,
         "aria-expanded": opens && String(role === "open"),
         ...this.#standing(key),
       });
-    else attr(g, "aria-hidden", "true");
+    else setAttribute(g, "aria-hidden", "true");
   }
 
   /** Puts new marks into an item, now or after `delay` milliseconds. */
@@ -259,7 +272,7 @@ export class Canvas {
   }
 
   #activeKey(): string | null {
-    const active = focused(this.#svg);
+    const active = focusedElement(this.#svg);
     return active && this.#svg.contains(active) ? active.getAttribute("data-key") : null;
   }
 
@@ -271,7 +284,7 @@ export class Canvas {
   /** Another tab stop, another selected item. */
   #stand(): void {
     if (this.big) this.#pin();
-    for (const [key, { g, item }] of this.#drawn) if (isFocusable(item)) attrs(g, this.#standing(key));
+    for (const [key, { g, item }] of this.#drawn) if (isFocusable(item)) setAttributes(g, this.#standing(key));
     this.#ring();
   }
 
@@ -309,7 +322,7 @@ export class Canvas {
       if (!item) return [];
       const { x, y, w, h } = item;
       const area = { x: x - gap, y: y - gap, width: w + 2 * gap, height: h + 2 * gap, rx: 6 + gap };
-      return [s("rect.g-focus", area)];
+      return [svg("rect", { class: "g-focus", ...area })];
     };
     const active = this.#activeKey();
     const byKey = active !== null && this.#drawn.get(active)?.g.matches(":focus-visible");
@@ -331,15 +344,15 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings]) attr(layer, "transform", transform);
-    attr(this.el, "data-scale", scale.toFixed(3));
+    for (const layer of [this.#world, this.#rings]) setAttribute(layer, "transform", transform);
+    setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();
     this.#events.moved();
   }
 
   label(words: string): void {
-    attr(this.#svg, "aria-label", words);
+    setAttribute(this.#svg, "aria-label", words);
   }
 
   /** Colours have changed. */

@@ -1,5 +1,10 @@
-/** A small map in the corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does. */
-import { attr, attrs, drag, s } from "../panels/dom.ts";
+/**
+ * A small map in a corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does.
+ *
+ * It stands in the corner where it covers the least of the picture, and stays there while the user moves about.
+ */
+import { setAttribute, setAttributes, svg } from "../page/elements.ts";
+import { drag } from "../page/pointer.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Box, Viewport } from "./viewport.ts";
 
@@ -7,31 +12,44 @@ import type { Box, Viewport } from "./viewport.ts";
 const MOST = 4000;
 /** Where no more than this share of the picture is beyond a side, the map would hide more than it shows. */
 const NEARLY = 0.25;
+/** Its size and its distance from the edges; the same numbers as in canvas.css. */
+const WIDTH = 120;
+const HEIGHT = 84;
+const MARGIN = 8;
+/** Room of the buttons that zoom, at the top right. */
+const TOOLS = 34;
+
+const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
+type Corner = (typeof CORNERS)[number];
 
 export class Minimap {
-  readonly #cards = s("path.g-node");
-  readonly #seen = s("rect.g-focus");
-  readonly el = s("svg.gw-mini", { "aria-hidden": "true" }, this.#cards, this.#seen);
+  readonly #cards = svg("path", { class: "g-node" });
+  readonly #seen = svg("rect", { class: "g-focus" });
+  readonly element = svg("svg", { class: "gw-mini", "aria-hidden": "true" }, this.#cards, this.#seen);
   readonly #viewport: Viewport;
   #content: Box = { x: 0, y: 0, w: 0, h: 0 };
+  /** What is on the map. */
+  #drawn: readonly Box[] = [];
+  #corner: Corner = "bottom right";
 
   constructor(viewport: Viewport) {
     this.#viewport = viewport;
     const go = ({ clientX, clientY }: PointerEvent) => {
-      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.el.getScreenCTM()!.inverse());
+      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.element.getScreenCTM()!.inverse());
       viewport.centre(x, y);
       return true;
     };
-    drag(this.el, go, (_, __, event) => go(event));
+    drag(this.element, go, (_dx, _dy, event) => go(event));
   }
 
   load({ content, scene }: Space): void {
-    const { x, y, w, h } = (this.#content = content);
-    attr(this.el, "viewBox", `${x} ${y} ${w} ${h}`);
+    this.#content = content;
+    const { x, y, w, h } = content;
+    setAttribute(this.element, "viewBox", `${x} ${y} ${w} ${h}`);
     const cards = scene.items.filter(isCard);
     const every = Math.ceil(cards.length / MOST);
-    const drawn = cards.filter((_, i) => i % every === 0);
-    attr(this.#cards, "d", drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
+    this.#drawn = cards.filter((_, i) => i % every === 0).map(({ x, y, w, h }) => ({ x, y, w, h }));
+    setAttribute(this.#cards, "d", this.#drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
   }
 
   paint(): void {
@@ -40,7 +58,52 @@ export class Minimap {
     const isIn = (at: number, room: number, start: number, size: number) =>
       at <= start + size * NEARLY && at + room >= start + size * (1 - NEARLY);
     const whole = isIn(x, w, all.x, all.w) && isIn(y, h, all.y, all.h);
-    attr(this.el, "hidden", whole);
-    attrs(this.#seen, { x, y, width: w, height: h });
+    setAttribute(this.element, "hidden", whole);
+    if (whole) return;
+    setAttributes(this.#seen, { x, y, width: w, height: h });
+    if (!this.#viewport.taken) this.#moveAway();
+  }
+
+  /** The part of the screen that it covers; null: it is not there. */
+  covers(): Box | null {
+    return this.element.hasAttribute("hidden") ? null : this.#boxAt(this.#corner);
+  }
+
+  #boxAt(corner: Corner): Box {
+    const { width, height } = this.#viewport;
+    const [vertical, horizontal] = corner.split(" ");
+    const top = horizontal === "right" ? TOOLS : MARGIN;
+    return {
+      x: horizontal === "right" ? width - MARGIN - WIDTH : MARGIN,
+      y: vertical === "bottom" ? height - MARGIN - HEIGHT : top,
+      w: WIDTH,
+      h: HEIGHT,
+    };
+  }
+
+  /** Goes to the corner where it covers the least; of equal ones to the first. */
+  #moveAway(): void {
+    let least = Number.POSITIVE_INFINITY;
+    for (const corner of CORNERS) {
+      const covered = this.#coveredAt(corner);
+      if (covered >= least) continue;
+      least = covered;
+      this.#corner = corner;
+    }
+    setAttribute(this.element, "data-corner", this.#corner);
+  }
+
+  /** How much of the cards it would cover in a corner, in square px. */
+  #coveredAt(corner: Corner): number {
+    const box = this.#boxAt(corner);
+    const { scale } = this.#viewport;
+    let covered = 0;
+    for (const card of this.#drawn) {
+      const [x, y] = this.#viewport.toScreen(card.x, card.y);
+      const wide = Math.min(box.x + box.w, x + card.w * scale) - Math.max(box.x, x);
+      const high = Math.min(box.y + box.h, y + card.h * scale) - Math.max(box.y, y);
+      if (wide > 0 && high > 0) covered += wide * high;
+    }
+    return covered;
   }
 }

@@ -1,5 +1,5 @@
 /** Where everything of a scene is. Read in slices: scenes of 100,000 items exist. */
-import type { Item, Role, Scene } from "../picture/scene/index.ts";
+import type { Item, Role, Scene } from "../picture/scene/types.ts";
 import { eachSlice, type Slices } from "../picture/slices.ts";
 import type { Box } from "./viewport.ts";
 

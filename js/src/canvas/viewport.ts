@@ -1,5 +1,4 @@
-/** The camera over the picture: pan by drag, zoom with ctrl + wheel, never the page's plain scroll. */
-import { drag } from "../panels/dom.ts";
+/** The camera over the picture. */
 
 export interface Box {
   x: number;
@@ -117,28 +116,4 @@ function centred(start: number, size: number, room: number, anchor: number | und
 function nudge(start: number, size: number, room: number, margin: number): number {
   if (start < margin || size > room - 2 * margin) return margin - start;
   return Math.min(0, room - margin - start - size);
-}
-
-/** Connects pointer and wheel. `dragged`: whether the last press moved the picture, so that it is no click. */
-export function gestures(el: HTMLElement, viewport: Viewport): { dragged(): boolean } {
-  let dragged = false;
-  const press = (event: PointerEvent) => {
-    dragged = false;
-    return !(event.target as Element).closest("button, .gw-mini");
-  };
-  drag(el, press, (dx, dy) => {
-    dragged = true;
-    viewport.pan(dx, dy);
-  });
-  el.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey && !event.metaKey) return; // plain wheel belongs to the page
-      event.preventDefault();
-      const { left, top } = el.getBoundingClientRect();
-      viewport.zoom(Math.exp(-event.deltaY / 300), event.clientX - left, event.clientY - top);
-    },
-    { passive: false },
-  );
-  return { dragged: () => dragged };
 }

@@ -1,7 +1,22 @@
 /** The marks: pure functions from a place and a state to shapes. Each is drawn here once, for page, canvas and static file. */
 
-import type { Mark } from "./scene/index.ts";
 import { styleOf } from "./tokens.ts";
+
+/** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
+export type Mark =
+  | { t: "rect"; x: number; y: number; w: number; h: number; r?: number; c: string }
+  | { t: "path"; d: string; c: string }
+  | {
+      t: "text";
+      x: number;
+      y: number;
+      /** The whole text. */
+      s: string;
+      c: string;
+      anchor?: "start" | "middle" | "end";
+      /** Parts in a style of their own; together they are `s`. Each `c` is added to the classes of the mark. */
+      runs?: { s: string; c: string }[];
+    };
 
 export const SLOT_W = 14;
 export const SLOT_H = 11;

@@ -1,9 +1,9 @@
 /** What a static picture says below the drawing: the first finding and its ways out, in sentences. */
 
-import { octagon, octagonOpen, text, warning } from "./marks.ts";
+import { type Mark, octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
 import type { Finding, Graph } from "./model.ts";
-import type { Item, Mark, Scene } from "./scene/index.ts";
+import type { Item, Scene } from "./scene/types.ts";
 
 const MARGIN = 12;
 const INDENT = 22;

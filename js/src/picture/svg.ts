@@ -1,6 +1,7 @@
 /** A scene as SVG text: complete in itself, light or dark as the viewer wants, no script, no font of its own. */
 
-import type { Item, Mark, Scene } from "./scene/index.ts";
+import type { Mark } from "./marks.ts";
+import type { Item, Scene } from "./scene/types.ts";
 import { classAttribute, FONTS, STYLES, sheet, type Theme, variables } from "./tokens.ts";
 
 const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

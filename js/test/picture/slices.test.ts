@@ -1,12 +1,14 @@
 /** Drawing in slices: the same picture however often it is interrupted, and never much work in one go. */
+
 import { describe, expect, it } from "vitest";
 import { fold } from "../../src/picture/fold/index.ts";
 import { layout } from "../../src/picture/layout/index.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { drawSlices } from "../../src/picture/picture.ts";
-import { type Scene, sceneSlices } from "../../src/picture/scene/index.ts";
+import { sceneSlices } from "../../src/picture/scene/index.ts";
 import { inputSlices, planSlices } from "../../src/picture/scene/plan.ts";
+import type { Scene } from "../../src/picture/scene/types.ts";
 import { eachSlice, runSlices, type Slices } from "../../src/picture/slices.ts";
 import { anyDag, lstm, residual, toGraph } from "../graphs/index.ts";
 import { graphOf } from "./support.ts";

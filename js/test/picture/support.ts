@@ -1,9 +1,11 @@
 /** Fixtures and what the tests of the picture ask of a scene. */
+
 import { readFileSync } from "node:fs";
+import type { Mark } from "../../src/picture/marks.ts";
 import { measureByTable } from "../../src/picture/measure.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { type DrawOptions, sceneOf } from "../../src/picture/picture.ts";
-import type { Item, Mark, Scene } from "../../src/picture/scene/index.ts";
+import type { Item, Scene } from "../../src/picture/scene/types.ts";
 import { styleOf } from "../../src/picture/tokens.ts";
 import { decode } from "../../src/picture/wire.ts";
 

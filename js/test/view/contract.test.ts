@@ -38,7 +38,9 @@ for (const [name, story] of Object.entries(STORIES)) {
   test(`every drawn node of the story "${name}" can be focused and says all of itself`, async () => {
     const view: Shown = await show(story());
     close = view.close;
-    check(view.all("[data-node]"));
+    const drawn = () => view.all("[data-node]");
+    await expect.poll(() => drawn().length, { timeout: 30_000 }).toBeGreaterThan(0);
+    check(drawn());
   });
 }
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeModel } from "../../dev/fake.ts";
-import { Kernel, type Link, NoAnswer, Refused } from "../../src/app/kernel.ts";
+import { Kernel, type Link, NoAnswer, Refused } from "../../src/state/kernel.ts";
 
 let life: AbortController;
 beforeEach(() => {

@@ -1,12 +1,14 @@
 // @vitest-environment happy-dom
+import { createElement, render } from "preact";
 import { expect, test } from "vitest";
-import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/app/theme.ts";
-import { pack } from "../../src/canvas/rootbar.ts";
 import { Viewport } from "../../src/canvas/viewport.ts";
-import { shortPath } from "../../src/panels/findings.ts";
-import { prose } from "../../src/panels/glyphs.ts";
-import { eventText, facts } from "../../src/panels/say.ts";
-import { area, segments } from "../../src/panels/timeline.ts";
+import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/page/theme.ts";
+import { shortPath } from "../../src/panels/findings.tsx";
+import { Prose } from "../../src/panels/glyphs.tsx";
+import { pack } from "../../src/panels/packing.ts";
+import { segments } from "../../src/panels/timeline.tsx";
+import { area } from "../../src/panels/timeline_marks.tsx";
+import { eventText, facts } from "../../src/state/say.ts";
 
 const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
   id,
@@ -111,11 +113,23 @@ test("a first look stays readable, and shows everything once that was asked for,
 });
 
 test("calls in running text are numbers as in the picture, code is code", () => {
-  const out = prose("② needs what `y` of call 1 freed. Call 11 too").flat() as (Node | string)[];
-  const names = out.map((part) =>
-    typeof part === "string" ? part : ((part as Element).getAttribute("aria-label") ?? part.textContent),
+  const place = document.createElement("p");
+  render(createElement(Prose, { text: "② needs what `y` of call 1 freed. Call 11 too" }), place);
+  const names = [...place.childNodes].map(
+    (part) => (part instanceof Element && part.getAttribute("aria-label")) || part.textContent,
   );
-  expect(names).toEqual(["", "call 2", " needs what ", "y", " of ", "call ", "1", " freed. ", "Call ", "11", " too"]);
+  expect(names.filter((name) => name !== "")).toEqual([
+    "call 2",
+    " needs what ",
+    "y",
+    " of ",
+    "call ",
+    "1",
+    " freed. ",
+    "Call ",
+    "11",
+    " too",
+  ]);
 });
 
 test("the host's theme is found on the nearest element that says one", () => {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { drive } from "../../src/app/drive.ts";
 import { isCard, Space } from "../../src/canvas/space.ts";
-import type { Item } from "../../src/picture/scene/index.ts";
+import { drive } from "../../src/page/drive.ts";
+import type { Item } from "../../src/picture/scene/types.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import { FIXTURES, sceneOfFixture } from "../picture/support.ts";
 

@@ -5,8 +5,8 @@ import { View } from "../../src/app/view.ts";
 
 /** How many drawings are being made: how long one takes depends on what else the machine does. */
 const work = vi.hoisted(() => ({ running: 0 }));
-vi.mock("../../src/app/drive.ts", async (original) => {
-  const { drive } = await original<typeof import("../../src/app/drive.ts")>();
+vi.mock("../../src/page/drive.ts", async (original) => {
+  const { drive } = await original<typeof import("../../src/page/drive.ts")>();
   const counted: typeof drive = (...given) => {
     work.running++;
     return drive(...given).finally(() => work.running--);

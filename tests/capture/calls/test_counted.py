@@ -8,7 +8,7 @@ import torch
 from graphwidget.capture.calls import log as calls
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.tracker import Tracker
-from graphwidget.capture.writes import steps
+from graphwidget.capture.writes import optimizer_steps as steps
 from graphwidget.engine.forecast import forecast
 
 LOOP = """

@@ -7,6 +7,7 @@ from handmade import HELD, N, graph, leaf
 from records import place, placed
 
 from graphwidget.diagnosis.findings import leak
+from graphwidget.diagnosis.source import text_edit
 from graphwidget.engine.what_if import bytes_held
 from graphwidget.model import BackwardCall, CellRun, Owner, Record, SlotState, TensorRef
 
@@ -47,7 +48,7 @@ def test_a_list_that_keeps_what_was_run_piles_up_by_the_third_iteration():
     (finding,) = leak.find(loop(3, lambda i: f"seen[{i}]"))
     assert finding.carriers == ("seen",) and finding.severity == "warning"
     assert finding.headline == "Graphs of 3 iterations pile up in `seen`."
-    assert finding.fixes[0].edit == ("- seen.append(y)", "+ seen.append(y.detach())")
+    assert text_edit.shown(CELL, finding.fixes[0].edits) == ("- seen.append(y)", "+ seen.append(y.detach())")
     assert finding.fixes[0].at == (1, 4)
 
 

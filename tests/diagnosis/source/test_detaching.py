@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import paths as detaching
+from graphwidget.diagnosis.source import containers, detaching, syntax, text_edit
 from graphwidget.model import Owner
 
 
@@ -26,7 +26,8 @@ def test_carriers_are_detached_by_statements_that_can_be_written():
     ],
 )
 def test_what_a_container_keeps_is_detached_where_it_is_put_in(cell, holder, inside, new):
-    assert detaching.kept_detached(cell, holder, inside) == [(1, (f"- {cell}", f"+ {new}"))]
+    ((line, edits),) = containers.detached_in(1, cell, holder, inside)
+    assert (line, text_edit.apply(cell, edits)) == (1, new)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_what_a_container_keeps_is_detached_where_it_is_put_in(cell, holder, ins
     [("log['step'].append(i)", "['loss'][0]"), ("log['loss'] = make()", "['loss'].h"), ("rows.append(h)", "[0]")],
 )
 def test_a_line_that_puts_something_else_in_is_left_alone(cell, inside):
-    assert detaching.kept_detached(cell, "log", [inside]) == []
+    assert containers.detached_in(1, cell, "log", [inside]) == []
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,10 @@ def test_it_is_a_guess_that_each_element_is_a_container_where_one_is_not_known_t
 
 def test_a_container_that_takes_a_variable_in_tells_where_it_is():
     cell = "bank.append((h, y))\nself.rows.append({'h': h})\nlast[k] = h\nbank.append(other)\n"
-    assert set(detaching.taken_in(cell, ["h"])) == {"bank[0][0]", "self.rows[0]['h']", "last[0]"}
+    assert set(containers.taken_in(cell, ["h"])) == {"bank[0][0]", "self.rows[0]['h']", "last[0]"}
 
 
 def test_a_running_total_adds_detached_values():
-    assert detaching.added_detached("total += a + b") == ("- total += a + b", "+ total += (a + b).detach()")
-    assert detaching.added_detached("total = total + a") == ()
+    text = "total += a + b"
+    edits = containers.detached_value(1, text, syntax.parse(text).body[0].value)
+    assert text_edit.apply(text, edits) == "total += (a + b).detach()"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphwidget.diagnosis.source import fitting
-from graphwidget.model import CellRun, Fix, Record, Snapshot
+from graphwidget.diagnosis.source import fitting, text_edit
+from graphwidget.model import CellRun, Fix, Record, Snapshot, TextEdit
 
 CELLS = {
     1: "import torch\nw = torch.ones(2)\n\ndef step(x, k=1):\n    y = x * w\n    return y.sum()\n",
@@ -57,11 +57,13 @@ def test_what_no_text_binds_comes_from_elsewhere():
 
 def test_a_fix_whose_edit_does_not_fit_is_advice():
     record = Record(Snapshot(), runs={0: CellRun(0, 1, CELLS[2])})
-    good = Fix("detach", "Cut.", True, (1, 4), "", ("  loss.backward()", "+ h = h.detach()"))
+    edits = text_edit.insert_after(1, CELLS[2], 4, ["h = h.detach()"])
+    good = fitting.with_edits(record, Fix("detach", "Cut.", True, (1, 4), edits=edits))
+    assert good.edit == ("  loss.backward()", "+ h = h.detach()")
     assert fitting.checked(record, good) == good
-    for edit in ((), ("  nowhere()", "+ h = h.detach()")):
-        told = fitting.checked(record, Fix("detach", "Cut.", True, (1, 4), "", edit))
-        assert (told.verified, told.edit) == (False, ())
+    for none in ((), (TextEdit((9, 0), (9, 0), "h = h.detach()", 1),), (TextEdit((1, 0), (1, 0), "h = 1", 2),)):
+        told = fitting.checked(record, Fix("detach", "Cut.", True, (1, 4), edits=none))
+        assert (told.verified, told.edits) == (False, ())
     again = Fix("rerun_forward_cell", "Run In[1] again.", True, (1, 1), by_hand=True)
     assert fitting.checked(record, again) == again
 

@@ -11,7 +11,7 @@ import type { Order } from "./crossings.ts";
 import { DUMMY_WIDTH, type Layered } from "./layers.ts";
 import { seatNewcomers } from "./newcomers.ts";
 import { tiesOf, tighten } from "./tighten.ts";
-import { ENOUGH, topological } from "./types.ts";
+import { type Apart, ENOUGH, topological } from "./types.ts";
 
 /** More make the wires hardly shorter. */
 const ROUNDS = 2;
@@ -29,9 +29,6 @@ interface Forces {
   /** Blocks such that left ones come before right ones. */
   order: Int32Array;
 }
-
-/** Least distance of the centres of an item and its right neighbour. */
-export type Apart = (v: number, w: number) => number;
 
 /** x of every item, in the order that takes the shortest wires and the least width. `previous`: x of old items, NaN for new ones. */
 export function* placeItems(

@@ -9,10 +9,9 @@
  */
 import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
-import type { Apart } from "./coordinates.ts";
 import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
-import { collect, rowOf } from "./types.ts";
+import { type Apart, collect, rowOf } from "./types.ts";
 
 /** How much a link counts, by how many of its ends are dummies: a long edge is to be straight. */
 const WEIGHT = [1, 2, 8];

@@ -33,6 +33,9 @@ export interface LayoutOutput {
   height: number;
 }
 
+/** Least distance of the centres of an item and its right neighbour. */
+export type Apart = (v: number, w: number) => number;
+
 /** So much of the gap between two rows, or two boxes, is enough for them to stay where they were. */
 export const ENOUGH = 1 / 2;
 

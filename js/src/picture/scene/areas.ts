@@ -3,15 +3,15 @@
 import { ints } from "../arrays.ts";
 import type { OpenGroup } from "../fold/index.ts";
 import { rowOf } from "../layout/types.ts";
-import { path, rect, shape, text } from "../marks.ts";
+import { type Mark, path, rect, shape, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import { placeOf } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { count, join, listText, slotSentences, slotSummary, whenText } from "../words.ts";
 import { type Context, rootsOf, sized } from "./context.ts";
-import type { Item, Mark } from "./index.ts";
 import { facts } from "./items.ts";
 import { Free, middleOf, type Rect, unite } from "./rects.ts";
+import type { Item } from "./types.ts";
 
 const PAD = 13;
 /** Where something else stands near; where there is hardly any room. */

@@ -1,12 +1,12 @@
 /** The marks of a card at every level of detail. */
 
-import { callNumberMark, rect, SLOT_H, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
+import { callNumberMark, type Mark, rect, SLOT_H, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
-import { BOWL, type Card, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
+import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
-import type { Mark } from "./index.ts";
+import type { Card } from "./types.ts";
 
 /** Fewer letters of a note say nothing, and the end of a number something else. */
 const TELLING = /^…\D.../;

@@ -6,7 +6,8 @@ import { type Measure, shorten } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 import { count, join, placeText, shortBytes, slotSummary } from "../words.ts";
-import { type Context, type RootView, rootsOf, sized } from "./context.ts";
+import { type Context, rootsOf, sized } from "./context.ts";
+import type { Card, LeafPart, SlotText } from "./types.ts";
 
 const WIDTH = 178;
 const COMPACT_WIDTH = 158;
@@ -21,45 +22,6 @@ const ROOMY = 24;
 export const GAP = 8;
 /** Room of a bowl in line 1. */
 export const BOWL = 12;
-
-export interface LeafPart {
-  nodes: number[];
-  text: string;
-  w: number;
-  /** Relative to the card; set once there is a place for it. */
-  x: number;
-  y: number;
-}
-
-interface SlotText {
-  slot: number;
-  look: SlotLook;
-  name: string;
-  bytes: string;
-  freedBy: number;
-}
-
-/** What a card says, before it is known how much of it fits. */
-export interface Card {
-  box: Box;
-  w: number;
-  h: number;
-  stripes: RootView[];
-  /** Op name without its suffix, and the suffix; or a group's title. */
-  title: string;
-  suffix: string;
-  note: string;
-  slots: SlotText[];
-  /** Call that freed all freed slots; -1: none, or several. */
-  freedBy: number;
-  /** Saved tensors by state. */
-  counts: number[];
-  /** How many look how, without those that look like nothing. */
-  looks: [SlotLook, number][];
-  oneLine: boolean;
-  leaves: LeafPart[];
-  leavesAbove: boolean;
-}
 
 export function cardOf(context: Context, b: number): Card {
   let card = context.cards.get(b);

@@ -6,29 +6,11 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
+import { type Call, type Graph, type Owner, orderOfCall, placeOf } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
-import type { Card, LeafPart } from "./cards.ts";
-import type { SceneOptions } from "./index.ts";
-
-/** How a root is drawn wherever it appears. */
-export interface RootView {
-  root: Root;
-  /** Its bit in reach masks; 0: there are too many roots for it to have a line. */
-  bit: number;
-  /** Class that carries the hue. */
-  hue: string;
-  /** Stroke style, 1 to 4. */
-  style: number;
-  gone: boolean;
-  /** Beside the name where other roots have the same: `iteration 1`. */
-  sub: string;
-}
-
-/** 3: everything; 2: names and states; 1: states; 0: a bar per box. */
-export type Level = 0 | 1 | 2 | 3;
+import type { Card, LeafPart, Level, RootView, SceneOptions } from "./types.ts";
 
 export interface Context {
   graph: Graph;

@@ -8,112 +8,19 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import type { Measure } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
-import { type Context, type Level, levelOf } from "./context.ts";
+import { type Context, levelOf } from "./context.ts";
 import { cardItems, leafBadges } from "./items.ts";
 import { lowerEdges, type Plan } from "./plan.ts";
 import { RAIL_WIDTH, railItems } from "./rail.ts";
 import { Free, middleOf, type Rect, rectAt, unite } from "./rects.ts";
 import { drawFlag } from "./roots.ts";
 import { octagonItems, orderNote, placeTag } from "./tags.ts";
+import type { Item, Scene } from "./types.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./wires.ts";
-
-export { type Level, levelOf } from "./context.ts";
-
-/** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
-export type Mark =
-  | { t: "rect"; x: number; y: number; w: number; h: number; r?: number; c: string }
-  | { t: "path"; d: string; c: string }
-  | {
-      t: "text";
-      x: number;
-      y: number;
-      /** The whole text. */
-      s: string;
-      c: string;
-      anchor?: "start" | "middle" | "end";
-      /** Parts in a style of their own; together they are `s`. Each `c` is added to the classes of the mark. */
-      runs?: { s: string; c: string }[];
-    };
-
-export type Role =
-  | "hull"
-  | "boundary"
-  | "wire"
-  | "rail"
-  | "leaf"
-  | "node"
-  | "group"
-  | "open"
-  | "root"
-  | "note"
-  | "tag"
-  | "octagon";
-
-/** Something drawn, and what a pointer, a key or a screen reader can do with it. */
-export interface Item {
-  /** Stable across scenes: `n<uid>`, a group's key, `root<id>`, ... */
-  key: string;
-  role: Role;
-  /** Of the node; of the node on which a tag, a leaf or an octagon sits. */
-  uid?: number;
-  /** Position of that node in the graph's columns. */
-  index?: number;
-  /** Root id, for role "root" and the line under it. */
-  root?: number;
-  x: number;
-  y: number;
-  w: number;
-  h: number;
-  marks: Mark[];
-  /** Accessible name of what can have the focus. */
-  label?: string;
-  /** Attributes without their "data-". */
-  data?: Record<string, string>;
-  /** Room for the backward buttons under a live root, relative to the item. */
-  buttons?: Rect | undefined;
-}
-
-export interface Scene {
-  /** Top left corner; 0, 0 unless the layout was held at earlier places. */
-  left: number;
-  top: number;
-  width: number;
-  height: number;
-  /** In drawing order. */
-  items: Item[];
-  /** Cards, leaves and wires will be drawn as they look at this scale; their places stay. */
-  look(scale: number): void;
-}
-
-/** What a backward call would do, to be drawn over what is. */
-export interface ForecastOverlay {
-  /** [uid, position of the saved tensor within its node]. */
-  frees: readonly (readonly [number, number])[];
-  failsAt: number | null;
-}
-
-export interface SceneOptions {
-  measure: Measure;
-  /** Default 3: everything is written out. */
-  level?: Level;
-  /** One-line cards. */
-  compact?: boolean;
-  /** Leave room for the two buttons under each live root. */
-  buttons?: boolean;
-  /** False: never draw the code rail. */
-  rail?: boolean;
-  /** uids that a search found, and the one it stands on; the rest is dimmed. */
-  hits?: ReadonlySet<number> | null;
-  hit?: number | null;
-  forecast?: ForecastOverlay | null;
-  /** Root id: the lines of the others are dimmed. */
-  onlyRoot?: number | null;
-}
 
 const MARGIN = 12;
 const HULL_SIDE = 10;

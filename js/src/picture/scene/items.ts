@@ -5,11 +5,11 @@ import { shorten } from "../measure.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
 import { bowlPlace, cardMarks } from "./cardmarks.ts";
-import { BOWL, type Card, cardOf, type LeafPart, leafNames, leavesAbove } from "./cards.ts";
+import { BOWL, cardOf, leafNames, leavesAbove } from "./cards.ts";
 import { type Context, isIn, rootsOf, sized } from "./context.ts";
-import type { Item } from "./index.ts";
 import { LazyItem, type Made, type Source } from "./lazy.ts";
 import { type Free, type Rect, rectAt } from "./rects.ts";
+import type { Card, Item, LeafPart } from "./types.ts";
 
 /** What is known of a node or group, for the data attributes of its item. `boxes`: those that it stands for. */
 export const facts = (

@@ -1,7 +1,7 @@
 /** Items of which only a number is kept: in a large graph, the marks and words of most are never asked for. */
 
-import type { Context, Level } from "./context.ts";
-import type { Item, Role } from "./index.ts";
+import type { Context } from "./context.ts";
+import type { Item, Level, Role } from "./types.ts";
 
 export type Made = Pick<Item, "marks" | "label" | "data">;
 

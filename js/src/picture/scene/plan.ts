@@ -9,10 +9,10 @@ import { eachSlice, type Slices } from "../slices.ts";
 import { type Border, findBorder, type OpenMembers, openMembers } from "./areas.ts";
 import { cardOf, leafRoom } from "./cards.ts";
 import { type Context, contextSlices, descend } from "./context.ts";
-import type { SceneOptions } from "./index.ts";
 import { railFits } from "./rail.ts";
 import { type Flag, makeFlags, PILL_H } from "./roots.ts";
 import { type TagText, tagTexts } from "./tags.ts";
+import type { SceneOptions } from "./types.ts";
 
 export interface Plan {
   context: Context;

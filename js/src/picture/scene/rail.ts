@@ -2,14 +2,14 @@
 
 import { doubles } from "../arrays.ts";
 import { rowOf } from "../layout/types.ts";
-import { octagon, rect, text } from "../marks.ts";
+import { type Mark, octagon, rect, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import type { CodeLine, Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
 import { type Context, isIn, rootOfCall, rootsOf } from "./context.ts";
-import type { Item, Mark } from "./index.ts";
 import type { Rect } from "./rects.ts";
+import type { Item } from "./types.ts";
 
 const X = 12;
 /** Width of the rail with its margins: the drawing begins here. */

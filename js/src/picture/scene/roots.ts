@@ -1,12 +1,12 @@
 /** Root flags at a lane's foot: the pill with its sign, the line about the last calls, the place of the two buttons. */
 
-import { callNumberMark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
+import { callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
 import type { Call, Finding } from "../model.ts";
 import { callNumber, join } from "../words.ts";
-import { type Context, hueOfCall, type RootView, sized, startsAt } from "./context.ts";
-import type { Item, Mark } from "./index.ts";
+import { type Context, hueOfCall, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
+import type { Item, RootView } from "./types.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;

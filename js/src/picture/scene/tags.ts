@@ -7,8 +7,8 @@ import { eachSlice, type Slices } from "../slices.ts";
 import { ordinal } from "../words.ts";
 import type { DrawnBorder } from "./areas.ts";
 import { type Context, sized } from "./context.ts";
-import type { Item } from "./index.ts";
 import type { Free, Rect } from "./rects.ts";
+import type { Item } from "./types.ts";
 import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;

@@ -3,13 +3,19 @@
 import { doubles, ints } from "../arrays.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { collect, type Rows, rowOf } from "../layout/types.ts";
-import { arrowhead, path, wire } from "../marks.ts";
+import { arrowhead, type Mark, path, wire } from "../marks.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type Context, isDimmed, type RootView, rootsOf, sides } from "./context.ts";
-import type { Item, Mark } from "./index.ts";
+import { type Context, isDimmed, rootsOf, sides } from "./context.ts";
 import { LazyItem } from "./lazy.ts";
-import type { Plan } from "./plan.ts";
 import { type Free, middleOf, type Rect } from "./rects.ts";
+import type { Flag } from "./roots.ts";
+import type { Item, RootView } from "./types.ts";
+
+/** What is laid out with each other: pairs of boxes from the lower to the upper one, those of the flags last. */
+interface Links {
+  edges: Int32Array;
+  flags: readonly Flag[];
+}
 
 /** The courses of all wires: of each the points from the lower box to the upper one. */
 export interface Courses {
@@ -39,7 +45,7 @@ const HIGHER = 9;
 /** Where every wire runs. `at`: the visible rectangle of a laid-out box. */
 export function* wireCourses(
   context: Context,
-  { edges, flags }: Plan,
+  { edges, flags }: Links,
   at: (i: number) => Rect,
   { rank, route, routeStart }: LayoutOutput,
   [dx, dy]: readonly [number, number],

@@ -1,0 +1,45 @@
+"""The node at which a call failed: where it was made, and the path from the root that leads to it."""
+
+from __future__ import annotations
+
+from graphwidget.diagnosis.reuse.carrier import Carrier
+from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.model import BackwardCall, Place, Snapshot
+
+__all__ = ["made_at", "path", "uids"]
+
+
+def made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
+    """Where the node was made."""
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    return graph.place_of(index) if index is not None else call.failed_place
+
+
+def uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
+    """The nodes on the path, to show when the finding is chosen."""
+    return tuple(graph.uid[index] for index, _ in path_to_failure(graph, call))
+
+
+def path(graph: Snapshot, call: BackwardCall, setting: Setting | None = None) -> tuple[str, ...]:
+    """Variables from the root to the failing node, and the node's name.
+
+    The path comes to what was made before the freeing call through the carrier, even if that variable has been given a
+    new value since.
+    """
+    shown: list[str] = []
+    newest = freed_after = setting.reuse.earlier.newest_seq if setting is not None else 0
+    carrying = [path] if setting is not None and (path := Carrier(setting).path) in call.carriers else []
+    names: dict[Tensor, list[str]] = {}
+    for owner in graph.owners:
+        names.setdefault((owner.node, owner.output_nr), []).append(owner.path)
+    for tensor in path_to_failure(graph, call):
+        labels = names.get(tensor, ())
+        seq = graph.seq[tensor[0]]
+        carried = carrying if newest >= freed_after > seq else ()
+        newest = seq
+        best = [carrier for carrier in (*carrying, *call.carriers) if carrier in labels]
+        label = next(iter((*best, *labels, *carried)), None)
+        if label and label not in shown:
+            shown.append(label)
+    return (*shown, call.failed_node or "")

@@ -1,0 +1,140 @@
+"""A saved tensor that was modified in place: which tensor, and by which line. The call has failed, or it would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings import failed_node
+from graphwidget.diagnosis.fixes.case import simulate
+from graphwidget.diagnosis.fixes.inplace import for_inplace
+from graphwidget.diagnosis.reuse.blame import culprit
+from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.wording import opening, own_path, short, when, where
+from graphwidget.engine.what_if import anything_stale
+from graphwidget.model import BackwardCall, Finding, Place, Record, Snapshot, Write
+
+__all__ = ["explain", "would_fail"]
+
+MOST_ROOTS = 20  # that are tried: each costs a forecast
+
+
+def explain(record: Record, call: BackwardCall) -> Finding:
+    """The finding of a call that failed on a saved tensor that was modified in place."""
+    graph = call.graph
+    if graph is None:
+        return _finding(record, call, None, None, ())
+    record = with_modules(record, graph)
+    index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
+    tensor, writes = culprit(record, graph, index, call.n) if index is not None else (None, ())
+    return _finding(record, call, graph, tensor, writes)
+
+
+def _finding(
+    record: Record, call: BackwardCall, graph: Snapshot | None, tensor: str | None, writes: tuple[Write, ...]
+) -> Finding:
+    node = call.failed_node or ""
+    shown = f"`{tensor}`" if tensor else "a tensor"
+    story = _story(record, shown, writes, f"{node} had saved it" if node else "it was saved")
+    fixes = for_inplace(record, call, graph, writes, _retained(record, call), tensor) if graph is not None else ()
+    return Finding(
+        kind="inplace",
+        severity="error",
+        text=f"{story} Its old values, which the gradient needs, are gone.",
+        headline=f"{opening(call.n)} needs {shown} as it was; it has been modified in place.",
+        call=call.n,
+        node=node,
+        node_uid=call.failed_uid,
+        made_at=failed_node.made_at(graph, call) if graph is not None else call.failed_place,
+        carriers=call.carriers,
+        tensor=tensor,
+        modified_at=writes[-1].place if writes else None,
+        path=failed_node.path(graph, call) if graph is not None else (),
+        uids=failed_node.uids(graph, call) if graph is not None else (),
+        fixes=fixes,
+    )
+
+
+def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) -> str:
+    """Which line modified a tensor; `saved`: after what."""
+    if not writes:
+        first = shown[0].upper() + shown[1:]
+        return f"{first} was modified in place after {saved}. By which line is unknown."
+    write = writes[-1]
+    inside = f" in {named(write.inside)}," if write.inside is not None else ""
+    story = f"{short(write.by)} ({when(record, write.place)}) modified {shown}{inside} after {saved}."
+    if where(writes[0].place) != where(write.place):
+        story += f" So did {short(writes[0].by)} ({where(writes[0].place)}) before."
+    return story
+
+
+def _retained(record: Record, call: BackwardCall) -> Setting | None:
+    """The reuse of what the latest earlier call ran, and kept with `retain_graph`, at the failing node."""
+    if call.graph is None or call.failed_uid is None:
+        return None
+    ran = [c for c in record.calls if c.n < call.n and call.failed_uid in c.executed]
+    return Setting(Reuse(record, call, ran[-1], call.graph)) if ran else None
+
+
+def would_fail(record: Record) -> Iterator[Finding]:
+    """Roots whose backward would fail as things stand, because a line modified a saved tensor in place.
+
+    After a step, losses of earlier batches are stale and nobody means to run them again: the forecast of their button
+    says it, and no finding.
+    """
+    graph = record.snapshot
+    if not anything_stale(graph):
+        return
+    record = with_modules(record, graph)
+    if all(map(_is_of_a_step, record.writes)):
+        return
+    ran = {uid for call in record.calls for uid in call.executed}
+    for root in graph.roots[:MOST_ROOTS]:
+        path = own_path(root)
+        if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1 or root.known_as:
+            continue  # nobody means to run what only an error keeps
+        call = BackwardCall(
+            n=len(record.calls),
+            place=Place(None, None),
+            api="backward",
+            retain_graph=False,
+            create_graph=False,
+            roots=(root,),
+            root_names=(),
+        )
+        forecast = simulate(graph, call)
+        if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
+            continue
+        index = forecast.fails_at.index
+        tensor, writes = culprit(record, graph, index, call.n)
+        if writes and not any(map(_is_of_a_step, writes)):
+            yield _warning(record, path, index, tensor, writes, call)
+
+
+def _is_of_a_step(write: Write) -> bool:
+    """Whether a write is an optimizer's step, or one by hand: ``p -= 0.1 * p.grad``."""
+    return write.optimizer or ".grad" in write.by
+
+
+def _warning(
+    record: Record, root: str, index: int, tensor: str | None, writes: tuple[Write, ...], call: BackwardCall
+) -> Finding:
+    graph, write = record.snapshot, writes[-1]
+    shown, name = f"`{tensor}`" if tensor else "a saved tensor", graph.name_of(index)
+    by = f"{short(write.by)} ({when(record, write.place)}) changed {shown}"
+    if write.inside is not None:
+        by += f" in {named(write.inside)},"
+    return Finding(
+        kind="inplace",
+        severity="warning",
+        text=f"`{root}.backward()` would raise at {name}. The reason: {by} after it was saved.",
+        headline=f"`{root}.backward()` would raise: {shown} was modified in place.",
+        node=name,
+        node_uid=graph.uid[index],
+        made_at=graph.place_of(index),
+        tensor=tensor,
+        modified_at=write.place,
+        uids=(graph.uid[index],),
+        fixes=for_inplace(record, call, graph, writes, None, tensor),
+    )

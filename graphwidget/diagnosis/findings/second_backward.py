@@ -1,0 +1,79 @@
+"""A call that reached freed saved tensors: which call freed them, and what carried the old part over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings import failed_node
+from graphwidget.diagnosis.fixes import FIXES
+from graphwidget.diagnosis.fixes.case import Case, kept_bytes
+from graphwidget.diagnosis.fixes.ladder import fixes_of
+from graphwidget.diagnosis.reuse.carrier import Carrier
+from graphwidget.diagnosis.reuse.reuse import reuse_of
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, when, where
+from graphwidget.model import BackwardCall, Finding, Record
+
+__all__ = ["explain"]
+
+
+def explain(record: Record, call: BackwardCall) -> Finding:
+    """The finding of a call that failed on freed saved tensors."""
+    reuse = reuse_of(record, call)
+    if reuse is None:
+        return _by_unknown_call(call)
+    setting = Setting(reuse)
+    return Finding(
+        kind="second_backward",
+        severity="error",
+        text=" ".join(_story(setting)),
+        headline=f"{opening(call.n)} needs saved tensors that {number(reuse.earlier.n)} freed.",
+        call=call.n,
+        node=call.failed_node or "",
+        node_uid=call.failed_uid,
+        made_at=failed_node.made_at(reuse.graph, call),
+        carriers=call.carriers,
+        freed_by=reuse.earlier.n,
+        bytes=kept_bytes(reuse),
+        path=failed_node.path(reuse.graph, call, setting),
+        uids=failed_node.uids(reuse.graph, call),
+        fixes=fixes_of(FIXES["second_backward"], Case(setting)),
+    )
+
+
+def _by_unknown_call(call: BackwardCall) -> Finding:
+    node = call.failed_node or ""
+    return Finding(
+        kind="second_backward",
+        severity="error",
+        text=f"{node or 'A node'} needs saved tensors that have been freed. By which call is unknown: it ran before "
+        "tracking began, or is no longer remembered.",
+        headline=f"{opening(call.n)} needs saved tensors that an earlier call freed.",
+        call=call.n,
+        node=node,
+        node_uid=call.failed_uid,
+        made_at=call.failed_place,
+        carriers=call.carriers,
+        freed_by=call.freed_by,
+    )
+
+
+def _story(setting: Setting) -> Iterator[str]:
+    """Two or three sentences: where the carrier was made, what freed its node, how it was reached again."""
+    reuse, carrier = setting.reuse, Carrier(setting)
+    record, earlier, later = reuse.record, reuse.earlier, reuse.later
+    node = later.failed_node or "the node"
+    if reuse.same_root:
+        yield f"{opening(earlier.n)} ({when(record, earlier.place)}) ran backward on `{root_name(earlier)}`."
+        yield f"It freed what {node} had saved."
+        yield f"{opening(later.n)} {'runs the same graph again' if reuse.runs_again else 'starts inside that graph'}."
+        return
+    made = carrier.built_at
+    if where(made):
+        iteration = in_iteration(record, made)
+        once = "once, " if setting.in_loop and not setting.made_in_same_pass and not iteration else ""
+        yield f"`{carrier.name}` was built {once}in {where(made)}{iteration}."
+    yield f"{opening(earlier.n)} ({when(record, earlier.place)}) freed what {node} had saved."
+    onward = setting.in_loop and (later.place.iteration or 0) > (earlier.place.iteration or 0)
+    again = iteration_text(record, later.place).capitalize() if onward else opening(later.n)
+    yield f"{again} reaches the same node {'again' if carrier.name == node else f'through `{carrier.name}`'}."

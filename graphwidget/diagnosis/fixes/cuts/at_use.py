@@ -1,0 +1,142 @@
+"""Cuts where a tensor that was made once is used, or where it was made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
+from graphwidget.diagnosis.reuse.lines_between import runs_between
+from graphwidget.diagnosis.reuse.named_edges import NamedEdges
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.paths import is_code, local
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.model import BackwardCall, Place
+
+__all__ = ["at_use", "first_use"]
+
+
+def at_use(context: CuttingContext) -> Iterator[Cut]:
+    """Read the carrier detached where the later call's own part begins.
+
+    Then the same at every line that reads from the old part. If no line can be changed, detach where it was made.
+    """
+    first = first_use(context, context.reuse.later)
+    if first is None:
+        yield from _where_made(context)
+        return
+    yield first
+    every = _every_use(context)
+    if every is not None:
+        yield every
+
+
+def first_use(context: CuttingContext, call: BackwardCall) -> Cut | None:
+    """The first line that makes a part of a call's own and can read the carrier detached."""
+    edges = context.later_edges()
+    cuts = (
+        _read_detached(context, place, context.setting.carrier_names, edges) for place in context.reuse.uses_by(call)
+    )
+    return next((cut for cut in cuts if cut is not None), None)
+
+
+def _every_use(context: CuttingContext) -> Cut | None:
+    edges = context.later_edges()
+    parts: list[Cut] = []
+    for place in context.reuse.uses_by(context.reuse.later):
+        into = [one for one in edges.read_at(place) if one.tensor in context.reuse.boundary]
+        part = _read_detached(context, place, sorted({name for one in into for name in one.names}), edges)
+        if part is not None and part not in parts:
+            parts.append(part)
+    parts.sort(key=lambda one: one.at or (0, 0))
+    if not parts:
+        return None
+    return Cut(
+        sentence=" ".join(one.sentence for one in parts),
+        at=parts[0].at,
+        edits=tuple(dict.fromkeys(edit for one in parts for edit in one.edits)),
+        edges=frozenset[int]().union(*(one.edges for one in parts)),
+        before=frozenset[int]().union(*(one.before for one in parts)),
+    )
+
+
+def _read_detached(context: CuttingContext, place: Place, paths: Collection[str], edges: NamedEdges) -> Cut | None:
+    """Have a line read these tensors detached."""
+    text = context.setting.text_of_cell(place.cell)
+    read: dict[str, Edits] = {}
+    done: set[str] = set()
+    for written, path in _as_written(context, paths, place):
+        nodes = _reads(text, place.line, written)
+        edits = tuple(edit for node in nodes for edit in text_edit.insert_behind(place.cell, text, node, ".detach()"))
+        if edits:
+            read[f"`{written}.detach()`"] = edits
+            done.add(path)
+    if not read:
+        return None
+    every = tuple(edit for edits in read.values() for edit in edits)
+    sentence = f"Use {' and '.join(read)} in {short(context.setting.text_of(place))} ({where(place)})."
+    earlier = context.earlier_edges
+    before = edges_of(earlier.read_at(place), done) if earlier is not None else frozenset[int]()
+    return Cut(sentence, at(place), every, edges_of(edges.read_at(place), done), before)
+
+
+def _reads(text: str, line: int | None, path: str) -> Iterator[ast.expr]:
+    """Where a line reads a path as a whole: not one of its elements, and not to call it or to assign to a part of it.
+
+    What is detached already is left out.
+    """
+    tree = source.parse(text)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)} if tree else {}
+    for node, above in parents.items():
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or node.lineno != line:
+            continue
+        if not isinstance(node.ctx, ast.Load) or ast.unparse(node) != path:
+            continue
+        element = isinstance(above, ast.Subscript) and above.value is node
+        called = isinstance(above, ast.Call) and above.func is node
+        detached = isinstance(above, ast.Attribute) and above.attr == "detach"
+        if not (element or called or detached or _is_in_target(node, parents)):
+            yield node
+
+
+def _is_in_target(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a node stands left of the sign of an assignment."""
+    above = parents[node]
+    while isinstance(above, ast.expr):
+        node, above = above, parents[above]
+    return isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and above.value is not node
+
+
+def _as_written(context: CuttingContext, paths: Collection[str], place: Place) -> Iterator[tuple[str, str]]:
+    """Paths as a line may write them, each with the path; in a method, `gan.fake` may be called `self.fake`."""
+    method = source.method_at(context.setting.text_of_cell(place.cell), place.line or 0)
+    for path in filter(is_code, map(local, paths)):
+        yield path, path
+        if method is not None and "." in path:
+            yield "self." + path.split(".", 1)[1], path
+
+
+def _where_made(context: CuttingContext) -> Iterator[Cut]:
+    setting, made = context.setting, context.reuse.carrier_place
+    paths = setting.carrier_names
+    spot = outer_at(made) if context.reuse.carrier_paths else at(made)
+    lines = context.detaching.lines(_assigned_at(context, spot, paths) or paths)
+    if not lines or made is None or spot is None or not runs_between(setting, spot, made):
+        return
+    if source.loop_at(context.text(spot), spot[1]) is not None:
+        return  # each pass made one, and the next began from it
+    sentence = f"Cut the graph where it was made: {short(lines[0])} after In[{spot[0]}], line {spot[1]}."
+    gone, earlier = edges_of(context.later_edges().after(spot), paths), context.earlier_edges
+    before = edges_of(earlier.after(spot), paths) if earlier is not None else frozenset[int]()
+    edits = text_edit.insert_after(spot[0], context.text(spot), spot[1], lines)
+    yield Cut(sentence, spot, edits, gone, before, context.detaching.sure(paths))
+
+
+def _assigned_at(context: CuttingContext, spot: Spot | None, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Of several paths to one tensor those that the line assigns which made it: the others got it from these."""
+    found = source.statements_at(context.text(spot), spot[1]) if spot is not None else []
+    assigned = set(source.targets(found[-1])) if found else set[str]()
+    return tuple(path for path in paths if local(path) in assigned)

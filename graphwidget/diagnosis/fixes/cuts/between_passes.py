@@ -1,0 +1,179 @@
+"""Cuts between two passes: after a call, before the next pass starts from what this one made."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
+from graphwidget.diagnosis.reuse.lines_between import runs_between
+from graphwidget.diagnosis.reuse.named_edges import NamedEdge
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import containers, text_edit
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.wording import at, outer_at, short, where
+from graphwidget.model import BackwardCall, TextEdit
+
+__all__ = ["after_call", "between_passes"]
+
+
+def between_passes(context: CuttingContext) -> Iterator[Cut]:
+    """After a call, cut what the next pass starts from: first the carriers, then all tensors that it uses."""
+    paths = context.paths
+    place = after_call(context.setting, context.reuse.later, paths)
+    place = place if place is not None and runs_between(context.setting, place) else None
+    reassigned = source.forgotten(context.text(place), place[1]) if place is not None else set[str]()
+    carried = tuple(context.later_edges(reassigned).carried())
+    if place is not None:
+        paths = context.setting.lasting(paths, reassigned)
+    every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
+    if place is not None:
+        yield from _handed_over(context, place, carried)
+        yield from _kept_detached(context, place, carried)
+    for some in dict.fromkeys((paths, tuple(every))):
+        lines = context.detaching.lines(some)
+        if lines and place is not None:
+            lines = _as_a_method_writes(context, lines, some, place)
+            lines = _in_what_was_given(context.text(place), place[1], lines)
+            where_to = f"In[{place[0]}], line {place[1]}"
+            edits = text_edit.insert_after(place[0], context.text(place), place[1], lines)
+            sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} after {where_to}."
+            sure = context.detaching.sure(some) and _tensors_there(context, some, place)
+            yield Cut(sentence, place, edits, edges_of(carried, some), sure=sure)
+    yield from _before_maker(context)
+
+
+def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
+    """The lines that hand a tensor over to the next pass, ``prev = out``, hand it over detached."""
+    cell = context.text(place)
+    loop = source.loop_at(cell, place[1])
+    names = {name for one in carried for name in one.names}
+    edits: list[TextEdit] = []
+    written: list[str] = []
+    gone: set[str] = set()
+    first = 0
+    for statement, target, value in source.hand_overs(loop, place[1]) if loop is not None else ():
+        if target in names:
+            edits += text_edit.insert_behind(place[0], cell, statement, ".detach()")
+            written.append(short(f"{target} = {value}.detach()"))
+            first = first or statement.lineno
+            gone |= {target, value}
+    if edits:
+        sentence = f"Hand it over detached: {', '.join(written)} (In[{place[0]}], line {first})."
+        yield Cut(sentence, (place[0], first), tuple(edits), edges_of(carried, gone))
+
+
+def _kept_detached(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
+    """The line of the loop that puts the tensor into a container puts it in detached: ``temp.append(h.detach())``.
+
+    Only if no later line of the pass, up to the call, reads the container: what it reads would have no graph.
+    """
+    cell, paths = context.text(place), list(map(local, context.paths))
+    holders = {path.split("[", 1)[0] for path in paths}
+    loop = source.loop_at(cell, place[1])
+    if loop is None or len(holders) != 1 or not all("[" in path for path in paths):
+        return
+    (holder,) = holders
+    spots = containers.detached_in(place[0], cell, holder, {path[len(holder) :] for path in paths})
+    if not spots or not all(loop.lineno < line <= (loop.end_lineno or 0) for line, _ in spots):
+        return
+    last, word = min(line for line, _ in spots), holder.rsplit(".", 1)[-1]
+    if any(word in source.words_in(s) for s in source.between(cell, last, place[1])):
+        return
+    shown = " and ".join(short(text_edit.new_text(cell, edits)) for _, edits in spots)
+    gone = {name for one in carried for name in one.names if name.startswith(f"{holder}[")}
+    sentence = f"Keep it detached: {shown} (In[{place[0]}], line {last})."
+    every = tuple(edit for _, edits in spots for edit in edits)
+    yield Cut(sentence, (place[0], last), every, edges_of(carried, {*paths, *gone}))
+
+
+def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collection[str], place: Spot) -> list[str]:
+    """``self.state`` for ``trainer.state`` in a method of the class in which it was made and is set."""
+    cell, made = context.text(place), context.reuse.carrier_place
+    owner = (source.function_at(cell, place[1]) or (None,))[0]
+    if owner is None or source.method_at(cell, place[1]) is None or made is None or made.cell != place[0]:
+        return lines
+    if not owner.lineno <= (made.line or 0) <= (owner.end_lineno or 0):
+        return lines
+    for path in map(local, paths):
+        root, _, rest = path.partition(".")
+        name = re.split(r"\W", rest)[0]
+        if any(f"self.{name}" in source.targets(s) for s in ast.walk(owner) if isinstance(s, ast.stmt)):
+            lines = [re.sub(rf"\b{re.escape(root)}\.{name}\b", f"self.{name}", line) for line in lines]
+    return lines
+
+
+def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
+    """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
+    cells = context.cells
+    names = [name for name in map(local, paths) if name.isidentifier()]
+    return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)
+
+
+def _before_maker(context: CuttingContext) -> Iterator[Cut]:
+    """Before the line that makes the next state, cut the state that it starts from."""
+    made = context.reuse.carrier_place
+    if made is None or made.cell is None or made.line is None:
+        return
+    cell = context.setting.text_of_cell(made.cell)
+    found = source.statements_at(cell, made.line)
+    kept = [n for n in source.targets(found[-1]) if n in source.paths_read(found[-1])] if found else []
+    if (
+        not kept
+        or any(map(context.detaching.is_container, kept))
+        or not runs_between(context.setting, (made.cell, made.line))
+    ):
+        return
+    lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
+    sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
+    carried = tuple(context.later_edges().carried())
+    known = {name for one in carried for name in one.names}
+    written = {name for name in known if any(_is_in_method(name, path) for path in kept)}
+    if not all(path in known or any(_is_in_method(name, path) for name in known) for path in kept):
+        return  # perhaps no tensor
+    gone = edges_of(carried, {*kept, *written})
+    edits = text_edit.insert_before(made.cell, cell, made.line, lines)
+    yield Cut(sentence, at(made), edits, gone)
+
+
+def _in_what_was_given(cell: str, line: int, lines: list[str]) -> list[str]:
+    """``queue[:] = …`` for ``queue = …``, of a list or dict that a function was given: its caller has it, too."""
+    found = source.function_at(cell, line)
+    known = found[1].args if found is not None else ast.arguments([], [], None, [], [], None, [])
+    given = {one.arg for one in (*known.posonlyargs, *known.args, *known.kwonlyargs)}
+    return [_in_place(text) if text.split(" = ")[0] in given else text for text in lines]
+
+
+def _in_place(line: str) -> str:
+    """A line that gives a name a new list or dict, as one that fills the old."""
+    line = re.sub(r"^(\w+) = (?=\[)", r"\1[:] = ", line)
+    return re.sub(r"^(\w+) = (\{.*\})$", r"\1.update(\2)", line)
+
+
+def after_call(setting: Setting, call: BackwardCall, paths: tuple[str, ...]) -> Spot | None:
+    """The line after which a carrier can be cut between passes.
+
+    It is the line of the call, in the function that loops, or else the line of the cell. None: the call is in another
+    function, which cannot name the carrier.
+    """
+    frames = {path.split(":", 1)[0] for path in paths if ":" in path}
+    place = call.place
+    cell = setting.text_of_cell(place.cell)
+    here = source.function_at(cell, place.line) if place.line is not None else None
+    if here is None:
+        return outer_at(place)
+    if here[1].name in frames:
+        return at(place)
+    if not setting.loops_in_function:
+        return outer_at(place)
+    assigns = {name for statement in ast.walk(here[1]) if isinstance(statement, ast.Global) for name in statement.names}
+    seen = all(not path.isidentifier() or path in assigns for path in paths)
+    return at(place) if seen and not frames else None
+
+
+def _is_in_method(path: str, written: str) -> bool:
+    """Whether a method may write a path like this: `self.h` for `net.h`."""
+    return written.startswith("self.") and path.endswith(written[len("self") :])

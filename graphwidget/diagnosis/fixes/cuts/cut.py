@@ -1,0 +1,85 @@
+"""A cut: an edit that detaches tensors, and the edges of the graph that are not there after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from graphwidget.diagnosis.reuse.named_edges import NamedEdge, NamedEdges
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import detaching
+from graphwidget.diagnosis.source.cells import Cells, Spot
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.engine.what_if import reachable
+
+__all__ = ["Cut", "CuttingContext", "edges_of"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An edit that detaches tensors, with its sentence.
+
+    Attributes
+    ----------
+    edges, before
+        Positions of the edges that the edit removes: of the later call's graph, of the earlier call's graph.
+    sure
+        False: it rebuilds a container of unknown kind, or reads a name that may have no tensor.
+    """
+
+    sentence: str
+    at: Spot | None
+    edits: Edits
+    edges: frozenset[int]
+    before: frozenset[int] = frozenset()
+    sure: bool = True
+
+
+def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:
+    """The edges that are gone once the tensors of these paths are detached: nothing else reaches them."""
+    gone = set(map(local, paths))
+    return frozenset(one.edge for one in named if one.names <= gone)
+
+
+class CuttingContext:
+    """What all cuts of one setting are made from: texts of cells, lines that detach, edges with names."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.reuse = setting.reuse
+
+    def text(self, spot: Spot | None) -> str:
+        """The text of the cell of a (cell, line)."""
+        return self.setting.text_of_cell(spot[0]) if spot is not None else ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What to cut between two passes: what builds on the old part already, or else the carriers themselves."""
+        return self.reuse.unrun_paths or self.setting.carrier_names
+
+    @cached_property
+    def cells(self) -> dict[int, str]:
+        """The number of each cell and its text."""
+        return Cells.of(self.reuse.record).texts
+
+    @cached_property
+    def detaching(self) -> detaching.Detaching:
+        """Writes the lines that cut the graph at tensors."""
+        texts = [run.source for run in self.reuse.record.runs.values()]
+        known = [graph for graph in (self.reuse.earlier.graph, self.reuse.graph) if graph is not None]
+        return detaching.Detaching(texts, [owner for graph in known for owner in graph.owners])
+
+    def later_edges(self, reassigned: Collection[str] = ()) -> NamedEdges:
+        """The named edges to which the later call's own part leads."""
+        return NamedEdges(self.setting, self.reuse.graph, self.reuse.new, reassigned)
+
+    @cached_property
+    def earlier_edges(self) -> NamedEdges | None:
+        """The named edges that the earlier call reached, on the graph as it was then."""
+        earlier = self.reuse.earlier
+        if earlier.graph is None:
+            return None
+        inside = reachable(earlier.graph, (root.node for root in earlier.roots))
+        return NamedEdges(self.setting, earlier.graph, inside)

@@ -1,0 +1,135 @@
+"""Where to run statements again: the plan that gives the later call a graph of its own."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.fixes.rerun.readers import is_used
+from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_head_line, first_step, quoted
+from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
+from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
+from graphwidget.diagnosis.reuse.inside_function import inside_function
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+
+__all__ = ["Rerun", "rerun"]
+
+
+def rerun(setting: Setting, everything: bool = False) -> Rerun | None:
+    """How to build the old part again. None: each pass builds it already, or nobody knows where to.
+
+    Parameters
+    ----------
+    everything
+        All that the later call reaches, not only what leads to freed saved tensors.
+    """
+    plan = _plan(setting, everything)
+    inner = inside_function(setting, everything) if plan is None else None
+    return plan if inner is None else _plan(inner, everything)
+
+
+def _plan(setting: Setting, everything: bool) -> Rerun | None:
+    """A plan in one of the special places, or of lines of the cell that ran, not of the functions that it called."""
+    special = in_special_place(setting)
+    if special is not None:
+        return special
+    target = _target(setting)
+    if target is None or _makes_both_calls(setting, target):
+        return None
+    again = statements_to_rerun(setting, target, everything)
+    if not again:
+        return _keeper_inside_loop(setting, target)
+    if not is_used(setting, again, target.text, target.line, target.loop):
+        return None
+    what = quoted(again)
+    if target.loop is not None:
+        sentence = f"Move {what} into the loop, so that each iteration builds its own graph."
+    elif target.function:
+        sentence = AT_START.format(what=what, function=target.function)
+    else:
+        sentence = f"Run {what} again before In[{target.cell}], line {target.line}: it builds a fresh graph."
+    new = tuple(line for statement in again for line in statement.lines)
+    edits = text_edit.insert_before(target.cell, target.text, target.statement, new)
+    return Rerun(sentence, (target.cell, target.line), edits, new)
+
+
+def _makes_both_calls(setting: Setting, target: Target) -> bool:
+    """Whether the statement at a line outside of loops and functions makes both: ``[l.backward() for l in losses]``."""
+    a, b = setting.reuse.earlier.place, setting.reuse.later.place
+    return target.loop is None and not target.function and (a.run, a.outer_line) == (b.run, b.outer_line)
+
+
+def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:
+    """The `with` around a loop goes into it: it keeps what was computed once.
+
+    For a line of the loop that uses what it made in an earlier pass, although no variable keeps that: something that
+    it calls does. Such a cache is switched on for a stretch of code, by a `with`.
+    """
+    reuse, made = setting.reuse, setting.reuse.carrier_place
+    if target.loop is None or made is None or reuse.carrier_paths or reuse.carrier_is_assigned:
+        return None
+    if not target.in_cell_that_ran or made.run != reuse.later.place.run:
+        return None
+    around = source.statements_at(target.text, target.loop.lineno)
+    blocks = [s for s in around if isinstance(s, (ast.With, ast.AsyncWith))]
+    if not blocks:
+        return None
+    what = ", ".join(ast.unparse(item) for item in blocks[-1].items)
+    here = f"(In[{target.cell}], line {blocks[-1].lineno})"
+    sentence = f"Put `with {what}:` {here} inside the loop: it keeps what was computed once."
+    return Rerun(sentence, (target.cell, blocks[-1].lineno), _swapped(target, blocks[-1], target.loop))
+
+
+def _swapped(target: Target, around: ast.With | ast.AsyncWith, loop: ast.stmt) -> Edits:
+    """The headers of a `with` and of the loop that is all it holds, in the other order."""
+    outer, inner = (source.line_text(target.text, one.lineno) for one in (around, loop))
+    if around.body != [loop] or not (outer.endswith(":") and inner.endswith(":")):
+        return ()
+    return (
+        *text_edit.replace_line(target.cell, target.text, around.lineno, inner),
+        *text_edit.replace_line(target.cell, target.text, loop.lineno, outer),
+    )
+
+
+def _target(setting: Setting) -> Target | None:
+    """The first line of the loop around both calls, or the line of the later call."""
+    place = setting.reuse.later.place
+    run = setting.run_of(place)
+    if run is None or run.cell is None or place.line is None:
+        return None
+    outer = place.outer_line if place.outer_line is not None else place.line
+    if setting.in_loop:
+        found = _start_of_loop(run.cell, run.source, outer, in_cell_that_ran=True)
+        if found is not None:
+            return found
+        if source.loop_at(run.source, outer) is not None:
+            return None  # its body stands on the line of its head
+        text = setting.text_of_cell(place.cell)
+        if place.cell is not None and (place.cell, place.line) != (run.cell, outer):
+            inner = _start_of_loop(place.cell, text, place.line, in_cell_that_ran=False)
+            return inner or _start_of_function(place.cell, text, place.line)
+    return Target(run.cell, run.source, _start_of_statement(run.source, outer), in_cell_that_ran=True)
+
+
+def _start_of_loop(cell: int, text: str, line: int, in_cell_that_ran: bool) -> Target | None:
+    loop = source.loop_at(text, line)
+    if loop is None or begins_on_head_line(loop):
+        return None
+    return Target(cell, text, loop.body[0].lineno, in_cell_that_ran, loop)
+
+
+def _start_of_function(cell: int, text: str, line: int) -> Target | None:
+    found = source.function_at(text, line)
+    if found is None:
+        return Target(cell, text, _start_of_statement(text, line), in_cell_that_ran=False)
+    function = found[1]
+    if begins_on_head_line(function):
+        return None
+    return Target(cell, text, first_step(function).lineno, in_cell_that_ran=False, function=function.name)
+
+
+def _start_of_statement(text: str, line: int) -> int:
+    found = source.statements_at(text, line)
+    return found[-1].lineno if found else line

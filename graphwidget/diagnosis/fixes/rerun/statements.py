@@ -1,0 +1,236 @@
+"""Which statements have to run again, so that what has to be fresh is fresh."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from graphwidget.diagnosis.fixes.rerun.made_once import MadeOnce, starts_over
+from graphwidget.diagnosis.fixes.rerun.rerun import Statement
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.inplace_statements import written as written_in
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.model import CellRun, Place
+
+__all__ = ["Target", "places_to_rerun", "statements_to_rerun"]
+
+_Key = tuple[int, int, int]  # of a statement: run, line, column
+
+
+@dataclass(frozen=True)
+class Target:
+    """The line in front of which statements are put: its cell, the text of that, and what is around the line.
+
+    Attributes
+    ----------
+    in_cell_that_ran
+        The line is one of the cell itself, not of a function that the cell called.
+    loop
+        The loop at whose start the line is.
+    function
+        The name of the function at whose start the line is.
+    """
+
+    cell: int
+    text: str
+    line: int
+    in_cell_that_ran: bool
+    loop: ast.For | ast.While | None = None
+    function: str = ""
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The outermost statement that begins on the line."""
+        tree = source.parse(self.text)
+        found = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and s.lineno == self.line) if tree else ()
+        return min(found, key=lambda s: s.col_offset)
+
+
+def statements_to_rerun(setting: Setting, target: Target, everything: bool) -> list[Statement]:
+    """The statements that make what has to be fresh, in order; none where running them again does not help, or harms.
+
+    Parameters
+    ----------
+    everything
+        All that the later call reaches, not only what leads to freed saved tensors.
+    """
+    found = _makers(setting, target, everything)
+    if found is None:
+        return []
+    if target.loop is None and found:
+        used = {name for one in found.values() for name in source.names_read(one.node)}
+        _add_what_builds_on_them(setting, used, target.line, found)
+    if target.loop is not None and target.in_cell_that_ran:
+        _add_what_builds_on_them(setting, source.names_in(target.loop), target.loop.lineno, found)
+        if _only_iterated(target.loop, [one.node for one in found.values()]):
+            return []
+    if not _add_beginnings(setting, found):
+        return []
+    again = [found[key] for key in sorted(found)]
+    once = MadeOnce([run.source for run in setting.reuse.record.runs.values()])
+    if any(once.makes(one.node) for one in again):
+        return []
+    if target.loop is not None and starts_over([one.node for one in again], target.loop):
+        return []
+    return again
+
+
+def places_to_rerun(setting: Setting, everything: bool) -> Iterator[Place | None]:
+    """Where the nodes were made that have to be fresh, each place once; None: unknown."""
+    graph = setting.reuse.graph
+    indices = setting.reuse.reached if everything else setting.reuse.needed
+    places = {graph.place[i] for i in indices if graph.leaves.get(i) is None}
+    return (graph.places[at] if at >= 0 else None for at in sorted(places))
+
+
+def _makers(setting: Setting, target: Target, everything: bool) -> dict[_Key, Statement] | None:
+    """The statements that made the nodes; None where one is unknown, or must not run again."""
+    later = setting.reuse.later.place
+    lines: dict[tuple[int, int], CellRun] = {}  # (run, line): the same in every iteration
+    for place in places_to_rerun(setting, everything):
+        run = setting.run_of(place)
+        if place is None or run is None:
+            return None
+        if (place.run, place.outer_line) == (later.run, later.outer_line):
+            continue  # made by the line that makes the later call
+        line = place.outer_line if place.outer_line is not None else place.line
+        if line is not None and not _is_in_loop(target, run, line, later):
+            lines[(run.run, line)] = run
+    found: dict[_Key, Statement] = {}
+    for (_, line), run in lines.items():
+        statements = [Statement(run, node) for node in _outermost(run, line, setting)]
+        if not statements or any(_must_not_run_again(setting, one) for one in statements):
+            return None
+        found.update((one.key, one) for one in statements)
+    return found
+
+
+def _is_in_loop(target: Target, run: CellRun, line: int, later: Place) -> bool:
+    """Whether a line of the cell that ran is in the loop of the target: each pass runs it already."""
+    if target.loop is None or not target.in_cell_that_ran or run.run != later.run:
+        return False
+    return target.loop.lineno <= line <= (target.loop.end_lineno or 0)
+
+
+def _outermost(run: CellRun, line: int, setting: Setting) -> list[ast.stmt]:
+    """The outermost statement around a line that does not contain the later call.
+
+    Of several that stand on the line, those that assign something that has to be fresh.
+    """
+    later = setting.reuse.later.place
+    for statement in source.statements_at(run.source, line):
+        if run.run == later.run and statement.lineno <= (later.outer_line or 0) <= (statement.end_lineno or 0):
+            continue
+        side_by_side = source.beginning_at(run.source, line)
+        if statement not in side_by_side or len(side_by_side) == 1:
+            return [statement]
+        names = _fresh_names(setting)
+        return [one for one in side_by_side if names.intersection(source.targets(one))]
+    return []
+
+
+def _fresh_names(setting: Setting) -> set[str]:
+    """The names of tensors that have to be fresh: now, and at the earlier call."""
+    reuse = setting.reuse
+    uids = {reuse.graph.uid[index] for index in reuse.needed if index not in reuse.graph.leaves}
+    known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
+    owned = {local(o.path) for graph in known for o in graph.owners if graph.uid[o.node] in uids}
+    return owned | set(map(local, setting.carrier_names))
+
+
+def _must_not_run_again(setting: Setting, statement: Statement) -> bool:
+    """Whether a statement made the earlier call, which would free again.
+
+    Or one that builds a graph of a `.grad`: it would add to the `.grad` that is there, with its old graph.
+    """
+    reuse = setting.reuse
+    adding = [call for call in reuse.record.calls if call.api == "backward" and call.create_graph]
+    places = [call.place for call in (reuse.earlier, *adding)]
+    first, last = statement.node.lineno, statement.node.end_lineno or 0
+    return any(statement.run.run == place.run and first <= (place.outer_line or 0) <= last for place in places)
+
+
+def _add_what_builds_on_them(setting: Setting, used: set[str], before: int, found: dict[_Key, Statement]) -> None:
+    """Assignments before a line that give names, which are used, to what was made: ``stream = cycle(encoded)``."""
+    later = setting.reuse.later.place.run
+    made = {name for one in found.values() for name in source.targets(one.node)}
+    for run in _in_order_of_running(setting):
+        if later is not None and run.run > later:
+            continue
+        tree = source.parse(run.source)
+        for node in tree.body if tree else ():
+            if run.run == later and node.lineno >= before:
+                break
+            one = Statement(run, node)
+            after = any(one.key > key for key in found)
+            if after and source.names_read(node) & made and used.intersection(source.targets(node)):
+                found.setdefault(one.key, one)
+                made.update(source.targets(node))
+
+
+def _add_beginnings(setting: Setting, found: dict[_Key, Statement]) -> bool:
+    """Before each statement that updates a name (``h = f(h)``), the one that began it. False: one is missing."""
+    fresh: set[str] = set()
+    for key in sorted(found):
+        node = found[key].node
+        modified = written_in(node) - source.changed(node)
+        for name in (source.carried(node) | modified) - fresh:
+            begun = _beginning(setting, name, key)
+            if begun is None or _must_not_run_again(setting, begun):
+                return False
+            found[begun.key] = begun
+            if name in modified:
+                found.update((one.key, one) for one in _writes_between(setting, name, begun.key, key))
+        fresh |= source.changed(node)
+    return True
+
+
+def _beginning(setting: Setting, name: str, before: _Key) -> Statement | None:
+    """The last statement before another that assigns a name without reading it."""
+    for run in reversed(_in_order_of_running(setting)):
+        for one in reversed(list(_leading_to(run, before))):
+            assigns = name in source.targets(one.node) and name not in source.names_read(one.node)
+            if one.key < before and assigns:
+                return one
+    return None
+
+
+def _writes_between(setting: Setting, name: str, first: _Key, last: _Key) -> Iterator[Statement]:
+    """Statements between two others that modify the tensor of a name."""
+    for run in setting.reuse.record.runs.values():
+        for one in _leading_to(run, last):
+            if first < one.key < last and name in written_in(one.node):
+                yield one
+
+
+def _in_order_of_running(setting: Setting) -> list[CellRun]:
+    return [run for _, run in sorted(setting.reuse.record.runs.items())]
+
+
+def _leading_to(run: CellRun, key: _Key) -> Iterator[Statement]:
+    """The statements of a run before another statement; in its own cell those of the blocks around it."""
+    nodes: Iterable[ast.stmt] = ()
+    if run.run == key[0]:
+        nodes = source.leading_to(run.source, key[1])
+    elif run.run < key[0] and (tree := source.parse(run.source)) is not None:
+        nodes = tree.body
+    return (Statement(run, node) for node in nodes)
+
+
+def _only_iterated(loop: ast.For | ast.While, again: list[ast.stmt]) -> bool:
+    """Whether a `for` runs over what these make, and its body names nothing of it: inside they would change nothing.
+
+    Or they put more into what it runs over; or a `while` tests what they make, and would never end.
+    """
+    over = source.names_in(loop.iter if isinstance(loop, ast.For) else loop.test)
+    changed = {name for one in again for name in source.changed(one)}
+    if not isinstance(loop, ast.For):
+        read = {name for one in again for name in source.names_in(one)} - changed
+        moved = source.changed(loop) | written_in(loop)
+        steps = any(called.endswith(".step") for called in source.calls_in(loop))
+        return bool(changed & over) and not (read & moved or steps)
+    inside = {name for statement in loop.body for name in source.names_in(statement)}
+    grown = any(over & source.grown(one) for one in again)
+    return grown or (bool(changed & over) and not changed & inside)

@@ -1,0 +1,159 @@
+"""Edits that give a tensor the graph back that a line took from it, and whether a graph would then be there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import has_parameters, imported_from
+from graphwidget.model import CellRun, TextEdit
+
+_TRAINS = re.compile(r"requires_grad=True|\.requires_grad_\(\)|\bnn\.([A-Z]\w*)\(|\bParameter\(")
+_FREEZES = re.compile(r"requires_grad_\(False\)|requires_grad *= *False")
+
+
+def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits:
+    """A statement without ``.detach()``, ``.data`` or the like."""
+    if "tensor(" in ast.unparse(statement):
+        return ()
+    nodes = list(ast.walk(statement))
+    cuts: list[tuple[ast.expr, ast.expr]] = [(n.func, n) for n in nodes if isinstance(n, ast.Call) and not n.args]
+    cuts += [(n, n) for n in nodes if isinstance(n, ast.Attribute) and cut == "data"]
+    return tuple(
+        TextEdit(text_edit.dot_of(text, function), text_edit.span(text, whole)[1], "", cell)
+        for function, whole in cuts
+        if isinstance(function, ast.Attribute) and function.attr == cut
+    )
+
+
+def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
+    """The first statement of a block on which a statement of it builds, and the names that it all is made of."""
+    first, needed = statement, source.names_in(statement)
+    for one in reversed(getattr(around, "body", [])):
+        holds = one.lineno <= statement.lineno <= (one.end_lineno or 0)
+        if holds or (one.lineno < statement.lineno and needed & source.changed(one)):
+            first = one
+            needed |= source.names_in(one)
+    return first, needed
+
+
+def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) -> Edits:
+    """A statement of a `with`, and what follows it there, behind the `with`."""
+    if len(around.items) > 1 or first not in around.body:
+        return ()
+    old = text_edit.statement_lines(text, around)
+    if first.lineno == around.lineno:
+        new = [ast.unparse(s) for s in around.body]
+    else:
+        depth, kept = around.body[0].col_offset - around.col_offset, first.lineno - around.lineno
+        new = [*(old[:kept] if first is not around.body[0] else ()), *(line[depth:] for line in old[kept:])]
+    return text_edit.replace_lines(cell, text, around.lineno, around.end_lineno or around.lineno, new)
+
+
+def updated_in_place(text: str, statement: ast.stmt) -> str:
+    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph.
+
+    Only of a tensor whose `.grad` the cell reads: it is a leaf that is trained by hand. Else empty.
+    """
+    if not isinstance(statement, ast.Assign):
+        return ""
+    target, value = ast.unparse(statement.targets[0]), statement.value
+    trained = re.search(rf"(?<![\w.]){re.escape(target)}\.grad\b", text)
+    if not isinstance(value, ast.BinOp) or ast.unparse(value.left) != target or not trained:
+        return ""
+    sign = ast.unparse(ast.BinOp(ast.Name("_"), value.op, ast.Name("_"))).strip("_ ")
+    return f"{target} {sign}= {ast.unparse(value.right)}"
+
+
+def without_decorator(
+    cell: int | None, text: str, function: ast.FunctionDef, decorator: str
+) -> tuple[int, Edits] | None:
+    """A function without one of its decorators, and the line of that."""
+    found = next((d for d in function.decorator_list if ast.unparse(d) == decorator), None)
+    if found is None:
+        return None
+    end = found.end_lineno or found.lineno
+    return found.lineno, (TextEdit((found.lineno, 0), (end + 1, 0), "", cell),)
+
+
+def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
+    """Whether one of these names surely requires grad, or is a module whose parameters do: nothing freezes anything."""
+    texts = [run.source for run in runs]
+    if any(_FREEZES.search(text) for text in texts):
+        return False
+    trees = [tree for text in texts if (tree := source.parse(text)) is not None]
+    classes = [s for tree in trees for s in ast.walk(tree) if isinstance(s, ast.ClassDef)]
+    modules = {s.name for s in classes if any(ast.unparse(base).endswith("Module") for base in s.bases)}
+    for name in names:
+        made = (source.given(s) for text in texts for s in source.assignments(text, name))
+        given = [ast.unparse(value) for value in made if name not in source.names_in(value)]
+        if given and (_makes_parameters(given[-1]) or given[-1].split("(", 1)[0] in modules):
+            return True
+    return False
+
+
+def _makes_parameters(text: str) -> bool:
+    """Whether a text makes a tensor that requires grad, or a module that has parameters."""
+    return any(not found[1] or has_parameters(found[1]) for found in _TRAINS.finditer(text))
+
+
+def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
+    """Whether all modules that some statements call may well get a gradient.
+
+    It is one module; or an optimizer has the parameters of all; or, without any optimizer, each module works on what
+    the one before has made: a teacher beside its student does not.
+    """
+    known, steps = list(runs), list(statements)
+    called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}
+    stepped = optimized(known)
+    return len(called) < 2 or (called <= stepped if stepped else _in_a_row(steps, called))
+
+
+def only_optimized(runs: Iterable[CellRun], statement: ast.stmt) -> bool:
+    """Whether optimizers, if there are any, step all modules that a statement calls: a teacher is not to be trained."""
+    known = list(runs)
+    stepped, called = optimized(known), {name for name in source.calls_in(statement) if trains(known, [name])}
+    return not stepped or called <= stepped
+
+
+def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stmt) -> ast.stmt:
+    """Of a block the first statement, from one on, that uses what an optimizer steps; that one where none does."""
+    stepped = optimized(list(runs))
+    later = (s for s in block if s.lineno >= first.lineno)
+    return next((s for s in later if source.names_read(s) & stepped), first)
+
+
+def optimized(runs: list[CellRun]) -> set[str]:
+    """Names from which optimizers got their parameters."""
+    trees = [tree for run in runs if (tree := source.parse(run.source)) is not None]
+    imported = imported_from(trees, "torch.optim")
+    found: list[str] = []
+    for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        whole, _, last = ast.unparse(call.func).rpartition(".")
+        if (whole.endswith("optim") and last[:1].isupper()) or (not whole and last in imported):
+            found += sorted(name for part in call.args[:1] or call.keywords for name in source.names_in(part))
+    for name in found:
+        made = (source.given(s) for run in runs for s in source.assignments(run.source, name))
+        values = (value for value in made if not _TRAINS.search(ast.unparse(value)))  # a list of parameters, a module
+        found += sorted({n for value in values for n in source.names_in(value)}.difference(found))
+    return set(found)
+
+
+def _in_a_row(steps: list[ast.stmt], modules: set[str]) -> bool:
+    """Whether each call of one of these modules reads what the call before it has made."""
+    made: set[str] = set()
+    for step in steps:
+        calls = [n for n in ast.walk(step) if isinstance(n, ast.Call) and ast.unparse(n.func) in modules]
+        calls.sort(key=lambda call: len(ast.unparse(call)))
+        builds = bool(source.names_read(step) & made)
+        if calls and made and not builds:
+            return False
+        if any(inner not in ast.walk(outer) for inner, outer in zip(calls, calls[1:])):
+            return False
+        if calls or builds:
+            made |= source.changed(step)
+    return True

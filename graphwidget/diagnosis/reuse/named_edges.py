@@ -1,0 +1,140 @@
+"""The edges along which lines use tensors by their names: an edit that detaches a name cuts these, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import is_code, local, root_of
+from graphwidget.diagnosis.wording import source_line
+from graphwidget.model import Kind, Place, Snapshot
+
+__all__ = ["NamedEdge", "NamedEdges"]
+
+
+@dataclass(frozen=True)
+class NamedEdge:
+    """An edge (its position), and the names by which the line that made it may have read the tensor."""
+
+    edge: int
+    user: int
+    tensor: int
+    names: frozenset[str]
+
+
+@dataclass
+class NamedEdges:
+    """The edges from some nodes to tensors that have names.
+
+    Parameters
+    ----------
+    users
+        Nodes (indices) of `graph`.
+    reassigned
+        Names that each pass of a loop assigns: they carry nothing over to the next.
+    """
+
+    setting: Setting
+    graph: Snapshot
+    users: Collection[int]
+    reassigned: Collection[str] = field(default_factory=frozenset)
+    _read: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def all(self) -> tuple[NamedEdge, ...]:
+        """All of them, in the order of their positions."""
+        graph = self.graph
+        found: list[NamedEdge] = []
+        for user in sorted(self.users):
+            for edge in range(graph.edge_start[user], graph.edge_start[user + 1]):
+                names = self._names_there(user, graph.edge_to[edge])
+                if names:
+                    found.append(NamedEdge(edge, user, graph.edge_to[edge], names))
+        return tuple(found)
+
+    def carried(self) -> Iterator[NamedEdge]:
+        """Those by which what was made after the earlier call uses what had been made before it."""
+        seq, since = self.graph.seq, self.setting.reuse.earlier.newest_seq
+        return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
+
+    def read_at(self, place: Place) -> Iterator[NamedEdge]:
+        """Those of a line, whenever it ran."""
+        for one in self.all:
+            made = self.graph.place_of(one.user)
+            if made is not None and source_line(made) == source_line(place):
+                yield one
+
+    def after(self, line: tuple[int, int]) -> Iterator[NamedEdge]:
+        """Those by which lines that ran after (cell, line) use what had been made until then."""
+        graph = self.graph
+        there = [graph.seq[i] for i in range(len(graph)) if line in _lines(graph.place_of(i))]
+        last = max(there, default=-1)
+        return (one for one in self.all if graph.seq[one.tensor] <= last < graph.seq[one.user])
+
+    def _names_there(self, user: int, tensor: int) -> frozenset[str]:
+        """Names of a tensor that the line of a node reads; if it reads none, the node was made in a function: all."""
+        names = self._names.get(tensor)
+        place = self.graph.place_of(user)
+        if not names or place is None:
+            return names or frozenset()
+        key = (names, place.cell, place.line, place.outer_cell, place.outer_line)  # the same in every iteration
+        if key not in self._read:
+            read = {name for line in _lines(place) for name in self._names_read(*line)}
+            self._read[key] = frozenset(name for name in names if root_of(name) in read) or names
+        return self._read[key]
+
+    @cached_property
+    def _names(self) -> dict[int, frozenset[str]]:
+        """Names under which the program can reach each tensor, without those that every pass reassigns.
+
+        They are the names now and at the earlier call; where there are none, what the tensor's line assigned.
+        """
+        graph, seen = self.graph, (self.setting.reuse.graph, self.setting.reuse.earlier.graph)
+        known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
+        found: dict[int, set[str]] = {}
+        for index, owner in known:
+            path = local(owner.path)
+            if index >= 0 and owner.kind != "out" and is_code(path):
+                found.setdefault(index, set()).add(path)
+        holders = {root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+        lasting = {index: self._lasting(paths) for index, paths in found.items()}
+        targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
+        for index in (one for one in self._assigned if one not in found):
+            made = graph.place_of(index)
+            if made is None:
+                continue
+            line = made.cell, made.line
+            if line not in targets:
+                statements = source.statements_at(self.setting.text_of_cell(made.cell), made.line or 0)
+                assigned = set(source.targets(statements[-1])) - holders if statements else set()
+                targets[line] = self._lasting(assigned)
+            lasting[index] = targets[line]
+        return lasting
+
+    def _lasting(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset(name for name in names if root_of(name) not in self.reassigned)
+
+    @property
+    def _assigned(self) -> list[int]:
+        """The last node that each run of a line made."""
+        graph = self.graph
+        last: dict[int, int] = {}
+        for index, (place, kind, seq) in enumerate(zip(graph.place, graph.kind, graph.seq)):
+            if place >= 0 and kind != Kind.ACCUMULATE and (place not in last or seq > graph.seq[last[place]]):
+                last[place] = index
+        return list(last.values())
+
+    def _names_read(self, cell: int, line: int) -> set[str]:
+        statements = source.statements_at(self.setting.text_of_cell(cell), line)
+        return source.names_read(statements[-1]) if statements else set()
+
+
+def _lines(place: Place | None) -> list[tuple[int, int]]:
+    """(cell, line) of the line that made something, and of the one of the cell that ran."""
+    if place is None:
+        return []
+    pairs = ((place.cell, place.line), (place.outer_cell, place.outer_line))
+    return [(cell, line) for cell, line in pairs if cell is not None and line is not None]

@@ -1,0 +1,209 @@
+"""Where in the program a reuse happened: the facts about it that need the text of the cells, and the names to say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.source import containers
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
+from graphwidget.engine.what_if import reachable
+from graphwidget.model import CellRun, Place, Snapshot
+
+__all__ = ["Setting"]
+
+_ADDING = {f"{name}Backward0" for name in ("Add", "Sub", "Neg", "Sum", "Mean", "Stack", "ToCopy")}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The program around the two calls of a reuse."""
+
+    reuse: Reuse
+
+    # texts
+
+    def text_of_cell(self, cell: int | None) -> str:
+        """Source of the latest run of `In[cell]`."""
+        runs = [run for run in self.reuse.record.runs.values() if cell is not None and run.cell == cell]
+        return runs[-1].source if runs else ""
+
+    def run_of(self, place: Place | None) -> CellRun | None:
+        """The run of the cell that a place belongs to."""
+        return self.reuse.record.runs.get(place.run) if place is not None and place.run is not None else None
+
+    def text_of(self, place: Place | None) -> str:
+        """Source text of a place's line."""
+        if place is None:
+            return ""
+        run = self.run_of(place)
+        return place.source.strip() or (source.line_text(run.source, place.line) if run else "")
+
+    # where the two calls stand
+
+    @property
+    def same_cell_again(self) -> bool:
+        """Whether the same cell was run a second time, and each run made one of the calls."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        if a.run is None or b.run is None or a.run == b.run:
+            return False
+        return a.cell_id is not None and a.cell_id == b.cell_id
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether one line made both calls during one run of a cell: in a loop, there or in a function."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        same_line = a.run == b.run and a.line is not None and (a.cell, a.line) == (b.cell, b.line)
+        return same_line and not self.one_comprehension and not self._side_by_side
+
+    @property
+    def _side_by_side(self) -> bool:
+        """Whether the two calls are written on one line: ``a.backward(); b.backward()``."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        calls = source.backward_calls(self.text_of_cell(b.cell), b.line) if b.line is not None else 0
+        return a.iteration == b.iteration and calls > 1
+
+    @property
+    def loops_in_function(self) -> bool:
+        """Whether the loop around both calls stands in a function, not in the cell that called it."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        run = self.run_of(b)
+        if not self.in_loop or b.line is None or run is None or b.outer_line is None:
+            return False
+        if source.loop_at(run.source, b.outer_line) is None:
+            return True
+        inner = source.loop_at(self.text_of_cell(b.cell), b.line) is not None
+        return inner and (a.iteration or 0) < (b.iteration or 0) and (b.cell, b.line) != (b.outer_cell, b.outer_line)
+
+    @cached_property
+    def one_comprehension(self) -> bool:
+        """Whether one statement made both calls: ``[l.backward() for l in losses]``."""
+        place = self.reuse.later.place
+        run = self.run_of(place)
+        if run is None or place.line is None or place.cell != run.cell:
+            return False
+        found = source.statements_at(run.source, place.line)
+        return bool(found) and source.is_comprehension(found[-1])
+
+    @property
+    def repeated(self) -> bool:
+        """Whether one line made both calls: in a loop, or in a cell that was run again."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        return self.in_loop or (self.same_cell_again and a.line == b.line)
+
+    @property
+    def called_by_callee(self) -> bool:
+        """Whether a function that runs backward was called, and the later call stands beside that, in the same pass."""
+        a, b = self.reuse.earlier.place, self.reuse.later.place
+        inside = (a.cell, a.line) != (a.outer_cell, a.outer_line)
+        return inside and a.run == b.run and a.iteration == b.iteration and a.outer_line != b.outer_line
+
+    # where the carrier was made, and how it is used
+
+    @property
+    def made_in_same_pass(self) -> bool:
+        """Whether the carrier was made in a pass of the same loop or cell as the calls, not before it."""
+        made, later = self.reuse.carrier_place, self.reuse.later.place
+        if made is None or not self.repeated:
+            return False
+        if made.run != later.run:
+            return made.cell_id is not None and made.cell_id == later.cell_id
+        run, line = self.run_of(later), later.outer_line
+        loop = source.loop_at(run.source, line) if run is not None and line is not None else None
+        if loop is None:  # it is in a function: what was made before that began belongs to no pass
+            before = made.iteration is None and later.iteration is not None
+            return made.outer_line == later.outer_line and not before
+        return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
+
+    @property
+    def carried_state(self) -> bool:
+        """Whether the line that made the carrier in one pass has made its successor in the next, by the same operation.
+
+        Another node of that line is no successor: the line uses something that it made only once (a cache).
+        """
+        made, graph = self.reuse.carrier_place, self.reuse.graph
+        if made is None:
+            return False
+        operations = {graph.name_of(index) for index in self.reuse.boundary}
+        places = [graph.place_of(index) for index in self.reuse.new if graph.name_of(index) in operations]
+        again = [p for p in places if p is not None and source_line(p) == source_line(made)]
+        ran_again = any(p.run != made.run and p.cell_id is not None and p.cell_id == made.cell_id for p in again)
+        return ran_again or (self.made_in_same_pass and bool(again))
+
+    @cached_property
+    def only_added(self) -> bool:
+        """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
+
+        Detached, it has no effect. A running total is none: what it adds up has had its gradient.
+        """
+        if self.reuse.same_root or self.carried_state or self.made_in_same_pass:
+            return False
+        graph = self.reuse.graph
+        other = (i for i in self.reuse.new if graph.name_of(i) not in _ADDING and not _scales(graph, i))
+        used_otherwise = reachable(graph, (to for i in other for to in graph.next(i)))
+        return not used_otherwise.intersection(self.reuse.boundary)
+
+    @property
+    def one_cell_builds_the_rest(self) -> bool:
+        """Whether one run of a cell made all that has to be fresh, except what the later call's own run made."""
+        graph, carrier = self.reuse.graph, self.reuse.carrier_place
+        places = [graph.place_of(i) for i in self.reuse.needed if graph.seq[i] >= 0]
+        runs = {p.run if p is not None else None for p in places} - {self.reuse.later.place.run}
+        return carrier is not None and runs == {carrier.run}
+
+    @cached_property
+    def grad_used(self) -> bool:
+        """Whether the later root was made from a gradient that the earlier call returned without a graph."""
+        earlier, later = self.reuse.earlier, self.reuse.later
+        run = self.run_of(earlier.place)
+        if earlier.api != "autograd.grad" or earlier.create_graph or run is None or earlier.place.line is None:
+            return False
+        if earlier.place.cell != run.cell or earlier.place.run != later.place.run:
+            return False
+        statements = source.statements_at(run.source, earlier.place.line)
+        returned = set(source.targets(statements[-1])) if statements else set()
+        between = source.between(run.source, earlier.place.line, later.place.outer_line or 0)
+        return bool(returned & {name for statement in between for name in source.names_in(statement)})
+
+    # names
+
+    @property
+    def root_name(self) -> str:
+        """The later call's root as the user names it, or the expression it was called on."""
+        return root_name(self.reuse.later)
+
+    def leaf_names(self, indices: Iterable[int]) -> tuple[str, ...]:
+        """The names of leaves, each once."""
+        return tuple(dict.fromkeys(map(self._leaf_name, sorted(indices))))
+
+    def _leaf_name(self, index: int) -> str:
+        leaf = self.reuse.graph.leaves.get(index)
+        return lasting_name(self.reuse.record, leaf.paths) if leaf and leaf.paths else "a leaf without a name"
+
+    @cached_property
+    def carrier_names(self) -> tuple[str, ...]:
+        """The carriers' paths; where there is none, what the line that made the carrier assigns."""
+        known, made = self.reuse.carrier_paths, self.reuse.carrier_place
+        if known or not self.reuse.carrier_is_assigned or made is None or not made.line:
+            return known
+        found = source.statements_at(self.text_of_cell(made.cell), made.line)
+        return tuple(source.targets(found[-1])) if found else ()
+
+    def lasting(self, names: tuple[str, ...], reassigned: Collection[str]) -> tuple[str, ...]:
+        """The paths whose variables are not `reassigned` in each pass; if there is none, others of the same tensors."""
+        reuse = self.reuse
+        uids = {reuse.graph.uid[i] for i in reuse.boundary}
+        known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
+        others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
+        put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
+        kept = ([path for path in some if root_of(path) not in reassigned] for some in (names, others, put))
+        return tuple(next(filter(None, kept), ()))
+
+
+def _scales(graph: Snapshot, index: int) -> bool:
+    """Whether a node multiplies or divides by what has no graph."""
+    return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1

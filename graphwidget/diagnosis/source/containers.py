@@ -1,0 +1,110 @@
+"""Lines where a container takes a tensor in, and how they take it in without its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.paths import Steps, steps
+from graphwidget.model import TextEdit
+
+__all__ = ["detached_in", "detached_value", "kept_detached", "taken_in"]
+
+_KEEPING = ("append", "appendleft", "add", "insert")
+
+
+def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str]) -> list[tuple[int, text_edit.Edits]]:
+    """The lines that put tensors into `holder`, each with the edits that make it put them in detached.
+
+    Parameters
+    ----------
+    inside
+        Where in it they are found: ``[0]``; ``['loss'][3]``; ``[7].h``.
+    """
+    tree = source.parse(text)
+    wanted = [steps(f"_{path}")[1:] for path in inside]
+    last = holder.rsplit(".", 1)[-1].split("[", 1)[0]
+    found: dict[int, text_edit.Edits] = {}
+    for node in ast.walk(tree) if tree else ():
+        put = _put(node)
+        if put is None:
+            continue
+        whole, value, more = put
+        keys: list[ast.expr] = []
+        while isinstance(whole, ast.Subscript):
+            keys.insert(0, whole.slice)
+            whole = whole.value
+        name = whole.attr if isinstance(whole, ast.Attribute) else getattr(whole, "id", None)
+        if name != last or value.lineno in found:
+            continue
+        rests = {path[len(keys) + more :] for path in wanted if len(path) >= len(keys) + more and _leads(keys, path)}
+        edits = _detached(cell, text, value, rests)
+        if edits:
+            found[value.lineno] = edits
+    return sorted(found.items())
+
+
+def kept_detached(cell: str, holder: str, inside: Iterable[str]) -> list[tuple[int, tuple[str, ...]]]:
+    """`detached_in` with the lines that show each edit."""
+    return [(line, text_edit.shown(cell, edits)) for line, edits in detached_in(None, cell, holder, inside)]
+
+
+def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:
+    """Paths into containers that a cell puts these variables into: ``bank[0][1]`` for ``bank.append((x, h))``."""
+    tree = source.parse(cell)
+    for put in filter(None, map(_put, ast.walk(tree) if tree else ())):
+        whole, value, more = put
+        if not more and isinstance(whole, ast.Subscript):
+            whole = whole.value
+        inside = [(f"[{at}]", part) for at, part in enumerate(getattr(value, "elts", ()))]
+        if isinstance(value, ast.Dict):
+            inside = [(f"[{k.value!r}]", v) for k, v in zip(value.keys, value.values) if isinstance(k, ast.Constant)]
+        for step, part in [("", value), *inside]:
+            if ast.unparse(part) in names:
+                yield f"{ast.unparse(whole)}[0]{step}"
+
+
+def _put(node: ast.AST) -> tuple[ast.expr, ast.expr, int] | None:
+    """What a node puts where: the container, the value, and the steps from one to the other that are not written."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return (node.func.value, node.args[-1], 1) if node.func.attr in _KEEPING and node.args else None
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return (node.targets[0], node.value, 0)
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.Tuple)) and len(node.value.elts) == 1:
+        return (node.target, node.value.elts[0], 1)
+    return None
+
+
+def _leads(keys: list[ast.expr], path: Steps) -> bool:
+    """Whether a path into a container may begin with these keys."""
+    return all(not isinstance(key, ast.Constant) or f"[{key.value!r}]" == step for key, step in zip(keys, path))
+
+
+def _detached(cell: int | None, text: str, value: ast.expr, rests: set[Steps]) -> text_edit.Edits:
+    """`value` detached, or those of its parts that are at `rests` in it."""
+    parts = [value] if () in rests else _parts(value, {rest[0] for rest in rests if len(rest) == 1})
+    parts = [part for part in parts if not isinstance(part, ast.Constant)]
+    return tuple(edit for part in parts for edit in detached_value(cell, text, part))
+
+
+def detached_value(cell: int | None, text: str, value: ast.expr) -> text_edit.Edits:
+    """An expression with ``.detach()`` behind it, in brackets where it needs them."""
+    start, end = text_edit.span(text, value)
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return (TextEdit(end, end, ".detach()", cell),)
+    return (TextEdit(start, start, "(", cell), TextEdit(end, end, ").detach()", cell))
+
+
+def _parts(value: ast.expr, wanted: set[str]) -> list[ast.expr]:
+    """The parts of a display, or of a call that makes a container, that get these places in it."""
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return [part for at, part in enumerate(value.elts) if f"[{at}]" in wanted]
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values)
+        return [part for key, part in pairs if isinstance(key, ast.Constant) and f"[{key.value!r}]" in wanted]
+    if not isinstance(value, ast.Call) or not wanted:
+        return []
+    named = [k.value for k in value.keywords if {f".{k.arg}", f"[{k.arg!r}]"} & wanted]
+    return [*(value.args if len(named) < len(wanted) else ()), *named]

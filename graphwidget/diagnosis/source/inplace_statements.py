@@ -1,0 +1,204 @@
+"""Statements that modify a tensor in place: what they modify, and how the same is written without."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.Mod: "%",
+    ast.FloorDiv: "//",
+}
+
+
+# Methods of tensors that do not depend on the old values; without the underscore there is no such method.
+_OVERWRITING = {
+    *("copy_", "zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_"),
+    *("log_normal_", "cauchy_"),
+}
+# Methods of which there is no other form, or one that does something else; they depend on the old values.
+_ONLY_IN_PLACE = {
+    *("apply_", "map_", "map2_", "fill_diagonal_", "set_", "resize_", "resize_as_", "resize_as_sparse_"),
+    *("sparse_resize_", "sparse_resize_and_clear_"),
+}
+
+
+def modified(text: str) -> str | None:
+    """What a statement modifies in place, as it is written: ``h`` in ``h += x``, ``d`` in ``d.clamp_()``."""
+    statement = source.statement_of(text)
+    if isinstance(statement, ast.AugAssign):
+        return _base(statement.target)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        return _base(statement.targets[0])
+    for call in _inplace_calls(statement):
+        if isinstance(call.func, ast.Attribute) and not _is_module(call.func.value):
+            return _base(call.func.value)
+        if call.args:
+            return _base(call.args[0])
+    if isinstance(statement, (ast.Assign, ast.Expr)) and isinstance(statement.value, ast.Call):
+        arguments = statement.value.args
+        return _base(arguments[0]) if len(arguments) == 1 else None
+    return None
+
+
+def element(text: str) -> str | None:
+    """The element of a list that a statement modifies in place, as it is written: ``xs[i]`` in ``xs[i].add_(1)``."""
+    statement = source.statement_of(text)
+    calls = [call.func.value for call in _inplace_calls(statement) if isinstance(call.func, ast.Attribute)]
+    targets = [statement.target] if isinstance(statement, ast.AugAssign) else calls
+    return next((ast.unparse(one) for one in targets if isinstance(one, ast.Subscript)), None)
+
+
+_INIT = ("init.", "nn.init.", "torch.nn.init.")  # its functions modify what they get, whatever they are called
+
+
+def written(statement: ast.stmt) -> set[str]:
+    """Variables whose tensors a statement modifies, be it through views: ``h`` in ``h.t()[0] += 1``."""
+    calls = [c.func for c in _inplace_calls(statement) if isinstance(c.func, ast.Attribute)]
+    changed: list[ast.expr] = [f.value for f in calls if f.attr != "requires_grad_" and not _is_module(f.value)]
+    for node in ast.walk(statement):
+        whole = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
+        changed += [one for one in whole if isinstance(node, ast.AugAssign) or isinstance(one, ast.Subscript)]
+    found: set[str] = set()
+    for part in changed:
+        while isinstance(part, (ast.Attribute, ast.Call, ast.Subscript)):
+            part = part.func if isinstance(part, ast.Call) else part.value
+        found |= {part.id} if isinstance(part, ast.Name) else set()
+    return found
+
+
+def _is_module(node: ast.expr) -> bool:
+    text = ast.unparse(node)
+    return text in ("torch", "F", "nn.functional", "torch.nn.functional") or f"{text}." in _INIT
+
+
+def _inplace_calls(statement: ast.stmt | None) -> Iterator[ast.Call]:
+    for node in ast.walk(statement) if statement else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            if (name.endswith("_") and not name.endswith("__")) or _inplace_argument(node) is not None:
+                yield node
+
+
+def _inplace_argument(call: ast.Call) -> ast.keyword | None:
+    return next((k for k in call.keywords if k.arg == "inplace" and ast.unparse(k.value) == "True"), None)
+
+
+def _base(node: ast.expr) -> str | None:
+    """The tensor that an expression is, or is a part of."""
+    while isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        node = node.value
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and not isinstance(node.slice.value, str)
+    ):
+        node = node.value
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else None
+
+
+def reads_what_it_writes(text: str) -> bool:
+    """``state[t] = f(state[t - 1])``: a copy made before would be modified, too, after its part was saved."""
+    statement, base = source.statement_of(text), modified(text)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript) or base is None:
+        return False
+    return any(ast.unparse(part) == base for part in ast.walk(statement.value) if isinstance(part, ast.expr))
+
+
+_SIZES = {"shape", "size", "ndim", "dim", "numel", "dtype", "device", "clone", "requires_grad"}
+
+
+def reading_copies(text: str, name: str) -> str:
+    """``h[0] = h[1] * h[2]`` as ``h[0] = h[1].clone() * h[2].clone()``: what it saves is not what it writes to.
+
+    Empty where it reads nothing of that.
+    """
+    text = text.strip()
+    statement = source.statement_of(text)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    read: list[ast.expr] = [statement.value] if isinstance(statement, (ast.Assign, ast.AugAssign)) else []
+    if isinstance(call, ast.Call):
+        read = [*call.args, *(keyword.value for keyword in call.keywords)]
+    parts = [part for one in read for part in _parts_of(one, name)]
+    edits = [edit for part in parts for edit in text_edit.insert_behind(None, text, part, ".clone()")]
+    return text_edit.apply(text, edits) if edits else ""
+
+
+def _parts_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The parts of an expression that are tensor `name`, or a part of it: ``h[1]`` in ``f(h[1], h.shape)``."""
+    if isinstance(node, ast.Attribute) and node.attr in _SIZES:
+        return
+    part = node
+    while isinstance(part, ast.Subscript):
+        part = part.value
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(part) == name:
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _parts_of(child, name)
+
+
+def out_of_place(text: str) -> str:
+    """``h += x`` as ``h = h + x``, ``d.clamp_(0)`` as ``d = d.clamp(0)``, ``inplace=True`` as ``inplace=False``.
+
+    Empty where there is no such form.
+    """
+    statement = source.statement_of(text)
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Attribute)):
+        sign = _SIGNS.get(type(statement.op))
+        value = ast.unparse(statement.value)
+        value = f"({value})" if isinstance(statement.value, (ast.BinOp, ast.IfExp, ast.Compare)) else value
+        left = ast.unparse(statement.target)
+        return f"{left} = {left} {sign} {value}" if sign else ""
+    call = next(_inplace_calls(statement), None)
+    base = modified(text)
+    if call is None or base is None or hasattr(statement, "body") or ast.unparse(call.func).startswith(_INIT):
+        return ""
+    argument = _inplace_argument(call)
+    method = isinstance(call.func, ast.Attribute) and not _is_module(call.func.value)
+    if argument is not None:
+        argument.value = ast.Constant(False)
+    elif isinstance(call.func, ast.Attribute):
+        if method and ast.unparse(call.func.value) != base:
+            return ""  # a part of it: the rest would be lost
+        if method and call.func.attr in _OVERWRITING | _ONLY_IN_PLACE:
+            fresh = f"torch.empty_like({base})" if call.func.attr in _OVERWRITING else f"{base}.clone()"
+            call.func.value = ast.parse(fresh, mode="eval").body
+        else:
+            call.func.attr = call.func.attr[:-1]
+    assert statement is not None
+    new = ast.unparse(statement)
+    return f"{base} = {new}" if isinstance(statement, ast.Expr) else new
+
+
+def scattered(cell: str, line: int, text: str) -> str:
+    """``state[t] = v`` in a loop over `t` as ``state = state.select_scatter(v, 0, t)``; else empty."""
+    statement = source.statement_of(text)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript):
+        return ""
+    target = statement.targets[0]
+    counters: set[str] = set()
+    for loop in source.statements_at(cell, line):
+        if (
+            isinstance(loop, ast.For)
+            and isinstance(loop.iter, ast.Call)
+            and isinstance(loop.target, (ast.Name, ast.Tuple))
+        ):
+            called = ast.unparse(loop.iter.func)
+            first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+            if called in ("range", "enumerate"):
+                counters.add(ast.unparse(first))
+    names = source.names_in(target.slice)
+    if not names or not names <= counters or isinstance(target.slice, (ast.Slice, ast.Tuple)):
+        return ""
+    base, value = ast.unparse(target.value), ast.unparse(statement.value)
+    return f"{base} = {base}.select_scatter({value}, 0, {ast.unparse(target.slice)})"

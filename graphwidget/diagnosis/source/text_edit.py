@@ -1,0 +1,406 @@
+"""Edits of a cell's text: how to make them, how to apply them, and how to show them to a person.
+
+All functions are pure. `text` is the text of the cell before any edit, `cell` its number. A function that cannot make
+the edit gives none. Where the edit belongs is said by a line or by a statement of the parsed text.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+
+from graphwidget.diagnosis.source import syntax
+from graphwidget.model import TextEdit
+
+Edits = tuple[TextEdit, ...]
+Position = tuple[int, int]  # line from 1, column from 0
+
+MOST_CONTEXT = 4  # lines of the statement that an insertion is shown with
+
+
+# ------------------------------------------------------------------ positions
+
+
+def with_ends(text: str) -> list[str]:
+    """The lines of a text, with their ends, as Python counts them."""
+    return list(io.StringIO(text, newline=""))
+
+
+def span(text: str, node: ast.AST) -> tuple[Position, Position]:
+    """Where a node begins and ends, in characters. (The columns of `ast` are bytes of UTF-8.)"""
+    lines = with_ends(text)
+
+    def position(line: int, column: int) -> Position:
+        return line, len(lines[line - 1].encode()[:column].decode())
+
+    start = position(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    return start, position(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+def _offsets(text: str) -> list[int]:
+    """Where each line begins in the text, and where the text ends."""
+    starts = [0]
+    for line in with_ends(text):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _offset(starts: list[int], position: Position) -> int:
+    line, column = position
+    if not 1 <= line <= len(starts) or column < 0:
+        raise ValueError(f"no position {position} in a text of {len(starts) - 1} lines")
+    at = starts[line - 1] + column
+    if at > starts[min(line, len(starts) - 1)]:
+        raise ValueError(f"no column {column} in line {line}")
+    return at
+
+
+def statement_lines(text: str, statement: ast.stmt) -> list[str]:
+    """The lines of a statement without the indentation that it stands at."""
+    lines = syntax.lines_of(text)[statement.lineno - 1 : statement.end_lineno]
+    depth = len(_indentation(lines[0])) if lines else 0
+    return [line[depth:] if not line[:depth].strip() else line.lstrip() for line in lines]
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _bare(line: str) -> str:
+    """A line without its end."""
+    return line.rstrip("\r\n")
+
+
+# ------------------------------------------------------------------ making edits
+
+
+def insert_before(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[str]) -> Edits:
+    """Write lines before the statement at a line, or before a statement, as deep as that.
+
+    A statement that something precedes on its line (``a(); b()``, ``if x: b()``) gets them on that line.
+    """
+    statement = _statement(text, at)
+    if statement is None or not new:
+        return ()
+    start = _start(text, statement)
+    line = with_ends(text)[start[0] - 1]
+    before = line[: start[1]]
+    if before.strip():
+        return _beside(cell, start, new, "{}; ")
+    return (TextEdit(start, start, "".join(f"{one}\n{before}" for one in _indented(new, before)), cell),)
+
+
+def insert_after(cell: int | None, text: str, at: int | ast.stmt, new: Sequence[str]) -> Edits:
+    """Write lines after the statement at a line (after all that begin on it), or after a statement, as deep as that.
+
+    A statement that shares its line gets them on that line where it cannot be otherwise: ``if x: a()``, or ``a(); b()``
+    where they belong after ``a()``. None after a block.
+    """
+    statement = _statement(text, at)
+    if statement is None or not new or hasattr(statement, "body"):
+        return ()
+    if isinstance(at, int):
+        statement = syntax.beginning_at(text, statement.lineno)[-1]
+    lines, (_, end) = with_ends(text), span(text, statement)
+    line = _bare(lines[end[0] - 1])
+    first = syntax.beginning_at(text, statement.lineno)[0]
+    before = lines[first.lineno - 1][: span(text, first)[0][1]]
+    behind = line[end[1] :].lstrip(" \t;")
+    if before.strip() or (behind and not behind.startswith("#")):
+        return _beside(cell, end, new, "; {}")
+    at_end = (end[0], len(line))
+    return (TextEdit(at_end, at_end, "".join(f"\n{before}{one}" for one in _indented(new, before)), cell),)
+
+
+def replace_line(cell: int | None, text: str, line: int, new: str) -> Edits:
+    """Write `new` in place of a line, as deep as that. None where it is the same."""
+    lines = with_ends(text)
+    if not 1 <= line <= len(lines):
+        return ()
+    old, depth = _bare(lines[line - 1]), _indentation(_bare(lines[line - 1]))
+    if old.strip() == new.strip():
+        return ()
+    return (TextEdit((line, len(depth)), (line, len(old.rstrip())), new.strip(), cell),)
+
+
+def replace_node(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
+    """Write `new` in place of a node. Further lines of a statement get the depth of its first."""
+    start, end = span(text, node)
+    if isinstance(node, ast.stmt):
+        start = _start(text, node)
+        new = f"\n{_indentation(with_ends(text)[start[0] - 1])}".join(new.split("\n"))
+    edit = TextEdit(start, end, new, cell)
+    return (edit,) if apply(text, [edit]) != text else ()
+
+
+def replace_lines(cell: int | None, text: str, first: int, last: int, new: Sequence[str]) -> Edits:
+    """Write other lines in place of some, as deep as the first of these."""
+    lines = with_ends(text)[first - 1 : last]
+    if not lines:
+        return ()
+    depth = _indentation(_bare(lines[0]))
+    whole = f"\n{depth}".join(new)
+    return (TextEdit((first, len(depth)), (last, len(_bare(lines[-1]))), whole, cell),)
+
+
+def replace_in(cell: int | None, text: str, node: ast.AST, old: str, new: str) -> Edits:
+    """Write `new` wherever the text of a node has `old`."""
+    start, end = span(text, node)
+    lines = with_ends(text)[start[0] - 1 : end[0]]
+    found: list[TextEdit] = []
+    for number, line in enumerate(lines, start[0]):
+        first, last = start[1] if number == start[0] else 0, end[1] if number == end[0] else len(line)
+        spots = (first + one.start() for one in re.finditer(re.escape(old), line[first:last]))
+        found += [TextEdit((number, at), (number, at + len(old)), new, cell) for at in spots]
+    return tuple(found)
+
+
+def insert_behind(cell: int | None, text: str, node: ast.AST, new: str) -> Edits:
+    """Write `new` right behind a node: ``.clone()``."""
+    end = span(text, node)[1]
+    return (TextEdit(end, end, new, cell),)
+
+
+def insert_before_attribute(cell: int | None, text: str, node: ast.Attribute, new: str) -> Edits:
+    """Write `new` before the dot of an attribute: behind the bracket in ``(a * b).backward``."""
+    at = dot_of(text, node)
+    return (TextEdit(at, at, new, cell),)
+
+
+def dot_of(text: str, node: ast.Attribute) -> Position:
+    """Where the dot of an attribute is."""
+    (first, column), (last, end) = span(text, node.value)[1], span(text, node)[1]
+    lines = with_ends(text)
+    for number in range(last, first - 1, -1):
+        line = lines[number - 1][: end - len(node.attr)] if number == last else lines[number - 1]
+        at = line.rfind(".")
+        if at >= (column if number == first else 0):
+            return number, at
+    return first, column
+
+
+def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, root: str = "") -> Edits:
+    """Give ``retain_graph=True``, or the like, to a statement's call of backward or grad: of several the one on `root`.
+
+    A call that has the argument gets another value for it.
+    """
+    name, value = keyword.split("=", 1)
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if syntax.last_name(ast.unparse(call.func)) in ("backward", "grad")]
+    calls.sort(key=lambda call: not ast.unparse(call).startswith(f"{root}.backward("))
+    for call in calls[:1]:
+        given = next((one for one in call.keywords if one.arg == name), None)
+        if given is not None:
+            return replace_node(cell, text, given.value, value)
+        line, column = span(text, call)[1]
+        before = text[: _offset(_offsets(text), (line, column - 1))].rstrip()
+        comma = ", " if (call.args or call.keywords) and not before.endswith(",") else ""
+        return (TextEdit((line, column - 1), (line, column - 1), comma + keyword, cell),)
+    return ()
+
+
+def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
+    """Take statements out; ``pass`` stays where a block would be empty."""
+    out = {_start(text, statement) for statement in statements}
+    found: list[TextEdit] = []
+    for line in sorted({start[0] for start in out}):
+        there = [s for s in statements if _start(text, s)[0] == line]
+        shared = [s for s in syntax.beginning_at(text, line) if s in syntax.block_of(text, there[0])] or there
+        kept = [s for s in shared if _start(text, s) not in out]
+        emptied = all(_start(text, s) in out for s in syntax.block_of(text, there[0]))
+        if emptied and line == min(_start(text, s)[0] for s in syntax.block_of(text, there[0])):
+            new = "pass"
+        else:
+            new = "; ".join(ast.get_source_segment(text, s) or ast.unparse(s) for s in kept)
+        first, end = _start(text, shared[0]), span(text, shared[-1])[1]
+        found.append(TextEdit(first, end, new, cell) if new else _whole_lines(cell, text, first[0], end[0]))
+    return tuple(found)
+
+
+def _whole_lines(cell: int | None, text: str, first: int, last: int) -> TextEdit:
+    """Lines taken out with their ends."""
+    lines = with_ends(text)
+    if last < len(lines) or lines[last - 1].endswith(("\n", "\r")) or first == 1:
+        return TextEdit((first, 0), (last + 1, 0), "", cell)
+    before = (first - 1, len(_bare(lines[first - 2])))
+    return TextEdit(before, (last, len(lines[last - 1])), "", cell)
+
+
+def _statement(text: str, at: int | ast.stmt) -> ast.stmt | None:
+    """The innermost statement at a line; for an ``elif`` the whole `if`, because nothing fits between its branches."""
+    if isinstance(at, ast.stmt):
+        return at
+    around = syntax.statements_at(text, at)
+    while around and isinstance(around[-1], ast.If) and _is_elif(text, around[-1]):
+        around.pop()
+    return around[-1] if around else None
+
+
+def _is_elif(text: str, statement: ast.If) -> bool:
+    line, column = span(text, statement)[0]
+    return with_ends(text)[line - 1][column:].startswith("elif")
+
+
+def _start(text: str, statement: ast.stmt) -> Position:
+    """Where a statement begins, with its decorators."""
+    start = span(text, statement)[0]
+    decorators = getattr(statement, "decorator_list", [])
+    return (min(one.lineno for one in decorators), start[1]) if decorators else start
+
+
+def _indented(new: Sequence[str], depth: str) -> Iterator[str]:
+    """Lines; in one that is several, the further ones get the same depth."""
+    return (one.replace("\n", f"\n{depth}") for one in new)
+
+
+def _beside(cell: int | None, at: Position, new: Sequence[str], form: str) -> Edits:
+    """Statements on the same line, if each is a simple one of one line."""
+    trees = [syntax.parse(one) for one in new]
+    simple = all(tree is not None and not any(hasattr(s, "body") for s in tree.body) for tree in trees)
+    if not simple or any("\n" in one for one in new):
+        return ()
+    return (TextEdit(at, at, "".join(map(form.format, new)), cell),)
+
+
+# ------------------------------------------------------------------ applying and showing edits
+
+
+def in_order(edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """Edits of one text in the order of the text; of several insertions at one place the first given first."""
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+
+def apply(text: str, edits: Iterable[TextEdit]) -> str:
+    """The text with edits of it applied, from the last to the first.
+
+    Raises
+    ------
+    ValueError
+        Two edits overlap, or one lies outside of the text.
+    """
+    starts, ordered = _offsets(text), in_order(edits)
+    for one, next_one in zip(ordered, ordered[1:]):
+        if next_one.start < one.end:
+            raise ValueError(f"edits overlap at {next_one.start}")
+    for edit in reversed(ordered):
+        first, last = _offset(starts, edit.start), _offset(starts, edit.end)
+        text = text[:first] + edit.new + text[last:]
+    return text
+
+
+def apply_to(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> dict[int, str]:
+    """The texts of all cells with edits applied, each to its cell.
+
+    Raises
+    ------
+    ValueError
+        As `apply`, or an edit is of no known cell.
+    """
+    texts = dict(cells)
+    for cell, own in _by_cell(edits).items():
+        if cell not in texts:
+            raise ValueError(f"no cell {cell}")
+        texts[cell] = apply(texts[cell], own)
+    return texts
+
+
+def _by_cell(edits: Iterable[TextEdit]) -> dict[int, list[TextEdit]]:
+    cells: dict[int, list[TextEdit]] = {}
+    for edit in edits:
+        if edit.cell is None:
+            raise ValueError("an edit without a cell")
+        cells.setdefault(edit.cell, []).append(edit)
+    return cells
+
+
+def shown(text: str, edits: Iterable[TextEdit]) -> tuple[str, ...]:
+    """What edits change, as lines to read: ``- old``, ``+ new``, and ``  context`` only beside what is inserted.
+
+    Lines that belong together are moved left by what they have in common.
+    """
+    found: list[str] = []
+    for _, steps in _changes(text, edits):
+        signs = "".join(sign for sign, _ in steps)
+        inserts = " +" in f" {signs}"
+        lines = [(sign, line) for sign, line in steps if sign != " " or inserts]
+        depth = min((len(_indentation(line)) for _, line in lines if line.strip()), default=0)
+        found += [f"{sign} {line[depth:]}" for sign, line in lines]
+    return tuple(found)
+
+
+def new_text(text: str, edits: Iterable[TextEdit]) -> str:
+    """The lines that edits write, in one: to quote in a sentence."""
+    return " ".join(line[2:].strip() for line in shown(text, edits) if line.startswith("+"))
+
+
+def shown_in(cells: Mapping[int, str], edits: Iterable[TextEdit]) -> tuple[str, ...]:
+    """`shown` for edits of several cells, in the order of the cells."""
+    by_cell = _by_cell(edits)
+    return tuple(line for cell, text in cells.items() for line in shown(text, by_cell.get(cell, ())))
+
+
+def written(text: str, edits: Iterable[TextEdit]) -> list[int]:
+    """The lines that edits write, by their numbers in the text that they leave."""
+    found: list[int] = []
+    more = 0  # lines that the edits further up have added
+    for first, steps in _changes(text, edits):
+        new = [sign for sign, _ in steps if sign != "-"]
+        found += [first + more + at for at, sign in enumerate(new) if sign == "+"]
+        more += len(new) - sum(sign != "+" for sign, _ in steps)
+    return found
+
+
+def _changes(text: str, edits: Iterable[TextEdit]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """For edits that touch the same lines: the first of these, and (sign, line) for each that was or is there."""
+    lines, starts = with_ends(text), _offsets(text)
+    for group in _groups(in_order(edits)):
+        first, last = group[0].start[0], max(map(_last_line, group))
+        if all(edit.start == edit.end for edit in group):
+            first, last = _context(text, first, last)
+        whole, rest = apply(text, group), sum(map(len, lines[last:]))
+        old = syntax.lines_of("".join(lines[first - 1 : last]))
+        new = syntax.lines_of(whole[starts[first - 1] : len(whole) - rest])
+        yield first, _difference(old, new)
+
+
+def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
+    """Edits that touch the same lines, together."""
+    group: list[TextEdit] = []
+    for edit in edits:
+        if group and edit.start[0] > max(_last_line(one) for one in group):
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group
+
+
+def _last_line(edit: TextEdit) -> int:
+    """The last line of which an edit changes anything: an end before the first column leaves its line alone."""
+    return edit.end[0] - (edit.end[1] == 0 and edit.end > edit.start)
+
+
+def _context(text: str, first: int, last: int) -> tuple[int, int]:
+    """The lines of the simple statements at which something is inserted, if they are few."""
+    around = [syntax.statements_at(text, line)[-1:] for line in (first, last)]
+    simple = [s for found in around for s in found if not hasattr(s, "body")]
+    start = min([first, *(s.lineno for s in simple)])
+    end = max([last, *(s.end_lineno or last for s in simple)])
+    return (start, end) if end - start < MOST_CONTEXT else (first, last)
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
+def _difference(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    steps: list[tuple[str, str]] = []
+    for code, i, j, k, m in SequenceMatcher(_is_blank, old, new, autojunk=False).get_opcodes():
+        if code == "equal":
+            steps += [(" ", line) for line in old[i:j]]
+        else:
+            steps += [("-", line) for line in old[i:j]] + [("+", line) for line in new[k:m]]
+    return steps

@@ -1,0 +1,64 @@
+"""PyTorch's error messages: the words by which we know each, in torch 2.10 to 2.13. No other module spells them.
+
+Each name is a tuple of alternatives: an error is of that kind if its message contains one of them (`says`).
+"""
+
+from __future__ import annotations
+
+__all__ = ["AUTOGRAD_CALL", "FORECAST", "says"]
+
+# ---- an autograd call fails while it runs
+FREED = ("second time", "extra time", "already been freed")
+MODIFIED = ("modified by an inplace operation",)
+DETACHED = ("detached in-place",)
+NO_GRAD = ("does not require grad",)
+INPUT_WITHOUT_GRAD = (
+    "One of the differentiated Tensors does not require grad",
+    "can't retain_grad on Tensor that has requires_grad=False",
+)
+UNUSED = ("appears to not have been used in the graph",)
+
+# ---- an autograd call is refused before it runs
+NOT_SCALAR = ("grad can be implicitly created only for scalar",)
+COMPLEX = ("grad can be implicitly created only for real",)
+
+# ---- an operation is refused
+LEAF_WRITTEN = ("leaf Variable that requires grad is being used in an in-place operation",)
+VIEW_WRITTEN = ("is a view and is being modified inplace. This view is the output of a function that returns multiple",)
+FLAG_OF_NO_LEAF = ("you can only change requires_grad flags of leaf variables",)
+NO_LEAF_OPTIMIZED = ("can't optimize a non-leaf Tensor",)
+NO_PARAMETER = ("(torch.nn.Parameter or None expected)",)
+TO_NUMPY = ("Can't call numpy() on Tensor that requires grad",)
+COPIED = ("support the deepcopy protocol",)
+NO_FLOAT = ("nly Tensors of floating point",)
+INFERENCE = ("Inference tensors cannot be saved for backward",)
+NONE = ("NoneType",)  # Python's own
+
+# Why an autograd call raised. The first that fits is taken: a freed graph is told from a modified tensor first.
+AUTOGRAD_CALL = (
+    ("freed", FREED),
+    ("inplace", MODIFIED),
+    ("input", INPUT_WITHOUT_GRAD),
+    ("no_grad", NO_GRAD),
+    ("unused", UNUSED),
+)
+
+# The reason of a forecast -> what torch says where it comes true.
+FORECAST = {
+    "freed": FREED,
+    "inplace": MODIFIED,
+    "no_grad": (*NO_GRAD, "grad_fn"),
+    "not_scalar": ("implicitly created",),
+    "unused": UNUSED,
+    "detached": DETACHED,
+    "leaf_interior": ("graph interior",),
+    "not_differentiable": ("once_differentiable", "not differentiable", "not implemented"),
+    "checkpoint": ("checkpoint",),
+    "overlap": ("written-to tensor",),
+}
+
+
+def says(message: object, words: tuple[str, ...]) -> bool:
+    """Whether an error's message (or the error) contains one of these."""
+    text = str(message)
+    return any(one in text for one in words)

@@ -1,0 +1,178 @@
+"""The answer of ``graphwidget explain``: what a whole program's calls did and what was found, as JSON or as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
+from graphwidget.render import dot
+from graphwidget.render.calls import call_lines
+from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
+from graphwidget.render.words import count
+
+__all__ = ["SCHEMA", "ProgramRun", "dot_text", "json_text", "text"]
+
+SCHEMA = 1
+_ERROR_COLUMNS = 160
+CellOf = Callable[[int | None], int | None]
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A program that has run.
+
+    Attributes
+    ----------
+    file, torch
+        Name of the file, version of torch.
+    errors
+        What the cells raised.
+    calls, findings
+        What was recorded, and what was found in it.
+    verdict
+        What the findings leave open.
+    drawing
+        Makes the picture of the last moment. It takes time, and not every format has one.
+    cell_of
+        Turns an execution count into the number of the file's cell.
+    """
+
+    file: str
+    torch: str
+    errors: Sequence[CellError]
+    calls: Sequence[BackwardCall]
+    findings: Sequence[Finding]
+    verdict: Verdict
+    drawing: Callable[[], Drawing]
+    cell_of: CellOf = lambda number: number
+
+
+def json_text(run: ProgramRun) -> str:
+    """The JSON document (schema 1).
+
+    Notes
+    -----
+    `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
+    from 0, calls (`n`, `call`) from 1. A call's cell and line are those of the innermost frame in a cell.
+    """
+    by_n = {call.n: call for call in run.calls}
+    cell_of, verdict = run.cell_of, run.verdict
+    document = {
+        "schema": SCHEMA,
+        "file": run.file,
+        "torch": run.torch,
+        "errors": [
+            {"step": error.step, "cell": error.cell, "line": error.line, "type": error.type, "message": error.message}
+            for error in run.errors
+        ],
+        "calls": [_call(call, by_n, cell_of) for call in by_n.values()],
+        "findings": [_finding(finding, by_n, cell_of) for finding in run.findings],
+        "unexplained": [
+            *({"call": call.n + 1, **_raised(call.place, call, cell_of)} for call in verdict.unexplained),
+            *({"call": None, **_raised(one.error_place, one, cell_of)} for one in verdict.open_cells),
+        ],
+        "summary": summary(verdict),
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1)
+
+
+def text(run: ProgramRun) -> str:
+    """The answer for people."""
+    lines = [f"{run.file} · torch {run.torch}", "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
+    for error in run.errors:
+        first = next(iter(error.message.strip().splitlines()), "")
+        raised = f"{cell_text(error.number, error.line)} raised {error.type}"
+        lines.append(cut(raised + (f": {first}" if first else ""), _ERROR_COLUMNS))
+    lines += ["", *verdict_lines(run.verdict)]
+    for finding in run.findings:
+        lines += ["", *finding_lines(finding)]
+    return "\n".join(lines)
+
+
+def dot_text(run: ProgramRun) -> str:
+    """The graph at the end of the program in Graphviz' language."""
+    return dot.to_dot(run.drawing().snapshot).rstrip("\n")
+
+
+def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
+    place = call.place
+    return {
+        "n": call.n + 1,
+        "cell": cell_of(place.cell),
+        "line": place.line,
+        "outer_cell": cell_of(place.outer_cell),
+        "outer_line": place.outer_line,
+        "iteration": place.iteration,
+        "api": call.api,
+        "retain_graph": call.retain_graph,
+        "create_graph": call.create_graph,
+        "roots": list(call.root_names),
+        "root_vars": [root.path for root in call.roots],
+        "forecast": call.forecast,
+        "result": call.result,
+        "failed_node": call.failed_node,
+        "freed_by": _freed_by(call.freed_by, by_n, cell_of),
+        "executed": call.executed_count,
+        "freed_bytes": call.freed_bytes,
+    }
+
+
+def _raised(place: Place | None, what: BackwardCall | CellRun, cell_of: CellOf) -> dict[str, Any]:
+    at = _at(place, cell_of, outer=True) or [None, None]
+    return {"cell": at[0], "line": at[1], "type": what.error_type, "message": what.error}
+
+
+def _freed_by(n: int | None, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any] | None:
+    if n is None:
+        return None
+    call = by_n.get(n)
+    place = call.place if call else Place(None, None)
+    return {"n": n + 1, "cell": cell_of(place.cell), "line": place.line}
+
+
+def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -> dict[str, Any]:
+    return {
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "call": finding.call + 1 if finding.call is not None else None,
+        "node": finding.node,
+        "made_at": _at(finding.made_at, cell_of),
+        "headline": finding.headline,
+        "text": finding.text,
+        "carriers": list(finding.carriers),
+        "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
+        "tensor": finding.tensor,
+        "modified_at": _at(finding.modified_at, cell_of, outer=True),
+        "bytes": finding.bytes,
+        "path": list(finding.path),
+        "fixes": [_fix(fix, cell_of) for fix in finding.fixes],
+    }
+
+
+def _at(place: Place | None, cell_of: CellOf, *, outer: bool = False) -> list[int | None] | None:
+    if place is None or place.cell is None:
+        return None
+    if outer and place.outer_cell is not None:
+        return [cell_of(place.outer_cell), place.outer_line]
+    return [cell_of(place.cell), place.line]
+
+
+def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
+    at = [cell_of(fix.at[0]), fix.at[1]] if fix.at else None
+    return {
+        "id": fix.id,
+        "text": fix.text,
+        "verified": fix.verified,
+        "at": at,
+        "price": fix.price,
+        "edit": list(fix.edit),
+        "edits": [_edit(edit, cell_of) for edit in fix.edits],
+    }
+
+
+def _edit(edit: TextEdit, cell_of: CellOf) -> dict[str, Any]:
+    cell = cell_of(edit.cell) if edit.cell is not None else None
+    return {"file": edit.file, "cell": cell, "start": list(edit.start), "end": list(edit.end), "new": edit.new}

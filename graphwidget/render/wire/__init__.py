@@ -1,0 +1,11 @@
+"""The message from the kernel to the page.
+
+`columns` writes numbers and texts; `graph` and `story` write the two halves of a message, `message` a whole one, and
+`changes` what is different since then.
+"""
+
+from graphwidget.render.wire.changes import delta
+from graphwidget.render.wire.message import SCHEMA, Base, OfferedRoot, encode, offer
+from graphwidget.render.wire.story import MAX_CALLS, MAX_EVENTS
+
+__all__ = ["MAX_CALLS", "MAX_EVENTS", "SCHEMA", "Base", "OfferedRoot", "delta", "encode", "offer"]

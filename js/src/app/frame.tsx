@@ -1,0 +1,72 @@
+/** The view as a whole: where the header, the drawing, the panels and the timeline stand. */
+
+import type { VNode } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Canvas } from "../canvas/canvas.ts";
+import { markRules } from "../page/theme.ts";
+import { Empty } from "../panels/empty.tsx";
+import { Findings } from "../panels/findings.tsx";
+import { ForecastPanel } from "../panels/forecast.tsx";
+import { Header } from "../panels/header.tsx";
+import { Inspector, type Subject } from "../panels/inspector.tsx";
+import { KeepGradBox, Messages } from "../panels/messages.tsx";
+import { type PanelProps, Tool } from "../panels/parts.tsx";
+import { TablePanel } from "../panels/table.tsx";
+import { Timeline } from "../panels/timeline.tsx";
+
+/** One step of the buttons and keys that zoom. */
+export const ZOOM_STEP = 1.25;
+
+const MARK_RULES = markRules();
+
+/** Puts an element that is not made by a component where it belongs. */
+function Mounted({ element }: { element: HTMLElement }): VNode {
+  const place = useRef<HTMLDivElement>(null);
+  // Once only: an element that is moved loses the focus.
+  useLayoutEffect(() => place.current!.append(element), [element]);
+  return <div class="gw-mounted" ref={place} />;
+}
+
+function ZoomTools({ canvas }: { canvas: Canvas }): VNode {
+  return (
+    <div class="gw-row gw-lens">
+      <Tool name="plus" label="Zoom in" press={() => canvas.viewport.zoom(ZOOM_STEP)} shortcut="+" />
+      <Tool name="minus" label="Zoom out" press={() => canvas.viewport.zoom(1 / ZOOM_STEP)} shortcut="-" />
+    </div>
+  );
+}
+
+interface FrameProps extends PanelProps {
+  canvas: Canvas;
+  dialog: HTMLElement;
+  /** How many boxes are drawn. */
+  boxes: number;
+  subject: Subject | null;
+}
+
+export function Frame({ context, graph, canvas, dialog, boxes, subject }: FrameProps): VNode {
+  const props = { context, graph };
+  return (
+    <>
+      <style>{MARK_RULES}</style>
+      <Header {...props} boxes={boxes} />
+      <div class="gw-body">
+        <div class="gw-stage">
+          <Mounted element={canvas.element} />
+          <ZoomTools canvas={canvas} />
+          <Empty {...props} />
+          <TablePanel {...props} />
+        </div>
+        <aside class="gw-panel" aria-label="Details">
+          <Messages {...props} />
+          <ForecastPanel {...props} />
+          <Findings {...props} />
+          <Inspector {...props} subject={subject} />
+          <KeepGradBox context={context} />
+        </aside>
+      </div>
+      <Timeline context={context} />
+      <Mounted element={dialog} />
+    </>
+  );
+}

@@ -1,0 +1,193 @@
+/** What the view asks of the kernel, and what it says about the answers. */
+import { drive } from "../page/drive.ts";
+import { Prose } from "../panels/glyphs.tsx";
+import { Button } from "../panels/parts.tsx";
+import { orderOfCall, type Root } from "../picture/model.ts";
+import { decodeSlices } from "../picture/wire.ts";
+import { NoAnswer, Refused } from "../state/kernel.ts";
+import type { Answer, Args, Question } from "../state/replies.ts";
+import { backwardName, cellList } from "../state/say.ts";
+import { type Context, type KeptOrNot, type KernelActions, type Mode, type Preview, position } from "../state/state.ts";
+import { isHere } from "./home.ts";
+
+const QUEUED_MS = 700;
+const FORECAST_MS = 6000;
+
+export const statusAnswer = (text: string, next = ""): Answer => ({ kind: "status", text, next });
+const alertAnswer = (text: string, next = ""): Answer => ({ kind: "alert", text, next });
+
+export function problem(error: unknown): Answer {
+  if (error instanceof Refused) return alertAnswer(error.message, error.next);
+  const text = error instanceof Error ? error.message : String(error);
+  return alertAnswer(`The view failed: ${text}`, "The kernel is not affected.");
+}
+
+/** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect"> {
+  async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
+    if (!root) return set({ preview: null });
+    const asked = { root, mode, forecasts: null, problem: "" };
+    set({ preview: asked });
+    const change = (patch: Partial<Preview>) => state.preview === asked && set({ preview: { ...asked, ...patch } });
+    try {
+      change({ forecasts: await kernel.ask("forecast", { root: root.id }, FORECAST_MS) });
+    } catch (error) {
+      const { text, next } = problem(error);
+      change({ problem: `${text} ${next}` });
+    }
+  }
+
+  async function travel(id: number | null): Promise<void> {
+    const now = { past: null, pastEvent: null };
+    const events = state.now?.events ?? [];
+    const event = events.find((each) => each.id === id);
+    if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
+    if (!event) return;
+    set({ pastEvent: id, preview: null });
+    const isWanted = () => state.pastEvent === id;
+    try {
+      const { wire } = await kernel.ask("snapshot", { event: id }, 10000);
+      const past = await drive(decodeSlices(wire), isWanted);
+      if (past && isWanted()) set({ past });
+    } catch (error) {
+      if (isWanted()) set({ ...now, answer: problem(error) });
+    }
+  }
+
+  async function inspect(uid: number): Promise<void> {
+    if (state.kept.has(uid)) return;
+    const say = (value: KeptOrNot) => set({ kept: new Map(state.kept).set(uid, value) });
+    if (state.link === "gone" || state.past) return say("unknown");
+    say("asked");
+    say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
+  }
+
+  return { preview, travel, inspect };
+}
+
+export function kernelActions(context: Context): KernelActions {
+  const { state, kernel, set } = context;
+  const { preview, travel, inspect } = questions(context);
+  const say = (answer: Answer) => set({ answer });
+
+  /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
+  async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
+    const before = state.running;
+    if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
+    const queued = (behind: string) => {
+      if (state.running) set({ running: { ...state.running, behind } });
+    };
+    const asked = kernel.ask(verb, args, 0, queued);
+    set({ running: { request: asked.id, what, behind: "" }, answer: null, preview: null });
+    // A kernel whose only thread runs a cell cannot even say that the call is queued.
+    const silent = setTimeout(() => {
+      if (kernel.busy() && !state.running?.behind) queued("the running cell");
+    }, QUEUED_MS);
+    await asked.then(
+      (result) => ("asks" in result ? confirm(result.asks, args, what) : say(result.said)),
+      (error) => say(problem(error)),
+    );
+    clearTimeout(silent);
+    if (state.running?.request === asked.id) set({ running: null });
+  }
+
+  /** The kernel foresees an error: only a second press runs the call, and only if what it foresees is still the same. */
+  function confirm({ key, title, lines }: Question, args: Args, what: string): void {
+    // The answer may have waited for a cell: who types elsewhere by now is not interrupted.
+    if (!isHere(context.root)) {
+      say(alertAnswer(`${title}. Nothing has run.`, lines.join(" ")));
+      return;
+    }
+    const go = () => {
+      context.act.close();
+      void run("backward", { ...args, confirmed: key }, what);
+    };
+    const order = (n: number) => (state.now ? orderOfCall(state.now, n) : -1);
+    context.act.ask(
+      title,
+      <>
+        <p>
+          <b>Nothing has run.</b>
+        </p>
+        {lines.map((line) => (
+          <p>
+            <Prose text={line} orderOf={order} />
+          </p>
+        ))}
+        <div class="gw-row">
+          <Button class="gw-btn gw-pri" press={context.act.close} autofocus>
+            Cancel
+          </Button>
+          <Button class="gw-btn" press={go}>
+            Run it anyway
+          </Button>
+        </div>
+      </>,
+    );
+  }
+
+  function backward(root: Root, mode: Mode): void {
+    const args = { root: root.id, retain_graph: mode === "retain", keep_grad: state.keepGrad };
+    void run("backward", args, backwardName(root, mode));
+  }
+
+  /** The kernel answers what it takes back; of what it does not, this view may only stop waiting for the answer. */
+  async function cancel(): Promise<void> {
+    const { request, what } = state.running!;
+    try {
+      await kernel.ask("cancel", { request }, 1500);
+    } catch (error) {
+      const answer = statusAnswer(`${what}: no longer waiting for the answer.`, "The kernel may still run it.");
+      set(error instanceof NoAnswer ? { answer, running: null } : { answer: problem(error) });
+    }
+  }
+
+  function rebuild(root: Root): void {
+    const { id, path } = root;
+    const cells = cellList(root.cells);
+    const go = () => {
+      context.act.close();
+      void run("rebuild", { root: id }, `Rebuild ${path}`);
+    };
+    context.act.ask(
+      "Please confirm",
+      <>
+        <p>
+          Freed saved tensors do not come back. For a new <code>{path}</code> these cells run again, in order:
+        </p>
+        <p>
+          <b>{cells}</b>
+        </p>
+        <p class="gw-mute">What they assign, print or write happens again.</p>
+        <div class="gw-row">
+          <Button class="gw-btn gw-pri" press={go} autofocus>
+            Run {cells} again
+          </Button>
+          <Button class="gw-btn" press={context.act.close}>
+            Cancel
+          </Button>
+        </div>
+      </>,
+    );
+  }
+
+  /** Goes to the first stored event from `at` on in a direction, if there is one. */
+  function walk(at: number, by: number, onlyCells = false): void {
+    const all = state.now?.events ?? [];
+    for (let i = at; all[i]; i += by) {
+      const { id, kept, kind } = all[i]!;
+      if ((!kept && i < all.length - 1) || (onlyCells && kind !== "cell")) continue;
+      if (i !== position(state)) void travel(id);
+      return;
+    }
+  }
+
+  function step(by: number): void {
+    const at = position(state) + by;
+    if (at < 0) walk(0, 1);
+    else if (by) walk(Math.min((state.now?.events.length ?? 0) - 1, at), Math.sign(by));
+  }
+
+  const cell = (by: number) => walk(position(state) + by, by, true);
+  return { preview, travel, inspect, backward, cancel, rebuild, step, cell };
+}

@@ -1,0 +1,155 @@
+/** What a person does with the picture: selects, opens, searches, shows a part of it, takes it along. */
+
+import type { Canvas } from "../canvas/canvas.ts";
+import { focusedElement } from "../page/elements.ts";
+import { search as searchNodes } from "../picture/fold/index.ts";
+import type { Item } from "../picture/scene/types.ts";
+import { type Context, type PictureActions, type Show, shown } from "../state/state.ts";
+import type { Picture } from "./drawing.ts";
+import { copyText, saveSvg } from "./export.ts";
+import { statusAnswer } from "./kernel_actions.tsx";
+
+/** Selecting, and opening groups. */
+function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<PictureActions, "press" | "open"> {
+  const { set, state } = context;
+
+  function open(key: string): void {
+    const { boxes, open: openGroups } = picture.drawing?.folded ?? { boxes: [], open: [] };
+    const isOpen = openGroups.some((group) => group.key === key);
+    const isClosed = boxes.some((box) => box.key === key && box.kind !== "node");
+    if (!isOpen && !isClosed) return;
+    const opened = new Set(state.opened);
+    const closed = new Set(state.closed);
+    const [into, from] = isOpen ? [closed, opened] : [opened, closed];
+    into.add(key);
+    from.delete(key);
+    picture.bring([key], true);
+    set({ opened, closed, selected: state.selected === key ? null : state.selected });
+  }
+
+  function press({ key, role, root }: Item, again = false): void {
+    if (role === "root") set({ highlight: state.highlight === root ? null : root! });
+    if (again && role === "group") {
+      open(key);
+      return;
+    }
+    canvas.focus(key);
+    set({ selected: key });
+  }
+
+  return { press, open };
+}
+
+/** Bringing nodes into view: those of a finding, those that a search has found. */
+function finding(
+  { set, state }: Context,
+  canvas: Canvas,
+  picture: Picture,
+): Pick<PictureActions, "reveal" | "failing" | "search" | "nextHit"> {
+  function reveal(uids: readonly number[]): void {
+    if (uids.length === 0) return;
+    picture.bring(
+      uids.map((uid) => `n${uid}`),
+      uids.length === 1,
+    );
+    set({ spot: uids });
+  }
+
+  function failing(): void {
+    const findings = shown(state)?.findings ?? [];
+    const uids = findings.flatMap(({ uid, uids }) => uid ?? uids[0] ?? []);
+    if (uids.length === 0) return;
+    const next = state.finding === null ? 0 : (state.finding + 1) % uids.length;
+    set({ finding: next, selected: null });
+    reveal([uids[next]!]);
+  }
+
+  function search(text: string | null): void {
+    const graph = shown(state);
+    if (text === null || !graph) {
+      set({ search: null });
+      canvas.focus(canvas.focusKey ?? "");
+      return;
+    }
+    const hits = searchNodes(graph, text);
+    if (hits.length > 0 && picture.drawing) picture.bring([picture.keyOf(hits[0]!)]);
+    set({ search: { text, hits, at: 0 } });
+  }
+
+  function nextHit(by: number): void {
+    const { search } = state;
+    if (!search || search.hits.length === 0) return;
+    const n = search.hits.length;
+    const at = (search.at + by + n) % n;
+    const uid = search.hits[at]!;
+    picture.bring([`n${uid}`]);
+    const isInside = !canvas.byKey.has(`n${uid}`);
+    set({ search: { ...search, at }, ...(isInside && { spot: [uid] }) });
+  }
+
+  return { reveal, failing, search, nextHit };
+}
+
+export function pictureActions(context: Context, canvas: Canvas, picture: Picture): PictureActions {
+  const { root, set, state } = context;
+
+  function closeLast(): void {
+    const { search, preview, selected, spot, highlight, table, past } = state;
+    if (search) set({ search: null });
+    else if (preview) set({ preview: null });
+    else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
+    else if (table) set({ table: false });
+    else if (past) context.act.travel(null);
+    else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again
+  }
+
+  /** Another picture is laid out without regard to this one, and the camera follows it. */
+  function startAfresh(): void {
+    picture.fitting.reset();
+    picture.fitting.afresh = true;
+    canvas.viewport.taken = false;
+    canvas.viewport.fits = false;
+  }
+
+  /** What a part of the graph starts from: the selected node, its root or its cell. */
+  function startOf(what: Show["what"]): number | null {
+    const { selected, now } = state;
+    const item = canvas.byKey.get(selected ?? canvas.focusKey ?? "");
+    if (what === "around") return item?.uid ?? null;
+    if (what === "root") {
+      const root = now?.roots.find((each) => each.id === item?.root) ?? now?.roots.find((each) => each.alive);
+      return now?.uid[root?.node ?? -1] ?? null;
+    }
+    if (what !== "cell") return null;
+    const place = now?.places[now.place[item?.index ?? -1] ?? -1];
+    return (place ? (place.outerCell ?? place.cell) : now?.status.cell) ?? null;
+  }
+
+  function show(what: Show["what"]): void {
+    startAfresh();
+    set({ show: { what, from: startOf(what) } });
+  }
+
+  function tidy(): void {
+    startAfresh();
+    context.redraw();
+  }
+
+  function takeAlong(what: "svg" | "text"): void {
+    if (!picture.drawing) return;
+    const { graph, space } = picture.drawing;
+    const say = (words: string) => set({ answer: statusAnswer(words) });
+    if (what === "svg") say(saveSvg(space.scene, root));
+    else void copyText(graph).then(say);
+  }
+
+  return {
+    ...selecting(context, canvas, picture),
+    ...finding(context, canvas, picture),
+    escape: closeLast,
+    show,
+    fit: () => canvas.fit(),
+    tidy,
+    export: takeAlong,
+  };
+}

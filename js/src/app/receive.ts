@@ -1,0 +1,44 @@
+/** What the kernel's traits say, read into a graph: a whole picture (`wire`), or what has changed since (`delta`). */
+
+import { drive } from "../page/drive.ts";
+import type { Graph } from "../picture/model.ts";
+import { applyDelta, decodeSlices } from "../picture/wire.ts";
+import { follow, type Model } from "../state/kernel.ts";
+
+export interface Receiving {
+  /** The newest graph so far. */
+  now(): Graph | null;
+  received(graph: Graph): void;
+  failed(error: unknown): void;
+}
+
+/** Reads pictures as they come, as long as the view lives. */
+export function receivePictures(model: Model, signal: AbortSignal, { now, received, failed }: Receiving): void {
+  /** What the trait `wire` says, as text and read. */
+  let wire = "";
+  let base: Promise<Graph | null> | undefined;
+
+  async function receive(): Promise<void> {
+    const newest = String(model.get("wire") ?? "");
+    const delta = String(model.get("delta") ?? "");
+    if (!newest) return;
+    if (newest !== wire) {
+      wire = newest;
+      base = drive(decodeSlices(newest), () => model.get("wire") === newest && !signal.aborted);
+    }
+    try {
+      const picture = await base;
+      if (!picture || delta !== model.get("delta")) return; // there is a newer one by now
+      const graph = delta ? applyDelta(picture, delta) : picture;
+      const before = now();
+      if (before && (graph === before || graph.serial < before.serial)) return; // an older one never replaces a newer one
+      received(graph);
+    } catch (error) {
+      // Traits of one change may arrive one by one: a delta then waits for its picture.
+      if (!delta || !now()) failed(error);
+    }
+  }
+
+  follow(model, signal, { "change:wire": receive, "change:delta": receive });
+  void receive();
+}

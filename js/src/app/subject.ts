@@ -1,0 +1,39 @@
+/** What the inspector is about: the selected item, found in what is drawn. */
+
+import type { Canvas } from "../canvas/canvas.ts";
+import type { Subject } from "../panels/inspector.tsx";
+import type { Folded } from "../picture/fold/index.ts";
+import type { Graph } from "../picture/model.ts";
+import { rootsOf } from "../picture/scene/context.ts";
+import type { Drawing } from "./pipeline.ts";
+
+/** How many nodes a graph has, without its leaves. */
+export const nodesOf = (graph: Graph): number => graph.n - graph.leaves.size;
+
+/** Nodes of what is shown inside an open group. */
+function nodesInside({ boxes }: Folded, key: string): number[] {
+  return boxes.filter((box) => box.parent === key).flatMap((box) => [...box.nodes]);
+}
+
+/** `selected`: the key of an item. null: it is none that says more than the picture does. */
+export function findSubject(selected: string | null, drawing: Drawing | null, canvas: Canvas): Subject | null {
+  const item = canvas.byKey.get(selected ?? "");
+  if (!item || !drawing) return null;
+  const { key, role, root, index } = item;
+  const { graph, folded, plan } = drawing;
+  const aboutNode = (node: number, inside?: Subject["inside"]): Subject => {
+    const roots = rootsOf(plan.context, plan.context.nodeReach[node]!).map((view) => view.root);
+    return { key, graph, inside, about: { node, roots } };
+  };
+  if (role === "root") {
+    const node = graph.roots.find((each) => each.id === root)?.node ?? -1;
+    return node < 0 ? null : aboutNode(node);
+  }
+  const box = folded.boxes.find((each) => each.key === key);
+  const open = folded.open.find((group) => group.key === key);
+  if (open) return { key, graph, inside: open, about: { title: open.title, nodes: nodesInside(folded, key) } };
+  const inside = folded.open.find((group) => group.key === box?.parent);
+  if (!box || box.kind === "node") return index === undefined ? null : aboutNode(index, inside);
+  const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
+  return { key, graph, inside, about: { title, nodes: box.nodes } };
+}

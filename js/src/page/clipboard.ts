@@ -1,0 +1,11 @@
+/** The clipboard, which a page may not be allowed to write to. */
+
+/** Whether it could be put on the clipboard. */
+export async function copy(words: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(words);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,156 @@
+/** The dialogs: what every mark means, the other tools and the keys, and a question before something runs. */
+
+import { type ComponentChildren, render, type VNode } from "preact";
+import { html, setAttributes } from "../page/elements.ts";
+import { Glyph } from "../page/marks.tsx";
+import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
+import type { Context, DialogActions } from "../state/state.ts";
+import { OctagonGlyph, SlotGlyph } from "./glyphs.tsx";
+import { Button, Terms } from "./parts.tsx";
+
+type Rows = [ComponentChildren, string][];
+
+const SLOTS: [SlotLook, string][] = [
+  ["held", "held"],
+  ["freed", "freed; the number beside it: by which call"],
+  ["will", "would be freed (forecast)"],
+  ["stale", "stale: modified in place since it was saved"],
+  ["packed", "packed by a saved-tensor hook"],
+  ["none", "none needed by this op"],
+  ["unknown", "unknown: built before tracking"],
+];
+
+function Sign({ width, height, marks }: { width: number; height: number; marks: Mark[] }): VNode {
+  return <Glyph marks={marks} width={width} height={height} origin="-1 -1" />;
+}
+
+function CardSign({ look }: { look: string }): VNode {
+  return <Sign width={48} height={21} marks={[rect(0, 0, 44, 18, look, 5)]} />;
+}
+
+function LineSign({ order, look = "" }: { order: number; look?: "" | "gone" }): VNode {
+  return <Sign width={48} height={12} marks={wire("M0 5H46", order, `r${order}`, look)} />;
+}
+
+const GRAPH: Rows = [
+  [<CardSign look="node" />, "node: a grad_fn"],
+  [<CardSign look="ghost" />, "gone: nothing keeps it"],
+  [
+    <Sign width={40} height={20} marks={leaf(0, 0, "w", 38, true)} />,
+    "leaf, AccumulateGrad; full bowl: .grad is there",
+  ],
+  [<Sign width={32} height={21} marks={tag(0, 0, "y", 30, "")} />, "variable: its grad_fn is above it"],
+  [<Sign width={32} height={21} marks={tag(0, 0, "y", 30, "carrier")} />, "carrier: ties the new graph to the old one"],
+  ...[1, 2, 3, 4].map((n): Rows[0] => [<LineSign order={n} />, `reached by root ${n}`]),
+  [<LineSign order={1} look="gone" />, "this root is gone"],
+];
+
+const CALLS: Rows = [
+  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", true)} />, "backward call, in order"],
+  [<OctagonGlyph />, "raised here"],
+  [<OctagonGlyph forecast />, "would raise here (forecast)"],
+  [<Sign width={13} height={12} marks={pencil(1, 1)} />, "in-place write: step(), add_()"],
+];
+
+function Legend(): VNode {
+  return (
+    <>
+      <h4>Saved tensor</h4>
+      <Terms rows={SLOTS.map(([look, words]) => [<SlotGlyph state={look} />, words])} />
+      <h4>Graph</h4>
+      <Terms rows={GRAPH} />
+      <h4>Calls</h4>
+      <Terms rows={CALLS} />
+    </>
+  );
+}
+
+const KEYS: [string, string][] = [
+  ["↑ ↓", "along the edges: to the inputs, to the losses"],
+  ["← →", "next in a row or lane"],
+  ["Home End", "first and last node"],
+  ["Enter, Space", "select; Enter opens a group"],
+  ["f", "the failing node, or the next finding"],
+  ["r 1 … 9, r 0", "one root; all again"],
+  ["[ ] { }", "one step, one cell back or on"],
+  ["n", "now; while searching: next hit (N: previous)"],
+  ["/", "search"],
+  ["t", "table view"],
+  ["l", "legend"],
+  ["+ − 0", "zoom in, out, fit (also Ctrl + wheel)"],
+  ["Shift + arrows", "move the picture (also drag)"],
+  ["Esc", "close, deselect, leave the search"],
+  ["?", "tools and keys"],
+];
+
+function More({ context: { act, set, state } }: { context: Context }): VNode {
+  const tool = (words: string, run: () => void) => {
+    const press = () => {
+      act.close();
+      run();
+    };
+    return (
+      <Button class="gw-btn" press={press}>
+        {words}
+      </Button>
+    );
+  };
+  return (
+    <>
+      <div class="gw-row">
+        {tool("Table view", () => set({ table: !state.table }))}
+        {tool("Export SVG", () => act.export("svg"))}
+        {tool("Copy as text", () => act.export("text"))}
+        {tool("Tidy: lay out afresh", act.tidy)}
+      </div>
+      <h4>Keys</h4>
+      <Terms rows={KEYS.map(([key, words]) => [<code>{key}</code>, words])} />
+    </>
+  );
+}
+
+interface Dialogs {
+  element: HTMLDialogElement;
+  actions: DialogActions;
+}
+
+/** One dialog at a time; the browser keeps the focus inside and gives it back, and closes it on Escape. */
+export function makeDialogs(context: Context): Dialogs {
+  const element = html("dialog", { class: "gw-dialog" });
+  const close = () => element.close();
+  element.addEventListener("click", (event) => {
+    if (event.target === element) close(); // beside its content
+  });
+
+  const open = (title: string, content: ComponentChildren, isQuestion = false) => {
+    // A new one, so that the browser looks for its `autofocus` among new elements.
+    render(null, element);
+    render(
+      <div>
+        <div class="gw-row">
+          <h3 class="gw-space">{title}</h3>
+          <Button class="gw-ib" press={close} label="Close">
+            ✕
+          </Button>
+        </div>
+        <div>{content}</div>
+      </div>,
+      element,
+    );
+    const sentences = [...element.querySelectorAll("p")].map((each) => each.textContent);
+    setAttributes(element, {
+      "aria-label": title,
+      role: isQuestion && "alertdialog",
+      "aria-description": isQuestion && sentences.join(" "),
+    });
+    element.showModal();
+  };
+
+  const actions: DialogActions = {
+    close,
+    legend: () => open("Legend", <Legend />),
+    more: () => open("More", <More context={context} />),
+    ask: (title, content) => open(title, content, true),
+  };
+  return { element, actions };
+}

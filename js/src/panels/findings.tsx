@@ -1,0 +1,226 @@
+/** The findings: what is wrong, the way from the loss to the failing node, and the fixes that were checked. */
+
+import type { ComponentChildren, VNode } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { copy } from "../page/clipboard.ts";
+import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
+import { bytes, nameOf } from "../state/say.ts";
+import type { Context } from "../state/state.ts";
+import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "./glyphs.tsx";
+import { Button, type PanelProps } from "./parts.tsx";
+
+const MOST_FIXES = 3;
+const COPIED_MS = 1500;
+
+/** Path elements beyond five: the first, how many are left out, the last three. */
+export function shortPath(path: string[]): (string | { more: string[] })[] {
+  return path.length <= 5 ? path : [path[0]!, { more: path.slice(1, -3) }, ...path.slice(-3)];
+}
+
+/** Nodes that a name on the path stands for: the holders of that name, or nodes of that name among the finding's. */
+function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
+  const held = graph.owners.filter((owner) => owner.path === name).map((owner) => graph.uid[owner.node]!);
+  if (held.length > 0) return held;
+  return finding.uids.filter((uid) => nameOf(graph, graph.indexOf(uid)) === name);
+}
+
+interface OneFinding {
+  context: Context;
+  finding: Finding;
+  graph: Graph;
+}
+
+/** The way from the loss to the failing node. */
+function PathStrip({ context, finding, graph }: OneFinding): VNode {
+  const elements = shortPath(finding.path);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a row of buttons with arrows between them
+    <div class="gw-row gw-path" role="list" aria-label="From the loss to the failing node">
+      {elements.map((element, i) => [
+        i > 0 && (
+          <span class="gw-mute" aria-hidden="true">
+            →
+          </span>
+        ),
+        typeof element === "string" ? (
+          // biome-ignore lint/a11y/useSemanticElements: see above
+          <span role="listitem">
+            <PathStep
+              context={context}
+              finding={finding}
+              graph={graph}
+              name={element}
+              last={i === elements.length - 1}
+            />
+          </span>
+        ) : (
+          // biome-ignore lint/a11y/useSemanticElements: see above
+          <span role="listitem" class="gw-mute" title={element.more.join(" → ")}>
+            {element.more.length} more
+          </span>
+        ),
+      ])}
+      {finding.severity === "error" && <OctagonGlyph />}
+    </div>
+  );
+}
+
+function PathStep({ context, finding, graph, name, last }: OneFinding & { name: string; last: boolean }): VNode {
+  const uids = last && finding.uid !== null ? [finding.uid] : nodesOf(name, finding, graph);
+  const reveal = () => context.act.reveal(uids);
+  if (finding.carriers.includes(name))
+    return (
+      <Button class="gw-tagbutton" press={reveal} title={`${name} carried the old part over`}>
+        <TagGlyph name={name} look="carrier" />
+      </Button>
+    );
+  return (
+    <Button class={last ? "gw-step gw-bad" : "gw-step"} press={reveal}>
+      {name}
+    </Button>
+  );
+}
+
+/** Copies the lines of an edit as they are afterwards. */
+function CopyButton({ edit }: { edit: readonly string[] }): VNode {
+  const [words, setWords] = useState("copy");
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const press = async () => {
+    const code = edit.filter((line) => !line.startsWith("- ")).map((line) => line.replace(/^[+ ] ?/, ""));
+    setWords((await copy(code.join("\n"))) ? "copied" : "select and copy");
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setWords("copy"), COPIED_MS);
+  };
+  return (
+    <Button class="gw-link" press={press} label="copy the fix">
+      {words}
+    </Button>
+  );
+}
+
+function classOfLine(line: string): string | undefined {
+  if (line.startsWith("+")) return "gw-ok";
+  return line.startsWith("-") ? "gw-err" : undefined;
+}
+
+function FixCard({ fix, position, orderOf }: { fix: Fix; position: number; orderOf: OrderOf }): VNode {
+  const { id, text, edit, note } = fix;
+  const best = position === 0;
+  const showsEdit = best && edit.length > 0;
+  return (
+    <li class={best ? "gw-box gw-best" : "gw-box"} data-fix={id}>
+      <div class="gw-row">
+        <b class="gw-space">
+          {position + 1} <Prose text={text} orderOf={orderOf} />
+        </b>
+        {showsEdit && <CopyButton edit={edit} />}
+      </div>
+      {showsEdit && (
+        <pre>
+          {edit.map((line) => (
+            <span class={classOfLine(line)}>{`${line}\n`}</span>
+          ))}
+        </pre>
+      )}
+      {note && (
+        <div class="gw-mute">
+          <Prose text={note} orderOf={orderOf} />
+        </div>
+      )}
+    </li>
+  );
+}
+
+/** What is said of a finding in full, with at most three fixes that a simulation confirmed. */
+function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: OrderOf }): VNode {
+  const { fixes, headline, text, path, kind } = finding;
+  const checked = fixes.filter((fix) => fix.verified).slice(0, MOST_FIXES);
+  const others = fixes.filter((fix) => !fix.verified);
+  return (
+    <>
+      {headline && (
+        <p>
+          <Prose text={text} orderOf={orderOf} />
+        </p>
+      )}
+      {path.length > 0 && <PathStrip context={context} finding={finding} graph={graph} />}
+      {kind === "leak" && finding.bytes > 0 && <p class="gw-mute">{bytes(finding.bytes)} so far</p>}
+      {checked.length > 0 && <h4>Fixes, best first</h4>}
+      {checked.length > 0 && (
+        <ol>
+          {checked.map((fix, i) => (
+            <FixCard fix={fix} position={i} orderOf={orderOf} />
+          ))}
+        </ol>
+      )}
+      {others.length > 0 && <h4>Other ways, not verified</h4>}
+      {others.length > 0 && (
+        <ul class="gw-mute">
+          {others.map((fix) => (
+            <li>
+              <Prose text={fix.text} orderOf={orderOf} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+/** One finding; `full`: the one in front. Of the others one line and the best fix. */
+function FindingSection({ context, finding, graph, full, show }: OneFinding & { full: boolean; show(): void }): VNode {
+  const { kind, severity, kicker, headline, text, fixes } = finding;
+  const orderOf = (n: number) => orderOfCall(graph, n);
+  const best = fixes.find((fix) => fix.verified);
+  const hasNodes = uidsOf(finding).length > 0;
+  return (
+    <section class="gw-finding" data-finding={kind} data-severity={severity}>
+      <div class={`gw-kick gw-${severity}`}>
+        {severity === "error" && <OctagonGlyph />}
+        {severity === "warning" && <WarningGlyph />}
+        {kicker}
+      </div>
+      <h3>
+        <Prose text={headline || text} orderOf={orderOf} />
+      </h3>
+      {full && <Details context={context} finding={finding} graph={graph} orderOf={orderOf} />}
+      {!full && best && (
+        <p>
+          <b>Fix: </b>
+          <Prose text={best.text} orderOf={orderOf} />
+        </p>
+      )}
+      {(hasNodes || !full) && (
+        <Button class="gw-link" press={show}>
+          {hasNodes ? "show its nodes" : "show"}
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function uidsOf({ uid, uids }: Finding): number[] {
+  return uids.length > 0 || uid === null ? uids : [uid];
+}
+
+/** The section. It interrupts a screen reader only for an error. */
+export function Findings({ context, graph }: PanelProps): VNode {
+  const { state, set, act } = context;
+  const alerts: ComponentChildren[] = [];
+  const quiet: ComponentChildren[] = [];
+  graph?.findings.forEach((finding, i) => {
+    const full = i === (state.finding ?? 0) && state.selected === null;
+    const show = () => {
+      set({ finding: i, selected: null });
+      act.reveal(uidsOf(finding));
+    };
+    const list = finding.severity === "error" ? alerts : quiet;
+    list.push(<FindingSection key={i} context={context} finding={finding} graph={graph} full={full} show={show} />);
+  });
+  return (
+    <div hidden={alerts.length + quiet.length === 0 || state.preview !== null}>
+      {alerts.length > 0 && <div role="alert">{alerts}</div>}
+      {quiet.length > 0 && <div role="status">{quiet}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+/** The forecast: what a backward would do, for both buttons, computed and never run. */
+
+import type { ComponentChildren, VNode } from "preact";
+import { orderOfCall } from "../picture/model.ts";
+import type { Forecast, Forecasts } from "../state/replies.ts";
+import { backwardName, count } from "../state/say.ts";
+import type { Mode, Preview } from "../state/state.ts";
+import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "./glyphs.tsx";
+import { Mute, type PanelProps, Row, Table } from "./parts.tsx";
+
+const MODES: readonly Mode[] = ["backward", "retain"];
+const MOST_LEAVES = 12;
+
+function Ending({ word, at }: { word: string; at: string | null }): VNode {
+  if (word === "ok")
+    return (
+      <>
+        <CheckGlyph />
+        <span class="gw-ok"> runs</span>
+      </>
+    );
+  if (word === "unknown") return <span class="gw-mute">? unknown</span>;
+  return (
+    <>
+      <OctagonGlyph forecast />
+      <span class="gw-err" title={at ?? word}>
+        {" raises"}
+      </span>
+    </>
+  );
+}
+
+/** What one of the two calls would do. */
+function Card(props: { mode: Mode; forecast: Forecast; chosen: boolean; orderOf: OrderOf }): VNode {
+  const { mode, chosen, orderOf } = props;
+  const { ok, outcome, facts } = props.forecast;
+  return (
+    <div class={chosen ? "gw-card gw-box gw-on" : "gw-card gw-box"} data-mode={mode}>
+      <b>
+        <code>{mode === "retain" ? "retain_graph=True" : "backward()"}</code>
+      </b>
+      <h3 class={ok === false ? "gw-err" : undefined}>{outcome}</h3>
+      {facts.map((fact) => (
+        <div>
+          <Prose text={fact} orderOf={orderOf} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Afterwards({ forecasts: { backward, retain } }: { forecasts: Forecasts }): VNode | null {
+  if (backward.afterwards.length === 0) return null;
+  return (
+    <>
+      <h4>Afterwards</h4>
+      <Table class="gw-after" titles={["", "backward()", "retain_graph"]}>
+        {backward.afterwards.map((call) => {
+          const other = retain.afterwards.find((each) => each.root === call.root);
+          const cells = [
+            <Ending word={call.backward} at={call.at} />,
+            other ? <Ending word={other.backward} at={other.at} /> : "–",
+          ];
+          return <Row head={`${call.root}.backward()`} cells={cells} />;
+        })}
+      </Table>
+    </>
+  );
+}
+
+/** Which leaves get a gradient. */
+function Reached({ forecast: { ok, reaches } }: { forecast: Forecast }): VNode {
+  const raises = ok === false;
+  if (raises && reaches.length === 0)
+    return (
+      <p>
+        No <code>.grad</code> would change.
+      </p>
+    );
+  const leaves = `Gradient reaches ${count(reaches.length, "leaf", "leaves")}`;
+  const more = reaches.length - MOST_LEAVES;
+  return (
+    <>
+      <h4>{raises ? "Before it raises it adds to the .grad of" : leaves}</h4>
+      {reaches.length > 0 && (
+        <p>
+          <code>{reaches.slice(0, MOST_LEAVES).join(", ")}</code>
+          {more > 0 && ` and ${more} more`}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Answer({ forecasts, mode, orderOf }: { forecasts: Forecasts; mode: Mode; orderOf: OrderOf }): VNode {
+  const { assumes } = forecasts[mode];
+  return (
+    <>
+      <div class="gw-cards">
+        {MODES.map((each) => (
+          <Card mode={each} forecast={forecasts[each]} chosen={each === mode} orderOf={orderOf} />
+        ))}
+      </div>
+      <Afterwards forecasts={forecasts} />
+      <Reached forecast={forecasts[mode]} />
+      {assumes.length > 0 && <h4>Taken for granted</h4>}
+      {assumes.length > 0 && (
+        <ul>
+          {assumes.map((line) => (
+            <li>{line}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function content({ root, mode, problem, forecasts }: Preview, orderOf: OrderOf): ComponentChildren {
+  return (
+    <>
+      <div class="gw-kick">Forecast · nothing has run</div>
+      <h3>
+        If you run <code>{backwardName(root, mode)}</code>
+      </h3>
+      {problem && <p>{problem}</p>}
+      {!problem && !forecasts && <Mute>asking the kernel …</Mute>}
+      {!problem && forecasts && <Answer forecasts={forecasts} mode={mode} orderOf={orderOf} />}
+    </>
+  );
+}
+
+export function ForecastPanel({ context: { state } }: PanelProps): VNode {
+  const { now, preview } = state;
+  const orderOf = (n: number) => (now ? orderOfCall(now, n) : -1);
+  return (
+    <section class="gw-forecast" aria-label="Forecast" hidden={!preview}>
+      {preview && content(preview, orderOf)}
+    </section>
+  );
+}

@@ -1,0 +1,86 @@
+/** Title, facts, status, and the tools. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { count, facts } from "../state/say.ts";
+import type { Show, State } from "../state/state.ts";
+import { Logo } from "./icons.tsx";
+import { type PanelProps, Tool } from "./parts.tsx";
+import { SearchBox } from "./search.tsx";
+
+type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
+
+/** One pill for all that can be said about now. */
+function status({ now, past, pastEvent, link, running, drawing, busy }: State): [Shape, string] {
+  if (past || pastEvent !== null) return ["past", "a picture of the past"];
+  if (link === "gone") return ["readonly", "read-only: no kernel"];
+  if (running) return running.behind ? ["queued", "queued"] : ["busy", `running ${running.what}`];
+  if (drawing !== null) return ["busy", `drawing ${count(drawing, "node")} …`];
+  if (busy) return ["busy", busy];
+  if (!now) return ["ok", "waiting for the kernel"];
+  const { state, text } = now.status;
+  const warns = now.findings.some(({ severity }) => severity === "warning");
+  const shapes = { idle: warns ? "warn" : "ok", raised: "raised", busy: "busy", off: "readonly" } as const;
+  return [shapes[state], text];
+}
+
+const SHOWS: Record<Show["what"], string> = {
+  auto: "Group: auto",
+  all: "Every node",
+  freed: "Only freed",
+  around: "Around selection",
+  root: "One root",
+  cell: "One cell",
+};
+
+function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNode {
+  return (
+    <select
+      class="gw-group"
+      aria-label="What to show"
+      title="What to show"
+      value={state.show.what}
+      onChange={(event) => act.show(event.currentTarget.value as Show["what"])}
+    >
+      {Object.entries(SHOWS).map(([value, words]) => (
+        <option value={value}>{words}</option>
+      ))}
+    </select>
+  );
+}
+
+/** `boxes`: how many are drawn, 0 while nothing is. */
+export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
+  const { act, state } = context;
+  const about = useMemo(() => {
+    if (!graph) return "";
+    return graph.n > 0 ? facts(graph, boxes) : "nothing to show yet";
+  }, [graph, boxes]);
+  const [shape, words] = status(state);
+  const found = graph?.findings.length ?? 0;
+  return (
+    <div class="gw-head">
+      <Logo />
+      <b>Autograd graph</b>
+      <span class="gw-facts" title={about}>
+        {about}
+      </span>
+      <SearchBox context={context} graph={graph} />
+      <span
+        class="gw-pill"
+        role="status"
+        aria-label="State"
+        data-shape={shape}
+        title={found > 0 ? count(found, "finding") : undefined}
+      >
+        <i aria-hidden="true" />
+        <span>{words}</span>
+      </span>
+      <ShowMenu context={context} />
+      <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
+      <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
+      <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />
+      <Tool name="more" label="More: table view, export, tidy, keys" press={act.more} shortcut="?" />
+    </div>
+  );
+}

@@ -1,0 +1,161 @@
+/** The buttons at each live root's foot. They follow the picture, and stay at the edge where the foot is off screen. */
+
+import { render, type VNode } from "preact";
+import { useRef } from "preact/hooks";
+import type { Canvas } from "../canvas/canvas.ts";
+import type { Box } from "../canvas/viewport.ts";
+import { focusedElement, setAttribute } from "../page/elements.ts";
+import type { Graph, Root } from "../picture/model.ts";
+import * as SLOT from "../picture/slot.ts";
+import { backwardName, cellList, forecastSentence } from "../state/say.ts";
+import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
+import { pack } from "./packing.ts";
+
+const HOVER_MS = 150;
+const HEIGHT = 24;
+/** Before a bar has been laid out. */
+const USUAL_WIDTH = 208;
+/** The buttons shrink with the picture, but not below this. */
+const SMALLEST = 0.75;
+/** Further from its flag a bar needs a name. */
+const AWAY = 40;
+/** Beyond so many roots only those in view keep their buttons, and of these the first ones. */
+const FEW = 2;
+const MOST = 24;
+
+interface RunProps {
+  context: Context;
+  root: Root;
+  mode: Mode;
+  /** Why it is off, "": it is not. */
+  off: string;
+}
+
+/** Asks for the forecast while the pointer rests on it or it has the focus; runs the call when it is pressed. */
+function RunButton({ context: { act, state }, root, mode, off }: RunProps): VNode {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const asks = () => state.preview?.root.id === root.id && state.preview.mode === mode;
+  const show = () => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      if (!off) act.preview(root, mode);
+    }, HOVER_MS);
+  };
+  const hide = () => {
+    clearTimeout(timer.current);
+    if (asks()) act.preview(null);
+  };
+  const press = () => {
+    hide();
+    act.backward(root, mode);
+  };
+  const on = asks();
+  return (
+    <button
+      type="button"
+      class="gw-run"
+      onClick={press}
+      onPointerEnter={show}
+      onFocus={show}
+      onPointerLeave={hide}
+      onBlur={hide}
+      disabled={off !== ""}
+      title={off || (root.scalar ? undefined : "not a scalar: runs with ones as gradient")}
+      aria-label={backwardName(root, mode)}
+      aria-disabled={state.running ? "true" : undefined}
+      aria-description={(on ? forecastSentence(state.preview!) : off) || undefined}
+      data-on={on ? "" : undefined}
+    >
+      {mode === "retain" ? "retain_graph" : "backward()"}
+    </button>
+  );
+}
+
+interface BarProps {
+  context: Context;
+  graph: Graph;
+  root: Root;
+  hold(element: HTMLElement | null): void;
+}
+
+function RootBar({ context, graph, root, hold }: BarProps): VNode {
+  const off = whyOff(context.state, root);
+  const why = off || (root.cells ? "" : "Rebuild is off: the cells that made this graph are unknown.");
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would bring the host's own frame
+    <div class="gw-rootbar" role="group" aria-label={root.path} ref={hold}>
+      <RunButton context={context} root={root} mode="backward" off={off} />
+      <RunButton context={context} root={root} mode="retain" off={off} />
+      <button
+        type="button"
+        class="gw-run gw-rebuild"
+        onClick={() => context.act.rebuild(root)}
+        aria-label={`Rebuild ${root.path}`}
+        // Only what was freed needs to be built again.
+        hidden={!graph.slotState.includes(SLOT.freed)}
+        disabled={why !== ""}
+        title={why || `Rebuild: run ${cellList(root.cells)} again`}
+      >
+        ↻
+      </button>
+    </div>
+  );
+}
+
+export class RootBars {
+  readonly #context: Context;
+  readonly #canvas: Canvas;
+  /** The bars that are there, by their keys. */
+  readonly #bars = new Map<string, { id: number; element: HTMLElement }>();
+
+  constructor(context: Context, canvas: Canvas) {
+    this.#context = context;
+    this.#canvas = canvas;
+  }
+
+  /** Makes bars for the roots that can be called. */
+  update(): void {
+    const graph = shown(this.#context.state);
+    const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
+    const bars = roots.map((root) => {
+      const key = `${root.id} ${root.path}`;
+      const hold = (element: HTMLElement | null) => {
+        if (element) this.#bars.set(key, { id: root.id, element });
+        else this.#bars.delete(key);
+      };
+      return <RootBar key={key} context={this.#context} graph={graph!} root={root} hold={hold} />;
+    });
+    render(bars, this.#canvas.overlay);
+    this.place();
+  }
+
+  /** Puts the bars where the camera shows their roots. */
+  place(): void {
+    const { viewport, byKey } = this.#canvas;
+    const { width, height } = viewport;
+    const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
+    const visible: HTMLElement[] = [];
+    const wishes: Box[] = [];
+    const taken: Box[] = [];
+    for (const { id, element } of this.#bars.values()) {
+      const item = byKey.get(`root${id}`);
+      const w = (element.offsetWidth || USUAL_WIDTH) * size;
+      element.hidden = !item;
+      if (!item) continue;
+      const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.y ?? item.h + 4));
+      const off = x < w / 2 || x > width - w / 2 || y < 0 || y > height;
+      const mayHide = this.#bars.size > FEW && !element.contains(focusedElement(element));
+      element.hidden = (off && mayHide) || visible.length === MOST;
+      if (element.hidden) continue;
+      visible.push(element);
+      wishes.push({ x: x - w / 2, y, w, h: HEIGHT * size });
+      const [left, top] = viewport.toScreen(item.x, item.y);
+      taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
+    }
+    pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
+      const away = Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y);
+      setAttribute(visible[i]!, "data-edge", away > AWAY);
+      visible[i]!.style.transform = `translate(${x}px,${y}px) scale(${size})`;
+    });
+  }
+}

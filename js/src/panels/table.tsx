@@ -1,0 +1,71 @@
+/** The text twin: the same graph as a real table, for screen readers and for copying. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { type Graph, placeOf } from "../picture/model.ts";
+import { bytes, callNumber, join, nameOf, placeText, STATE_WORDS, slotsOf } from "../state/say.ts";
+import { type PanelProps, Row, Table } from "./parts.tsx";
+
+const MOST = 2000;
+const TITLES = ["node", "name", "made by", "saved tensors", "freed by", "hands gradients to"];
+
+/** What a leaf says where other nodes say what they saved. */
+function gradText(leaf: { hasGrad: boolean }): string {
+  return leaf.hasGrad ? ".grad is there" : ".grad is None";
+}
+
+/** The cells of one row a node, from the losses towards the leaves. */
+function rows(graph: Graph, most: number): string[][] {
+  const names = new Map<number, string[]>();
+  for (const { node, path } of graph.owners) names.set(node, [...(names.get(node) ?? []), path]);
+  const out: string[][] = [];
+  for (let i = 0; i < graph.n && i < most; i++) {
+    const slots = slotsOf(graph, i);
+    const saved = slots.map(({ name, type, bytes: size, state }) =>
+      join(" ", name, type, size && bytes(size), STATE_WORDS[state]),
+    );
+    const freedBy = slots.filter(({ by }) => by >= 0).map(({ by }) => `call ${callNumber(by)}`);
+    const next = [...graph.edgeTo.subarray(graph.edgeStart[i], graph.edgeStart[i + 1])];
+    const leaf = graph.leaves.get(i);
+    out.push([
+      nameOf(graph, i) + (graph.ghost[i] ? " (gone)" : ""),
+      (leaf?.paths ?? names.get(i) ?? []).join(", "),
+      leaf ? "" : placeText(placeOf(graph, i)),
+      saved.join("; ") || (leaf ? gradText(leaf) : "none needed"),
+      [...new Set(freedBy)].join(", "),
+      next.map((to) => nameOf(graph, to)).join(", "),
+    ]);
+  }
+  return out;
+}
+
+/** The table as text, columns separated by tabs. */
+export function tableText(graph: Graph): string {
+  return [TITLES, ...rows(graph, graph.n)].map((cells) => cells.join("\t")).join("\n");
+}
+
+function GraphTable({ graph }: { graph: Graph }): VNode {
+  const all = rows(graph, MOST);
+  const left = graph.n - all.length;
+  return (
+    <>
+      <Table titles={TITLES} caption={`Autograd graph, ${graph.n} nodes`}>
+        {all.map(([node, names, ...rest]) => (
+          <Row head={node} cells={[<code>{names}</code>, ...rest]} />
+        ))}
+      </Table>
+      {left > 0 && <p>{left} more nodes are left out; "Copy as text" has all.</p>}
+    </>
+  );
+}
+
+export function TablePanel({ context: { state }, graph }: PanelProps): VNode {
+  const open = state.table;
+  // A table may have thousands of rows: it is compared only where there is another graph.
+  const table = useMemo(() => (open && graph ? <GraphTable graph={graph} /> : null), [open, graph]);
+  return (
+    <section class="gw-table" tabindex={0} aria-label="The graph as a table" hidden={!open}>
+      {table}
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+"""PyTorch's messages are known by words that the installed PyTorch really says, and that stand in one place."""
+
+import ast
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+
+import graphwidget
+from graphwidget.model import torch_messages as messages
+
+
+def twice():
+    loss = (torch.ones(2, requires_grad=True) ** 2).sum()
+    loss.backward()
+    loss.backward()
+
+
+def modified():
+    h = torch.ones(2, requires_grad=True).exp()
+    loss = h.sin().sum()
+    h.mul_(2)
+    loss.backward()
+
+
+def unused():
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad(x.sum(), torch.ones(2, requires_grad=True))
+
+
+def of_a_module():
+    torch.nn.Linear(1, 1).weight = torch.ones(1)
+
+
+def under_inference():
+    with torch.inference_mode():
+        x = torch.ones(2)
+    x * torch.ones(2, requires_grad=True)
+
+
+LEAF = torch.ones(2, requires_grad=True)
+RAISED = {
+    "FREED": twice,
+    "MODIFIED": modified,
+    "NO_GRAD": lambda: torch.ones(1).backward(),
+    "INPUT_WITHOUT_GRAD": lambda: torch.autograd.grad(LEAF.sum(), torch.ones(2)),
+    "UNUSED": unused,
+    "NOT_SCALAR": lambda: (LEAF * 2).backward(),
+    "COMPLEX": lambda: (LEAF[0] * 1j).backward(),
+    "LEAF_WRITTEN": lambda: LEAF.add_(1),
+    "VIEW_WRITTEN": lambda: (LEAF * 1).unbind()[0].add_(1),
+    "FLAG_OF_NO_LEAF": lambda: (LEAF * 2).requires_grad_(False),
+    "NO_LEAF_OPTIMIZED": lambda: torch.optim.SGD([LEAF * 2]),
+    "NO_PARAMETER": of_a_module,
+    "TO_NUMPY": lambda: LEAF.numpy(),
+    "COPIED": lambda: copy.deepcopy(LEAF * 2),
+    "NO_FLOAT": lambda: torch.ones(1, dtype=torch.int64).requires_grad_(),
+    "INFERENCE": under_inference,
+}
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_pytorch_says_it(name):
+    with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+        RAISED[name]()
+    assert messages.says(caught.value, getattr(messages, name))
+
+
+def test_a_call_has_the_first_reason_that_fits():
+    found = {
+        reason: messages.says("element 0 of tensors does not require grad", words)
+        for reason, words in messages.AUTOGRAD_CALL
+    }
+    assert [reason for reason, fits in found.items() if fits] == ["no_grad"]
+
+
+def literals(path):
+    """The strings of a module that are no docstrings."""
+    tree = ast.parse(path.read_text())
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said)
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+def test_no_other_module_spells_them():
+    package = Path(graphwidget.__file__).parent
+    words = {word for name in RAISED for word in getattr(messages, name)}
+    paths = (path for path in package.rglob("*.py") if path.name != "torch_messages.py")
+    assert not [
+        (path.name, word) for path in paths for text in literals(path) for word in words if text.startswith(word)
+    ]

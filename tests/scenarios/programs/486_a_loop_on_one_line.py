@@ -1,9 +1,0 @@
-# title: A loop on one line
-# kind: second_backward
-# truth: 486_a_loop_on_one_line.json
-# %%
-import torch
-torch.manual_seed(0)
-w = torch.randn(3, requires_grad=True)
-h = w.cos()
-for k in range(3): (h[k] ** 2).backward()

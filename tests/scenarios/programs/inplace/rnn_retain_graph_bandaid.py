@@ -1,0 +1,21 @@
+# title: retain_graph=True as the 'fix' for a carried hidden state
+# kind: inplace
+# source: https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
+# source: https://github.com/isds-neu/PeRCNN/issues/3
+# truth: measured.json
+# %%
+import torch
+from torch import nn
+torch.manual_seed(0)
+cell = nn.RNNCell(3, 4)
+head = nn.Linear(4, 1)
+opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=.05)
+xs = torch.randn(4, 2, 3)
+# %%
+h = torch.zeros(2, 4)
+for t in range(4):
+    h = cell(xs[t], h)
+    loss = head(h).pow(2).mean()
+    opt.zero_grad()
+    loss.backward(retain_graph=True)
+    opt.step()

@@ -1,0 +1,19 @@
+"""What is written of the scenarios is what plain torch does: each program is run again, without graphwidget."""
+
+import measure
+import plain
+import pytest
+import truths
+
+SCENARIOS = truths.scenarios()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch_is_here():
+    """Import torch once: every program runs in a fork of this process."""
+    plain.preload()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_written_truth_is_what_torch_does(name):
+    assert list(measure.differences(SCENARIOS[name])) == []
