@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any
 
 from graphwidget.model.parts import (
+    KEEPS_MEMORY,
     Kind,
     Leaf,
     ModuleCall,
@@ -26,9 +27,6 @@ from graphwidget.model.parts import (
 )
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
-
-# By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
-_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in range(256))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +195,7 @@ class Snapshot:
 
     @cached_property
     def _held_bytes(self) -> int:
-        keeps = self.slot_state.translate(_KEEPS)
+        keeps = self.slot_state.translate(KEEPS_MEMORY)
         known = set(compress(self.slot_storage, keeps))
         unknown = 0
         if -1 in known:

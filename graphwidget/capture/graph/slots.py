@@ -33,12 +33,12 @@ from graphwidget.capture.graph.slot_states import (
 from graphwidget.capture.graph.tables import Tables
 from graphwidget.capture.graph.walk import Walk
 from graphwidget.capture.python import hooks as noted
-from graphwidget.model import Snapshot
+from graphwidget.model import SlotState, Snapshot
 
 __all__ = ["SlotColumns"]
 
 PIECE = 2048  # nodes that are read without a pause
-_FINAL = frozenset((FREED, UNSAVED))  # states that no slot leaves again
+_FINAL = frozenset(state for state in SlotState if state.is_final)
 _NOWHERE = range(0)
 _NO_TYPE = -1
 
