@@ -117,7 +117,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
-        # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
+        # If there are several, and no optimizer shows which is wrong, each may be meant.
         clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (

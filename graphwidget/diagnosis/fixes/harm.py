@@ -53,7 +53,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
     """What an edit deletes or rebinds, apart from what the program's own lines do that it moves or repeats."""
-    own = {line.strip() for run in record.runs.values() for line in run.source.splitlines()}
+    own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
     new = [step[2:] for step in edit if step.startswith("+ ") and step[2:].strip() not in own]

@@ -270,7 +270,7 @@ def _at_the_write(
 
 
 def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
-    """The module is told so before the line of the cell that leads to it."""
+    """The module's `inplace` is set to False before the line of the cell that calls it."""
     name, place, spot = expression(module), write.place, outer_at(write.place)
     if not name or spot is None:
         sentence = f"Make the `{module.class_name}` with `inplace=False`."

@@ -58,7 +58,7 @@ def forgotten(source: str, line: int) -> set[str]:
 def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
     """Statements of a loop after a line that only hand a tensor on to the next pass, ``prev = out``, with both names.
 
-    What is handed on is made anew in each pass, and the other name gets nothing in another way.
+    What is handed on is a new value in each pass, and nothing else is assigned to the other name.
     """
     own = changed(loop) - carried(loop)
     steps = list(steps_of(loop))

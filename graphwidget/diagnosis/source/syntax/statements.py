@@ -142,7 +142,7 @@ def beginning_at(source: str, line: int) -> list[ast.stmt]:
 
 
 def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """The simple statements in a statement, and the heads of the others as such, in the order of the text."""
+    """The simple statements in a statement, and the heads of the others as statements, in the order of the text."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
     elif isinstance(statement, (ast.While, ast.If)):
