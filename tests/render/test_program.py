@@ -1,14 +1,17 @@
 """The JSON document of `explain`: what it says of fixes."""
 
-from graphwidget.model import Finding, Fix, TextEdit, Verdict
-from graphwidget.render.report import document
+import json
+
+from graphwidget.model import Drawing, Finding, Fix, Snapshot, TextEdit, Verdict
+from graphwidget.render.program import ProgramRun, json_text
 
 
 def fixes_of(*fixes):
+    """Fixes as the document has them; the cell that ran as 7 is the second code cell of the file."""
     finding = Finding("leak", "warning", "Graphs pile up.", fixes=fixes)
-    places = {7: 2}  # execution count -> code cell of the file
-    found = document("a.ipynb", "2.13", [], [], [finding], Verdict(), cell_of=lambda count: places.get(count))
-    return found["findings"][0]["fixes"]
+    drawing = Drawing(Snapshot())
+    run = ProgramRun("a.ipynb", "2.13", [], [], [finding], Verdict(), lambda: drawing, {7: 2}.get)
+    return json.loads(json_text(run))["findings"][0]["fixes"]
 
 
 def test_the_edits_of_a_fix_are_in_the_cells_of_the_file():
