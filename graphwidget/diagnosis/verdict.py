@@ -1,4 +1,4 @@
-"""What was looked at, and what of it has no finding: so that silence is not taken for a clean bill."""
+"""What was examined, and which errors have no finding: silence does not mean that all is well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
 
 __all__ = ["verdict"]
 
-# What PyTorch's messages about recording and running a graph speak of.
+# Words of PyTorch's messages about recording and running a graph.
 _OF_AUTOGRAD = re.compile(
     r"autograd|\bbackward\b|requires?[_ ]grad|\bgrad(_fn|_outputs?|ients?)?\b|\bleaf\b|in-?place|\bdifferentia|"
     r"saved tensor|inference tensor|deepcopy protocol",

@@ -1,8 +1,8 @@
-"""What an edit would destroy: names that it deletes or gives another value, and what hangs on them.
+"""What an edit would destroy: names that it deletes, or to which it gives another value.
 
-Every fix that is offered goes through this, of whatever finding. An edit may detach a tensor at its name, and it may
-delete or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader,
-or an object of an unknown kind stays as it is.
+Every fix of every finding is checked before it is offered. An edit may detach a tensor at its name, and it may delete
+or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader, or an
+object of unknown kind must stay as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """A path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
+    """What an edit does to a path: deletes it, gives it another value, or one made of its own (``h = h.detach()``)."""
 
     path: str
     how: Literal["deleted", "replaced", "made_of_itself"]
@@ -34,7 +34,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
     Parameters
     ----------
     graph
-        Where else to look for leaves: the graph just before the call that failed.
+        The graph just before the call that failed, which may have other leaves.
     """
     graphs = [one for one in (record.snapshot, graph) if one is not None]
     for change in changes(record, fix.edit):
@@ -52,7 +52,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
-    """What an edit deletes or rebinds. What the program's own lines do that it moves or repeats is no change of it."""
+    """What an edit deletes or rebinds, apart from what the program's own lines do that it moves or repeats."""
     own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
@@ -92,8 +92,8 @@ def _is_stepped(record: Record, path: str) -> bool:
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
     """What a path holds: see `Record.holders`. None: unknown.
 
-    In a method, `self.h` is any `….h`; a variable of a function is looked for in every function. In doubt it is what
-    has to stay.
+    In a method, `self.h` is any `….h`; a variable of a function may be of any function. In doubt it is a kind that has
+    to stay.
     """
     kinds = [kind for name, kind in record.holders.items() if _may_be(name, path)]
     for graph in graphs:
@@ -106,7 +106,7 @@ def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str
 
 
 def _may_be(known: str, path: str) -> bool:
-    """Whether a known path may be what a line calls by another: the same, or `….h` for `self.h`."""
+    """Whether a line may mean a known path by another: the same one, or `….h` by `self.h`."""
     name = local(known)
     return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes import detach, recompute
-from graphwidget.diagnosis.fixes.case import Case, simulate
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
+from graphwidget.diagnosis.fixes.second_backward import detach, recompute
+from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
 from graphwidget.diagnosis.fixes.step_later import adds_to_its_gradients, step_later
 from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.reuse import blame

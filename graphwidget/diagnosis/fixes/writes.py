@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphwidget.diagnosis.fixes.case import simulate
+from graphwidget.diagnosis.fixes.second_backward.case import simulate
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.wording import short, where
 from graphwidget.engine.what_if import reachable
