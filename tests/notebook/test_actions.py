@@ -13,7 +13,7 @@ import torch
 from cells import Notebook
 from read_wire import small
 
-from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine import forecast as engine
 from graphwidget.model import CellRun
 from graphwidget.notebook.actions import Actions
@@ -28,7 +28,7 @@ class Stage:
     """A namespace that is tracked, and a page that asks."""
 
     def __init__(self) -> None:
-        self.notebook = Notebook(diagnose=diagnosis.diagnose)
+        self.notebook = Notebook(diagnose=diagnose)
         self.names, self.tracker = self.notebook.namespace, self.notebook.tracker
         self.source = TrackerSource(self.tracker, lambda: self.names)
         self.turns, self.offers = Turns(), Offers()
