@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_snapshots import reused_product
+from build import reused_product
 
 from graphwidget.cli import main
 from graphwidget.render.formats import FORMATS

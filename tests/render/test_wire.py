@@ -7,7 +7,7 @@ from itertools import accumulate
 from random import Random
 
 import pytest
-from fake_snapshots import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
+from build import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
 from read_wire import decode, small, who_freed, with_delta
 
 from graphwidget.model import Drawing, Event, Finding, Fix, ModuleCall, Owner, Place, SlotState, Storage
@@ -422,11 +422,11 @@ def test_a_hundred_thousand_nodes_take_a_few_characters_each() -> None:
 
 def test_held_and_freed_are_the_digits_of_the_model() -> None:
     states = list(SlotState)
-    graph = snapshot([N("A", saved=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
+    graph = snapshot([N("A", slots=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
     assert decode(wire.encode(Drawing(graph)))["slotState"] == "012345"
     assert (HELD, FREED) == (0, 1)
 
 
 def test_a_leaf_alone_is_a_graph() -> None:
-    m = decode(wire.encode(Drawing(snapshot([leaf("w")]))))
+    m = decode(wire.encode(Drawing(snapshot([leaf("w", shape=(4,))]))))
     assert m["kind"] == "1" and m["seq"] == [-1]
