@@ -338,15 +338,13 @@ def track() -> Iterator[Tracker]:
     >>> [(call.result, call.freed_slots) for call in tracker.calls]
     [('ok', 1)]
     """
-    from graphwidget.capture import tracker as capture
-    from graphwidget.diagnosis import diagnose as diagnosis
+    from graphwidget.capture import scripts as capture
+    from graphwidget.diagnosis.diagnose import diagnose
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(
-        forecaster=engine.forecast, diagnose=diagnosis.diagnose, explain=explain_call, depth=4
-    ) as tracker:
+    with capture.track(forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, depth=4) as tracker:
         begin_tracking(tracker)
         try:
             yield tracker

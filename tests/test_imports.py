@@ -23,11 +23,10 @@ ALLOWED = {
     "model": set(),
     "torch_internals": {"model"},
     "engine": {"model"},
-    "capture.swaps": set(),
-    "capture.collection": set(),
-    "capture.owners": RECORDS | {"capture.collection"},
+    "capture.tensor_swaps": set(),
+    "capture.owners": RECORDS,
     "capture.lines": RECORDS | {"capture.owners"},
-    "capture.python": RECORDS | {"capture.swaps"},
+    "capture.python": RECORDS | {"capture.tensor_swaps"},
     "capture.graph": RECORDS | {"capture.python"},
     "capture.calls": BELOW_CALLS,
     "capture.writes": BELOW_CALLS,
@@ -222,7 +221,7 @@ def test_the_model_and_pure_rooms_need_no_torch() -> None:
         import graphwidget
         from graphwidget import Snapshot
         from graphwidget.engine import forecast, memory
-        from graphwidget.diagnosis import diagnose as diagnosis
+        from graphwidget.diagnosis.diagnose import diagnose
         from graphwidget.render import dot, json_export, text, wire
         Snapshot().to_text(), Snapshot().to_json(), Snapshot().to_dot()
     """

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, compress, islice, repeat
 from operator import sub
 from typing import Any
 
-from graphwidget.model import Leaf, NodeFacts, Snapshot, TensorRef
+from graphwidget.model import BackwardCall, Leaf, NodeFacts, Snapshot, TensorRef
 
-__all__ = ["merged"]
+__all__ = ["graphs_that_matter", "merged"]
 
 # Column -> the table that it points into.
 _NODE_TABLES = {"name": "names", "place": "places", "module": "modules"}
@@ -118,10 +118,35 @@ class _Merge:
             self.columns["edge_to"].extend(map(there.__getitem__, compress(graph.edge_to, edges)))
             self.columns["edge_nr"].extend(compress(graph.edge_nr, edges))
             _count_on(self.columns["edge_start"], compress(counts, chosen))
-        tables = {name: tuple(table.values) for name, table in self.tables.items()}
+        tables: dict[str, Any] = {name: tuple(table.values) for name, table in self.tables.items()}
         return replace(self.live, **self.columns, **tables, leaves=self.leaves, facts=self.facts)
 
 
 def _count_on(starts: array[int], counts: Iterable[int]) -> None:
     """Where further rows end, behind those that are there."""
     starts.extend(islice(accumulate(counts, initial=starts[-1]), 1, None))
+
+
+def graphs_that_matter(
+    live: Snapshot, calls: dict[int, BackwardCall], graph_after: Callable[[BackwardCall], Snapshot | None]
+) -> list[Snapshot]:
+    """The graphs whose dead nodes are worth a picture.
+
+    Of a last call that failed: its graph and that of the call that freed it. Else: its graph, if it has died.
+
+    Parameters
+    ----------
+    calls
+        By n, the oldest first.
+    graph_after
+        The graph as a call left it.
+    """
+    last = next(reversed(calls.values()), None)
+    if last is None:
+        return []
+    wanted = [last] if last.result == "raised" else []
+    if wanted and last.freed_by is not None and last.freed_by in calls:
+        wanted.insert(0, calls[last.freed_by])
+    if not wanted and last.graph is not None and not any(uid in live.index_of for uid in last.graph.uid):
+        wanted = [last]
+    return [graph for call in wanted if (graph := graph_after(call)) is not None]

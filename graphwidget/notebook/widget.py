@@ -19,7 +19,6 @@ from typing import Any
 import anywidget
 import traitlets
 
-from graphwidget.capture.collection import no_collection
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers
@@ -28,6 +27,7 @@ from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
 from graphwidget.render.formats import FORMATS
 from graphwidget.render.wire import Base, delta
+from graphwidget.torch_internals import no_collection
 
 __all__ = ["AutogradView"]
 

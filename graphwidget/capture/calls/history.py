@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphwidget.capture.calls.counted import Model, Row, record_of
+from graphwidget.capture.calls.models import CountedCall, record_of
 from graphwidget.model import BackwardCall, Event, Place, Snapshot
 
 __all__ = ["History", "size_of"]
@@ -35,16 +35,17 @@ class History:
         graphs may take a quarter of it; beyond that calls go that were like an earlier one, then the oldest calls
         and events. What the newest call refers to stays.
     place
-        What the key of a counted call's place says.
+        Says which place a key of `Provenance.place` stands for.
     """
 
     def __init__(
-        self, limit: int, place: Callable[[tuple[int, int, int]], Place] = lambda key: Place(None, None)
+        self, limit: int, place: Callable[[Place | tuple[int, int, int]], Place] = lambda key: Place(None, None)
     ) -> None:
         self.limit, self.place = limit, place
         self._calls: dict[int, BackwardCall] = {}
         self._events: list[Event] = []
-        self._rows: list[Row] = []  # counted calls newer than all of these; they get records when somebody reads
+        # Ids of events and counted calls, newer than all of these; they get records when somebody reads.
+        self._counted: list[tuple[int, CountedCall]] = []
         self.next_event = 0
         self.merged_calls = 0
         self._after: dict[int, Snapshot] = {}  # n -> the graph as the call left it
@@ -71,16 +72,14 @@ class History:
 
     def _settle(self) -> None:
         """Make records of the counted calls."""
-        rows, self._rows = self._rows, []
-        for row in rows:
-            self._calls[row.n], event = record_of(row, self.place(row.spot))
+        counted, self._counted = self._counted, []
+        for event_id, one in counted:
+            self._calls[one.n], event = record_of(one, self.place(one.place), event_id)
             self._events.append(event)
 
-    def count_call(
-        self, n: int, spot: tuple[int, int, int], newest: int, highest: int, thread: int, model: Model
-    ) -> None:
+    def count_call(self, counted: CountedCall) -> None:
         """Remember a call that was only counted, and its event."""
-        self._rows.append(Row(n, spot, newest, highest, thread, model, self.next_event))
+        self._counted.append((self.next_event, counted))
         self.next_event += 1
         self._size += _CALL + _EVENT
         if self._size > self.limit:
@@ -138,9 +137,9 @@ class History:
                 if n not in wanted and (self._calls[n].same_as is not None) == alike:
                     self._drop_call(n)
                     dropped.add(n)
-            if alike and self._size > target and self._rows:
-                over = min(len(self._rows) - 1, -(-(self._size - target) // (_CALL + _EVENT)))
-                del self._rows[:over]
+            if alike and self._size > target and self._counted:
+                over = min(len(self._counted) - 1, -(-(self._size - target) // (_CALL + _EVENT)))
+                del self._counted[:over]
                 self._size -= over * (_CALL + _EVENT)
                 self.merged_calls += over
         self._events = [event for event in self._events if event.call not in dropped]
@@ -156,8 +155,8 @@ class History:
         for call in (newest, failed):
             if call is not None:
                 wanted.update(n for n in (call.n, call.freed_by, call.same_as) if n is not None)
-        if self._rows:
-            wanted.add(self._rows[-1].model.n)
+        if self._counted:
+            wanted.add(self._counted[-1][1].model.n)
         return wanted
 
     def _drop_snapshot(self, event: Event) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import count
+from typing import Any
 
 from graphwidget.model import BackwardCall, Snapshot, TensorRef
 
@@ -102,7 +103,7 @@ def _below(graph: Snapshot, nodes: Sequence[int]) -> set[int]:
     return {graph.uid[node] for node in found}
 
 
-def _bound(known: dict) -> None:
+def _bound(known: dict[Any, int]) -> None:
     """Forget the oldest."""
     while len(known) > MAX_KNOWN:
         del known[next(iter(known))]

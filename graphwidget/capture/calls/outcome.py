@@ -1,18 +1,43 @@
-"""What came of a backward call: which nodes ran, where it failed, who freed it, who carried the old part over.
+"""The outcome of a backward call: which nodes ran, where it failed, who freed it, who carried the old part over.
 
-Pure functions on snapshots from before and after the call, its forecast and torch's message. Torch is right:
-where the forecast disagrees with what happened, only what the snapshots show is said.
+Pure functions on snapshots from before and after the call, its forecast and torch's message. Torch is right: where the
+forecast disagrees with what happened, only what the snapshots show is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order, torch_messages
 
 HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended.
+
+    Attributes
+    ----------
+    before
+        The graph before it.
+    forecast
+        What was foreseen, None: nothing.
+    text
+        The error's message, None: it went well.
+    agreed
+        Whether it came out as the forecast said.
+    executed
+        Indices of the nodes that ran.
+    """
+
+    before: Snapshot
+    forecast: Forecast | None
+    text: str | None
+    agreed: bool
+    executed: Sequence[int]
 
 
 def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]:
@@ -35,11 +60,11 @@ def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]
 
 
 def carriers(border: set[int], above: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
-    """Paths that held a border node (by sequence number) when it was freed and still do.
+    """Paths that held a border node (by sequence number) when it was freed, and still hold it.
 
-    If none still does, those that did then: the variable has been given a new value since. If only locals of a
-    function that has returned did, those that hold it now. If nobody ever held a border node, those that
-    held a node `above` it: a tensor made before the freeing call, which that call did not visit.
+    If no path still holds one: the paths that did then, whose variables have been given new values since. If only
+    locals of a function that has returned held one: the paths that hold it now. If no path ever held a border node: the
+    paths that held a node `above` it, a tensor made before the freeing call that this call did not visit.
     """
     held_then = {path for path, number in then.items() if number in border}
     held_now = {path for path, number in now.items() if number in border}
@@ -74,7 +99,7 @@ def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot 
 
 
 def below(graph: Snapshot) -> list[int]:
-    """The nodes that the roots lead to. A graph shows others that have names, too."""
+    """Indices of the nodes that can be reached from the roots. A graph has others, too: those with names."""
     found = dict.fromkeys(root.node for root in graph.roots if root.node >= 0)
     stack = list(found)
     while stack:
@@ -86,7 +111,7 @@ def below(graph: Snapshot) -> list[int]:
 
 
 def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
-    """Nodes that held something before and have lost it."""
+    """Indices of the nodes that held saved tensors before the call and no longer do."""
     found = []
     for index in range(len(before)):
         after = later.index_of.get(before.uid[index])
@@ -113,7 +138,7 @@ def _released(snapshot: Snapshot, index: int) -> bool:
 
 
 def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
-    """Whether exactly the nodes that were said to run have lost what they held."""
+    """Whether exactly the nodes that ran have lost the tensors that they held."""
     holding = {
         i
         for i in executed
@@ -122,10 +147,10 @@ def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bo
     return holding == set(newly_freed(before, later))
 
 
-def told_since(before: Snapshot, later: Snapshot) -> Snapshot:
-    """The graph before a call, with what is known since of its in-place writes into views.
+def with_later_facts(before: Snapshot, later: Snapshot) -> Snapshot:
+    """The graph before a call, with what was learned since about its in-place writes into views.
 
-    Those that the call ran have been released, so nothing was wrong with them. Others were asked at leisure.
+    Writes that the call ran have been released, so nothing was wrong with them. The others were examined in `later`.
     """
     facts = dict(before.facts)
     for index, fact in before.facts.items():
@@ -168,7 +193,7 @@ def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
 
 
 def only_one(before: Snapshot, freed: Freed) -> int | None:
-    """The call that freed all that is freed in this graph, if it was one."""
+    """The call that freed everything that is freed in this graph, if it was a single call."""
     found = {n for node in zip(before.uid, before.seq, strict=True) if (n := freed.of(*node)) is not None}
     return found.pop() if len(found) == 1 else None
 

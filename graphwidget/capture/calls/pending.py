@@ -4,26 +4,60 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from graphwidget import torch_internals as ti
-from graphwidget.capture.calls.counted import Model
-from graphwidget.capture.calls.outcome import HOLDING, bytes_behind, failed_node, only_one
+from graphwidget.capture.calls.models import Model
+from graphwidget.capture.calls.outcome import HOLDING, Outcome, bytes_behind, failed_node, only_one
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
 
-__all__ = ["Pending", "record_of_pending"]
+__all__ = ["PendingCall", "Signature", "record_of_pending"]
+
+
+class Signature(NamedTuple):
+    """What can be known of a call without walking its graph.
+
+    `moved` and `behind` are how far the counter of sequence numbers went since the last call of the line, and since the
+    root was made. `arguments` are the call's own.
+    """
+
+    moved: int
+    root: type
+    arguments: tuple[Any, ...]
+    behind: int
 
 
 @dataclass(slots=True)
-class Pending:
-    """A call between its two ends: plain data."""
+class PendingCall:
+    """A call between its two ends: plain data.
+
+    Attributes
+    ----------
+    place
+        Where it is made: a place, or a key of `Provenance.place`.
+    newest, highest
+        The counter of sequence numbers before the call, and the highest number in its graph.
+    alone
+        Whether no other call was running when it began.
+    shape
+        A hash of its graph and the number of nodes below the roots, if they were walked.
+    distances
+        How far the numbers of the nodes are below the highest, ascending.
+    since
+        The lowest number of the nodes below the roots; 0: numbers do not identify nodes.
+    model
+        The earlier call that this one is like, if it is only counted.
+    like
+        The same for a call that is read in full to see whether it still is like that one.
+    walked
+        Whether its graph was walked.
+    graph, forecast, held
+        The graph before it, the forecast, and who held what: path -> sequence number.
+    """
 
     n: int
-    spot: tuple[int, int, int] | None
-    place: Place
+    place: Place | tuple[int, int, int]
     api: Any
     keep: bool
     create: bool
@@ -31,56 +65,39 @@ class Pending:
     has_inputs: bool
     newest: int
     alone: bool = True
-    shape: int = 0
-    size: int = -1  # nodes below the roots, if they were walked
-    model: Model | None = None  # the call of the same shape, for one that is only counted
+    shape: tuple[int, int] = (0, -1)
+    model: Model | None = None
     highest: int = -1
     distances: array[int] = field(default_factory=lambda: array("q"))
-    glance: tuple[int, Any, int] | None = None
+    signature: Signature | None = None
     walked: bool = True
-    since: int = 0  # the lowest number of the nodes below the roots; 0: numbers tell nothing
-    like: Model | None = None  # the same, for one that is looked at to see whether it still is like that call
+    since: int = 0
+    like: Model | None = None
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
-    inside: Any = field(default_factory=ti.nested)  # entered while the engine runs
+
+    @property
+    def line_key(self) -> tuple[int, int] | None:
+        """The line of the call and that of the outermost cell around it; None: no line of a cell makes it."""
+        return self.place[:2] if isinstance(self.place, tuple) else None
 
 
 def record_of_pending(
-    pending: Pending,
-    before: Snapshot,
-    forecast: Forecast | None,
-    error: BaseException | None,
-    text: str | None,
-    agreed: bool,
-    executed: Sequence[int],
-    freed: Freed,
+    pending: PendingCall, place: Place, outcome: Outcome, error: BaseException | None, freed: Freed
 ) -> BackwardCall:
-    """The record of a call that is over.
-
-    Parameters
-    ----------
-    before
-        The graph before it.
-    text
-        The error's message.
-    agreed
-        Whether it came out as the forecast said.
-    executed
-        Indices of the nodes that ran.
-    freed
-        Which call freed a node.
-    """
-    failed = failed_node(before, forecast if agreed else None, text)
+    """The record of a call that is over. `freed`: which call freed a node."""
+    before, forecast, text = outcome.before, outcome.forecast, outcome.text
+    failed = failed_node(before, forecast if outcome.agreed else None, text)
     freed_by = None
     if text is not None and torch_messages.says(text, torch_messages.FREED):
         freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
-    slots = [s for i in executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
-    leaves = [i for i in executed if before.kind[i] == Kind.ACCUMULATE]
-    slot = forecast.fails_slot if agreed and forecast is not None and error is not None else None
+    slots = [s for i in outcome.executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
+    leaves = [i for i in outcome.executed if before.kind[i] == Kind.ACCUMULATE]
+    slot = forecast.fails_slot if outcome.agreed and forecast is not None and error is not None else None
     return BackwardCall(
         n=pending.n,
-        place=pending.place,
+        place=place,
         api=pending.api,
         retain_graph=pending.keep,
         create_graph=pending.create,
@@ -97,8 +114,8 @@ def record_of_pending(
         failed_slot=slot.name if slot is not None else None,
         failed_place=before.place_of(failed) if failed is not None else None,
         freed_by=freed_by,
-        executed=array("q", (before.uid[i] for i in executed)),
-        executed_count=len(executed),
+        executed=array("q", (before.uid[i] for i in outcome.executed)),
+        executed_count=len(outcome.executed),
         freed_slots=0 if pending.keep else len(slots),
         freed_bytes=0 if pending.keep else bytes_behind(before, slots),
         reached=tuple(leaf.paths[0] for i in leaves if (leaf := before.leaves.get(i)) is not None and leaf.paths),

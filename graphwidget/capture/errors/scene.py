@@ -112,13 +112,13 @@ def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
 def _values(variables: Mapping[str, Any], names: Mapping[str, None]) -> dict[str, Value]:
     objects = {path: found for path in names if (found := _look_up(variables, path)) is not None}
     tensors = {id(one): path for path, one in objects.items() if ti.is_tensor(one)}
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     with ti.quiet():
         for path, one in objects.items():
             value = _value(one, tensors)
             if value is not None:
-                found[path] = value
-    return found
+                values[path] = value
+    return values
 
 
 def _look_up(variables: Mapping[str, Any], path: str) -> Any:

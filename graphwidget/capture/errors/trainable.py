@@ -7,6 +7,10 @@ from typing import Any
 
 import torch
 
+from graphwidget import torch_internals as ti
+
+__all__ = ["modules"]
+
 MOST = 5000  # modules that are looked at
 
 
@@ -18,7 +22,7 @@ def modules(namespace: Mapping[str, Any]) -> dict[str, bool]:
     """
     found: dict[str, bool] = {}
     seen = [0]
-    with torch._C.DisableTorchFunctionSubclass():
+    with ti.quiet():
         for name, value in list(namespace.items()):
             if isinstance(name, str) and not name.startswith("_") and issubclass(type(value), torch.nn.Module):
                 _look(name, value, found, seen, set())
@@ -32,7 +36,7 @@ def _look(path: str, module: Any, found: dict[str, bool], seen: list[int], above
         return None
     own = object.__getattribute__(module, "__dict__")
     parameters = [p for p in dict(own.get("_parameters") or {}).values() if p is not None]
-    answers: list[bool | None] = [torch.Tensor.requires_grad.__get__(p) for p in parameters]
+    answers: list[bool | None] = [ti.requires_grad(p) for p in parameters]
     for name, inside in list(dict(own.get("_modules") or {}).items()):
         if inside is not None:
             answers.append(_look(f"{path}.{name}", inside, found, seen, above | {id(module)}))

@@ -154,12 +154,12 @@ class Scope:
         self.at: dict[int, tuple[int, ...]] = {}
 
     def watch(self, line: int) -> None:
-        """From now on whoever watches lines wants to hear of this one."""
+        """Watch a line."""
         self.watched.add(line)
         self.steps.pop(line, None)
 
     def unwatch(self, line: int) -> None:
-        """No longer."""
+        """Stop watching a line."""
         self.watched.discard(line)
 
     def learn(self, line: int) -> None:
@@ -199,16 +199,22 @@ class Book:
     code_names
         For file names that no `open` announced: a mapping or function from file name to
         ``(number, cell_id, source)`` or None. It is how code that ran before the start is known.
+    watched
+        Returns the lines of a scope that are watched.
     """
 
-    def __init__(self, code_names: Mapping[str, object] | Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self,
+        code_names: Mapping[str, object] | Callable[[str], object] | None = None,
+        watched: Callable[[Scope], set[int]] | None = None,
+    ) -> None:
         self.cells: list[Cell] = []
         self.bases: list[int] = []
         # None: looked at and not of a cell. What is missing has not been looked at.
         self.files: dict[str, Cell | None] = {}
         self.foreign: set[str] = set()  # the names in `files` that are not of a cell: asked at every call of a function
         self.scopes: dict[int, Scope] = {}
-        self.watched: Callable[[Scope], set[int]] | None = None  # lines of a scope that somebody watches
+        self.watched = watched
         self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
@@ -257,10 +263,10 @@ class Book:
         return self._register(cell, code)
 
     def _foreign(self, name: str) -> Cell | None:
-        answer = self._ask(name) if self._ask is not None else None
+        answer: Any = self._ask(name) if self._ask is not None else None
         if answer is None:
             return None
-        number, cell_id, source = answer  # type: ignore[misc]
+        number, cell_id, source = answer
         return self.open(name, number, cell_id, source, None)
 
     def _register(self, cell: Cell, code: CodeType) -> Scope:

@@ -19,6 +19,7 @@ from torch.nn.modules import module as hooks
 from graphwidget import torch_internals as ti
 from graphwidget.capture.lines.ranges import FRESH, Ranges
 from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.spelling import by_child
 from graphwidget.model import ModuleCall
 
 __all__ = ["ModuleTracer"]
@@ -74,10 +75,26 @@ class ModuleTracer:
         Returns the next sequence number of the calling thread.
     problem
         Called with an exception of our own; the user's forward goes on.
+    is_own
+        Whether code stands in a cell.
+    pauses
+        On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run. How to
+        pause it inside a module, how to pause it outside of all modules (where it should be on), how to go on. None: it
+        need not rest.
     """
 
-    def __init__(self, count: Callable[[], int], problem: Callable[[BaseException], None]) -> None:
-        self.count, self.problem = count, problem
+    def __init__(
+        self,
+        count: Callable[[], int],
+        problem: Callable[[BaseException], None],
+        *,
+        is_own: Callable[[CodeType], bool] = lambda code: True,
+        pauses: tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], None]] | None = None,
+    ) -> None:
+        self.count, self.problem, self.is_own = count, problem, is_own
+        self.pause = pauses[0] if pauses is not None else None
+        self.pause_or_reclaim = pauses[1] if pauses is not None else lambda: None
+        self.unpause = pauses[2] if pauses is not None else lambda trace: None
         self.threads: list[_ThreadState] = []
         self._by_id: dict[int, _Known] = {}
         self._by_key: list[tuple[str, str | None]] = []  # key -> (class name, path if the module has died)
@@ -87,12 +104,6 @@ class ModuleTracer:
         self.rested = False  # whether the hooks were taken out because they cost too much
         self._handles: list[Any] = []
         self._undo: Callable[[], None] = lambda: None
-        # On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run.
-        # Replaced by who traces; None: no need. `is_own` tells code that stands in a cell.
-        self.pause: Callable[[], Any] | None = None
-        self.pause_or_reclaim: Callable[[], Any] = lambda: None  # outside of all modules tracing should be on
-        self.unpause: Callable[[Any], None] = lambda trace: None
-        self.is_own: Callable[[CodeType], bool] = lambda code: True
 
     def start(self) -> None:
         """Listen, for as long as that costs little."""
@@ -271,7 +282,7 @@ def written(name: str, root: torch.nn.Module, dotted: str) -> str:
     for key in dotted.split(".") if dotted else ():
         children = module._modules
         item = reading.static_attribute(type(module), "__getitem__")
-        name, _ = reading.by_child(item, name, (list(children).index(key), key), module)
+        name, _ = by_child(item, name, (list(children).index(key), key), module)
         module = children[key]
     return name
 

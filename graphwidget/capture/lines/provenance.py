@@ -1,7 +1,7 @@
-"""Where each node was made: cell, line, iteration and module call, all told by sequence numbers.
+"""Where each node was made: cell, line, iteration and module call, found by its sequence number.
 
-`lines.py` and `modules.py` record which stretch of numbers was used where; this file opens and closes cells
-and answers questions. What nobody recorded, or what two threads could have used, is None: never a guess.
+`tracers.py` and `modules.py` record which stretch of numbers was used where. This file opens and closes cells and
+answers questions. A number that nobody recorded, or that two threads could have used, has no place: never a guess.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from itertools import repeat
 from types import FrameType
 from typing import Any
 
-from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell
+from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell, Scope
+from graphwidget.capture.lines.frames import LineTracer, Watch
 from graphwidget.capture.lines.modules import ModuleTracer
+from graphwidget.capture.lines.ranges import Ranges
 from graphwidget.capture.lines.tracers import line_tracer
-from graphwidget.capture.lines.tracing import LineTracer
 from graphwidget.model import ModuleCall, Place
 
 __all__ = ["BUTTON", "NOWHERE", "Provenance"]
@@ -28,7 +29,7 @@ NOWHERE = Place(None, None)
 BUTTON = Place(None, None, button=True)
 
 
-_Found = tuple[array, list[tuple[int, int, int]]]  # a column of indices and its table
+_Found = tuple["array[int]", list[tuple[int, int, int]]]  # a column of indices and its table
 
 
 class Provenance:
@@ -40,6 +41,8 @@ class Provenance:
         Returns the next sequence number of the calling thread.
     code_names
         For code of cells that ran before the start; see `cells.Book`.
+    watched, watch
+        Which lines of a scope are watched, and what is called before they run; see `LineTracer`.
     problem
         Called with an exception of our own.
     """
@@ -49,19 +52,22 @@ class Provenance:
         count: Callable[[], int],
         *,
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
+        watched: Callable[[Scope], set[int]] | None = None,
+        watch: Watch | None = None,
         problem: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
-        self.book = Book(code_names)
+        self.book = Book(code_names, watched)
         self.problem = problem
-        self.lines: LineTracer = line_tracer(count, self.book, problem)
-        self.modules = ModuleTracer(count, problem)
-        if self.lines.slow:
-            self.modules.pause, self.modules.unpause = self.lines.pause, self.lines.unpause
-            self.modules.pause_or_reclaim = self._pause_or_reclaim
-        self.modules.is_own = lambda code: self.book.scope(code) is not None
+        self.lines: LineTracer = line_tracer(count, self.book, problem, watch)
+        self.modules = ModuleTracer(
+            count,
+            problem,
+            is_own=lambda code: self.book.scope(code) is not None,
+            pauses=(self.lines.pause, self._pause_or_reclaim, self.lines.unpause) if self.lines.slow else None,
+        )
         self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
-        self._looked_up: tuple[Sequence[int], list[tuple[int, ...]], _Found, _Found] | None = None
+        self._looked_up: tuple[Sequence[int], list[tuple[int, int, int]], _Found, _Found] | None = None
         self._lines_of, self._modules_of = _Known(), _Known()
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
 
@@ -145,6 +151,17 @@ class Provenance:
             state = self.lines.state()
             state.top = None
 
+    def cell_frames(self, frame: FrameType | None) -> list[FrameType]:
+        """The running frames of cells, from `frame` outwards."""
+        book = self.book
+        foreign = book.foreign
+        found = []
+        while frame is not None:
+            if frame.f_code.co_filename not in foreign and book.scope(frame.f_code) is not None:
+                found.append(frame)
+            frame = frame.f_back
+        return found
+
     @property
     def cell(self) -> Cell | None:
         """The running cell."""
@@ -155,8 +172,10 @@ class Provenance:
         key = self.lines.where(frame)
         return NOWHERE if key is None else self.place(key)
 
-    def place(self, key: tuple[int, int, int]) -> Place:
-        """What a key of `lines` says."""
+    def place(self, key: Place | tuple[int, int, int]) -> Place:
+        """The place that a key of `lines` stands for; a place stands for itself."""
+        if isinstance(key, Place):
+            return key
         place = self._places.get(key)
         if place is None:
             if len(self._places) > 20_000:
@@ -179,18 +198,22 @@ class Provenance:
     ) -> tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]:
         """Places and module calls of many nodes: two columns of indices (-1: unknown) and their tables."""
         self.lines.boundary()
-        marks = [state.ranges.mark() for state in (*self.lines.threads, *self.modules.threads)]
+        marks = [ranges.mark() for ranges in self._ranges()]
         if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
             places = self._lines_of.column(seqs, self.lines.find, self.lines.threads)
             modules = self._modules_of.column(seqs, self.modules.find, self.modules.threads)
             self._looked_up = seqs, marks, places, modules
-        _, _, (place_column, places), (module_column, modules) = self._looked_up
+        _, _, (place_column, place_keys), (module_column, module_keys) = self._looked_up
         return (
             place_column,
-            tuple(self.place(key) for key in places),
+            tuple(self.place(key) for key in place_keys),
             module_column,
-            tuple(self.modules.describe(*key) for key in modules),
+            tuple(self.modules.describe(*key) for key in module_keys),
         )
+
+    def _ranges(self) -> list[Ranges]:
+        """The stretches of all threads, of lines and of modules."""
+        return [*(state.ranges for state in self.lines.threads), *(state.ranges for state in self.modules.threads)]
 
     def name_modules(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
         """Look up the user's names for modules that were called since the last time."""
@@ -204,7 +227,7 @@ class Provenance:
     @property
     def full(self) -> bool:
         """Whether `make_room` has something to do."""
-        return any(state.ranges.full for state in (*self.lines.threads, *self.modules.threads))
+        return any(ranges.full for ranges in self._ranges())
 
 
 class _Known:

@@ -18,7 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import ENTERS, PASS, Book
-from graphwidget.capture.lines.tracing import MAX_SUSPENDED, FrameState, LineTracer, ThreadState
+from graphwidget.capture.lines.frames import MAX_SUSPENDED, FrameState, LineTracer, ThreadState, Watch
 
 _mon: Any = getattr(sys, "monitoring", None)
 
@@ -30,8 +30,14 @@ class SettraceTracer(LineTracer):
 
     slow = True
 
-    def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
-        super().__init__(count, book, problem)
+    def __init__(
+        self,
+        count: Callable[[], int],
+        book: Book,
+        problem: Callable[[BaseException], None],
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(count, book, problem, watch)
         self._previous: list[tuple[Any, Any]] = []
         foreign, enter = book.foreign, self._enter
 
@@ -46,7 +52,7 @@ class SettraceTracer(LineTracer):
 
     def start(self) -> None:
         theirs = sys.gettrace()
-        self._previous.append((theirs, threading.gettrace()))  # type: ignore[attr-defined,unused-ignore]
+        self._previous.append((theirs, threading.gettrace()))
         if theirs is None:
             self._trace = self._plain
         elif len(self._previous) == 1 or theirs is not self._trace:
@@ -142,7 +148,7 @@ class TracedFrame(FrameState):
         if now != thread.last:
             thread.close(now)
         if event == "line":
-            line: int = frame.f_lineno  # type: ignore[assignment]
+            line = frame.f_lineno or 0
             step = self.steps.get(line)
             if step is None or thread.watching == self.frame_id:
                 self.stop(line, frame)
@@ -169,8 +175,14 @@ class MonitoringTracer(LineTracer):
     function costs one event in its life.
     """
 
-    def __init__(self, count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> None:
-        super().__init__(count, book, problem)
+    def __init__(
+        self,
+        count: Callable[[], int],
+        book: Book,
+        problem: Callable[[BaseException], None],
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(count, book, problem, watch)
         self._tool = -1
         self._events = 0
 
@@ -336,7 +348,12 @@ class MonitoringTracer(LineTracer):
         return line_begins
 
 
-def line_tracer(count: Callable[[], int], book: Book, problem: Callable[[BaseException], None]) -> LineTracer:
+def line_tracer(
+    count: Callable[[], int],
+    book: Book,
+    problem: Callable[[BaseException], None],
+    watch: Watch | None = None,
+) -> LineTracer:
     """The tracer for the running Python."""
     kind = SettraceTracer if _mon is None else MonitoringTracer
-    return kind(count, book, problem)
+    return kind(count, book, problem, watch)

@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.plans import ATOMS
 from graphwidget.capture.owners.reading import mro_of
 
 MOST = 2000  # names that are looked up
@@ -124,4 +125,4 @@ def kind(value: Any, depth: int = 0) -> str:
         inside = (kind(one, depth + 1) for one in islice(elements, SAMPLE))
         found = next((one for one in inside if one not in _PLAIN), "container") if depth < _DEPTH else "container"
         return "leaves" if found == "leaf" else found
-    return "value" if cls in reading.ATOMS else "object"
+    return "value" if cls in ATOMS else "object"

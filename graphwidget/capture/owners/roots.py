@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.owners.search import LAST_RESULT, Search
+from graphwidget.capture.owners.search import Search
+from graphwidget.capture.owners.starting_points import LAST_RESULT
 from graphwidget.model import Kind, Snapshot, TensorRef
 
 __all__ = ["find_roots"]

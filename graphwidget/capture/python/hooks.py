@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture import swaps
+from graphwidget.capture import tensor_swaps
 from graphwidget.capture.python.code import Reading, read_function
 
 __all__ = [
@@ -100,7 +100,7 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
 
     notes = {"register_hook": _note_hook, "detach_": _note_loss, "requires_grad_": _note_loss}
     restores = [noting(name, note) for name, note in notes.items()]
-    restores += [_notice_unpack_hooks(), swaps.watch(let_go, problem)]
+    restores += [_notice_unpack_hooks(), tensor_swaps.watch(let_go, problem)]
 
     def end() -> None:
         nonlocal watching

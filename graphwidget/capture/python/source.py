@@ -51,7 +51,7 @@ def _functions(_filename: str, source: str) -> tuple[Function, ...]:
 
 
 def _first_line(node: Function) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 

@@ -5,11 +5,11 @@ watched through weak references, and their versions compared around the lines of
 
 * Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared, the
   tensors named in them first; lines that only call something (`loss = train(batch)`) are compared, too.
-* A line that has proved harmless some times is left out until the cell ends (and then gets one more look in the
-  next). A write by a line that was left out is found at the next comparison; its line is then unknown,
-  and those that could have been it are compared from then on.
-* A write to a tensor that nothing else holds concerns nobody: no node has saved it. (Gradients written by hand, row by
-  row.) Lines that only do that are left out, too, until a node is made, which may save what they write to.
+* A line that has written nothing some times is left out until the cell ends (and is compared once more in the next).
+  A write by a line that was left out is found at the next comparison. Its line is then unknown, and all lines that
+  were left out are compared from then on.
+* A write to a tensor that nothing else holds has no effect on a graph: no node has saved it. (Gradients written by
+  hand, row by row.) Lines that only do that are left out, too, until a node is made, which may save what they write to.
 * Optimizers report their steps themselves, wherever they are called from.
 
 Nothing is kept alive and nothing here runs code of the user's.
@@ -26,17 +26,18 @@ from types import FrameType
 from typing import Any
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture.lines.cells import Book, Scope
+from graphwidget.capture.lines.cells import Scope
+from graphwidget.capture.lines.provenance import Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.search import Search
-from graphwidget.capture.writes.statements import Statement, statements
-from graphwidget.capture.writes.steps import Steps
-from graphwidget.capture.writes.versions import MAX_WATCHED, Log, Watched, version_of
+from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
+from graphwidget.capture.writes.statements import CellStatements, Statement
+from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
 from graphwidget.model import Place, Write
 
-__all__ = ["Writes"]
+__all__ = ["WriteRecorder"]
 
-MAX_CELLS = 1000  # cells whose statements are kept
 MAX_ELEMENTS = 16  # of a list that a line names: tensors that it may write to
 
 
@@ -62,52 +63,43 @@ class _Armed:
         self.named, self.hidden, self.number = named, hidden, internals.next_number()
 
 
-class Writes:
-    """The log of in-place writes.
+class WriteRecorder:
+    """Records in-place writes.
 
     Parameters
     ----------
-    book
-        Tells which code belongs to a cell.
+    provenance
+        Knows which code belongs to a cell, and where code is running.
+    statements
+        The lines of cells that may write.
     calls
         How many backward calls have begun.
-    where
-        The place of the running code, for steps of optimizers.
-    iteration
-        The pass of the loop around the running line, -1: none.
-    spot
-        The key of the running code's place, which `book` reads. None: the steps of optimizers are all looked at.
+    problem
+        Called with an exception of our own.
     """
 
     def __init__(
         self,
-        book: Book,
+        provenance: Provenance,
+        statements: CellStatements,
+        *,
         calls: Callable[[], int] = lambda: 0,
-        where: Callable[[], Place | None] = lambda: None,
-        iteration: Callable[[], int] = lambda: -1,
         problem: Callable[[BaseException], None] = lambda error: None,
-        spot: Callable[[], tuple[int, int, int] | None] = lambda: None,
     ) -> None:
-        self.book, self.where, self.iteration, self.problem = book, where, iteration, problem
-        self.watched = Watched()
-        self.log = Log(calls, lambda key: book.place(*key))
-        self.steps = Steps(
-            self.watched, self.log, where=where, spot=spot, unexplained=self._suspect_all, problem=problem
-        )
-        self._statements: dict[int, dict[int, Statement]] = {}
+        self.book, self.lines, self.statements, self.problem = provenance.book, provenance.lines, statements, problem
+        self.watched = WatchedTensors()
+        self.log = WriteLog(calls, provenance.place)
+        self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
-        # Lines that are not compared, and whether one of them may have run since the last comparison.
+        # Lines that are not compared, and the scopes in which one of them may have run since the last comparison.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
-        self._aside: set[Statement] = set()  # have written to what concerns nobody
-        # Has a function called when a line has made nodes; None: nobody would notice. Set by who traces.
-        self.when_nodes: Callable[[Callable[[], None] | None], None] | None = None
+        self._unshared: set[Statement] = set()  # have written to what nothing else holds
 
-    # ---------------------------------------------------------------- what is asked
+    # ---------------------------------------------------------------- the log
 
     def all(self) -> tuple[Write, ...]:
         """The writes that are remembered, oldest first."""
-        self.steps.settle()
-        return tuple(self.log.writes())
+        return self.log.writes()
 
     def hidden(self) -> tuple[Write, ...]:
         """The writes through ``.data`` that are remembered."""
@@ -117,15 +109,14 @@ class Writes:
         """The last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
 
-    # ---------------------------------------------------------------- what is told
+    # ---------------------------------------------------------------- events
 
     def install(self) -> None:
-        """Hear of the steps of optimizers."""
+        """Begin to record the steps of optimizers."""
         self.steps.install()
 
     def let_go(self, tensor: Any) -> Callable[[], None]:
-        """Drop every reference to a tensor for a while. Returns what takes hold of it again."""
-        self.steps.settle()
+        """Drop every reference to a tensor for a while. Returns a function that refers to it again."""
         for armed in self._armed.values():
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
@@ -137,27 +128,23 @@ class Writes:
         self.steps.uninstall()
         self.end_cell()
 
-    def watch(self, search: Search, only: bool = True) -> None:
-        """Watch the tensors that `search` found, instead of those watched so far if they are the `only` ones."""
+    def watch(self, search: Search, everything: bool = True) -> None:
+        """Watch the tensors that `search` found; if it found `everything`, instead of those watched so far."""
         armed = self._armed.get(threading.get_ident())
         if armed:  # in the middle of a line, before a backward call in it
             self._so_far(armed[-1])
         self._notice_left_out()
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
-        chosen += [(spot.path(), tensor) for tensor, spot in search.others[: max(0, MAX_WATCHED - len(chosen))]]
-        if only:
+        chosen += [(step.path(), tensor) for tensor, step in search.others[: max(0, MAX_WATCHED - len(chosen))]]
+        if everything:
             self.watched.replace(chosen)
         else:
             self.watched.add(chosen)
 
     def begin_cell(self) -> None:
-        """A cell begins: what was written since the last one ended is not what its lines write."""
+        """A cell begins: what was written since the last one ended was not written by its lines."""
         self._notice_left_out()
-
-    def lines_of(self, scope: Scope) -> set[int]:
-        """The lines of a scope that `line` wants to hear of; the others only while one of these is running."""
-        return set(self._statements_of(scope))
 
     def line(self, frame: FrameType, line: int, scope: Scope) -> int:
         """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
@@ -167,14 +154,14 @@ class Writes:
         Returns
         -------
         int
-            `id` of the frame of the innermost line that may write and is running now, 0: none is. It needs to
-            hear of that frame's next line.
+            `id` of the frame of the innermost line that may write and is running now, 0: none is. The next line of
+            that frame must be reported, too.
         """
         try:
             armed = self._armed.setdefault(threading.get_ident(), [])
             ended = self._end_lines(armed, frame)
             if line > 0:
-                statement = self._statements_of(scope).get(line)
+                statement = self.statements.of(scope).get(line)
                 if statement is not None:
                     if armed and not ended and not self._left_out:
                         self._so_far(armed[-1])  # it has called this: `opt.step(closure)` writes between its calls
@@ -196,26 +183,15 @@ class Writes:
 
     # ---------------------------------------------------------------- lines
 
-    def _statements_of(self, scope: Scope) -> dict[int, Statement]:
-        found = self._statements.get(scope.base)
-        if found is None:
-            source = "\n".join(scope.cell.lines[scope.shift :])
-            if len(self._statements) >= MAX_CELLS:
-                del self._statements[next(iter(self._statements))]
-            found = self._statements[scope.base] = statements(source)
-        return found
-
     def _begin_line(self, armed: list[_Armed], frame: FrameType, line: int, scope: Scope, statement: Statement) -> None:
         if not statement.due():
             self._left_out.setdefault(statement, set()).add((scope, line))
             scope.unwatch(line)
-            if statement in self._aside and self.when_nodes is not None:
-                self.when_nodes(self._nodes_made)
+            if statement in self._unshared:
+                self.lines.when_nodes_are_made(self._nodes_made)
             return
         if self._left_out:
             self._notice_left_out()
-        else:
-            self.steps.settle()
         named = []
         for chain in statement.chains:
             for path, tensor in _resolve(frame, chain):
@@ -225,7 +201,7 @@ class Writes:
         armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))
 
     def _through_data(self, frame: FrameType, statement: Statement) -> list[tuple[str, Any, int]]:
-        """What a line writes to through ``.data``: path, weak reference, key of the storage."""
+        """The tensors that a line writes to through ``.data``: path, weak reference, key of the storage."""
         found = []
         for text, chain in statement.hidden:
             known = dict([*self.watched.named(text), *_resolve(frame, chain)])
@@ -256,7 +232,7 @@ class Writes:
                 tensor = ref()
                 if tensor is not None and version_of(tensor) != before:
                     changed.append((path, tensor))
-        changed += self._changes()
+        changed += self.watched.changes()
         if changed:
             self._wrote(ended.statement, changed)
             place, statement = self._place(ended, frame), ended.statement
@@ -267,7 +243,7 @@ class Writes:
 
     def _so_far(self, running: _Armed) -> None:
         """Note what a line has written that is still running."""
-        changed = self._changes()
+        changed = self.watched.changes()
         if changed:
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and id(frame) != running.frame:
@@ -278,53 +254,47 @@ class Writes:
             self._explained(changed)
 
     def _wrote(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
-        """Compare this line each time from now on, unless what it wrote concerns nobody."""
-        if self.when_nodes is None or _concerning(changed):
+        """Compare this line each time from now on, unless nothing else holds what it wrote to."""
+        if _shared(changed):
             statement.wrote = True
         else:
-            self._aside.add(statement)
+            self._unshared.add(statement)
 
     def _explained(self, changed: list[tuple[str, Any]]) -> None:
-        """What a line has written is not written once more by the lines that called it."""
+        """What a line has written must not be noted once more for the lines that called it."""
         for around in self._armed.get(threading.get_ident(), ()):
-            now = {id(tensor): version_of(tensor) for _, tensor in changed}
+            now = {id(tensor): version for _, tensor in changed if (version := version_of(tensor)) is not None}
             around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
-
-    def _changes(self) -> list[tuple[str, Any]]:
-        """Watched tensors that something else than the steps of optimizers has modified since the last comparison."""
-        self.steps.settle()
-        return self.watched.changes()
 
     def _notice_left_out(self) -> None:
         """A change found here was made by a line that was not compared."""
-        if _concerning(self._changes()):
+        if _shared(self.watched.changes()):
             self._suspect_all()
 
     def _nodes_made(self) -> None:
-        """What was written to may have been saved: compare the lines once more that were left out as they wrote it."""
+        """A new node may have saved what lines wrote to that were left out for it: compare these lines once more."""
         try:
             armed = self._armed.get(threading.get_ident())
             if armed:
                 self._so_far(armed[-1])
             else:
                 self._notice_left_out()
-            for statement in self._aside.intersection(self._left_out):
+            for statement in self._unshared.intersection(self._left_out):
                 statement.once_more()
                 for scope, line in self._left_out.pop(statement):
                     scope.watch(line)
-            assert self.when_nodes is not None
-            self.when_nodes(None)
+            self.lines.when_nodes_are_made(None)
         except Exception as error:
             self.problem(error)
 
     def _suspect_all(self) -> None:
-        """Compare the lines from now on that were left out: one of them has written."""
+        """From now on compare the lines that were left out: one of them has written."""
         for statement in self._left_out:
             statement.wrote = True
         self._watch_again()
 
     def _watch_again(self) -> None:
-        """Hear of the lines again that were left out."""
+        """Watch the lines that were left out."""
         for spots in self._left_out.values():
             for scope, line in spots:
                 scope.watch(line)
@@ -338,10 +308,10 @@ class Writes:
             if scope is not None and id(frame) != ended.frame:
                 outer = scope.base + (frame.f_lineno or 0)
             frame = frame.f_back
-        return self.book.place(inner, outer, self.iteration())
+        return self.book.place(inner, outer, self.lines.iteration())
 
 
-def _concerning(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Those of some tensors that something else than their variables holds: a node that saved them, a view, a leaf."""
     if not changed:
         return changed
@@ -355,7 +325,7 @@ def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
     A tensor, its `.grad`, or the first elements of a list, tuple or dict.
     """
     name, *attributes = chain
-    value = None
+    value: Any = None
     if frame.f_code.co_flags & reading.CO_OPTIMIZED:
         # Not `reading.locals_of`: emptying the dict while a trace function runs would empty the frame.
         value = frame.f_locals.get(name)

@@ -1,24 +1,28 @@
-"""What the source of a cell's lines says about writing in place."""
+"""Which lines of a cell may write in place, as their source says."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["Statement", "statements"]
+from graphwidget.capture.lines.cells import Scope
 
+__all__ = ["CellStatements", "Statement", "statements"]
+
+MAX_CELLS = 1000  # cells whose statements are kept
 HARMLESS = 8  # times that a line which only calls something is compared before it is left out
 HARMLESS_WRITER = 32  # the same for a line that looks like writing
 MAX_NAMES = 8  # tensors looked up by name for one line
 
 
 class Statement:
-    """What the source of one line says about writing.
+    """A line that may write in place.
 
-    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those
-    written to first, as ``("self", "state")``. `hidden`: those that it writes to through ``.data``, as they are
-    written, each with its chain. `runs` and `wrote` are what was seen of it.
+    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those that it writes to
+    first, as ``("self", "state")``. `hidden`: those that it writes to through ``.data``, as in the source, each with
+    its chain. `runs` counts how often it was compared; `wrote`: it has written.
     """
 
     __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
@@ -35,19 +39,40 @@ class Statement:
         self.runs, self.wrote = 0, bool(hidden)
 
     def due(self) -> bool:
-        """Whether to compare this time."""
+        """Whether to compare the line this time."""
         if self.wrote:
             return True
         self.runs += 1
         return self.runs <= self._harmless or self.runs & (self.runs - 1) == 0
 
     def once_more(self) -> None:
-        """Compare the next time, too: what it writes to may concern somebody by then."""
+        """Compare the line the next time, too: something else may hold what it writes to by then."""
         self.runs = min(self.runs, self._harmless - 1)
 
     @property
     def _harmless(self) -> int:
         return HARMLESS_WRITER if self.sure else HARMLESS
+
+
+class CellStatements:
+    """The statements of the cells that ran last."""
+
+    def __init__(self) -> None:
+        self._of_cell: dict[int, dict[int, Statement]] = {}
+
+    def of(self, scope: Scope) -> dict[int, Statement]:
+        """Line -> statement, for the lines of a scope that can write in place."""
+        found = self._of_cell.get(scope.base)
+        if found is None:
+            source = "\n".join(scope.cell.lines[scope.shift :])
+            if len(self._of_cell) >= MAX_CELLS:
+                del self._of_cell[next(iter(self._of_cell))]
+            found = self._of_cell[scope.base] = statements(source)
+        return found
+
+    def lines_of(self, scope: Scope) -> set[int]:
+        """The lines of a scope that are to be watched."""
+        return set(self.of(scope))
 
 
 def statements(source: str) -> dict[int, Statement]:
@@ -69,8 +94,8 @@ def statements(source: str) -> dict[int, Statement]:
 
 def _end(node: ast.stmt) -> int:
     """Last line of the statement itself, without the body of a compound one."""
-    body = getattr(node, "body", None)
-    if isinstance(body, list) and body:
+    body: Any = getattr(node, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         return max(node.lineno, body[0].lineno - 1)
     return node.end_lineno or node.lineno
 
@@ -111,7 +136,7 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
 
 
 def _data(node: ast.expr) -> ast.expr | None:
-    """What stands before ``.data`` in `w.data`, `w.data[0]`, `w.data.mul_`."""
+    """The expression before ``.data`` in `w.data`, `w.data[0]`, `w.data.mul_`."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute) and node.attr == "data":
             return node.value

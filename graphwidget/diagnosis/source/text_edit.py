@@ -379,7 +379,7 @@ def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _last_line(edit: TextEdit) -> int:
-    """The last line of which an edit changes anything: an end before the first column leaves its line alone."""
+    """The last line that an edit changes: an end before the first column leaves its line alone."""
     return edit.end[0] - (edit.end[1] == 0 and edit.end > edit.start)
 
 

@@ -2,9 +2,9 @@
 import { createElement, render } from "preact";
 import { expect, test } from "vitest";
 import { Viewport } from "../../src/canvas/viewport.ts";
+import { Prose } from "../../src/page/glyphs.tsx";
 import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/page/theme.ts";
 import { shortPath } from "../../src/panels/findings.tsx";
-import { Prose } from "../../src/panels/glyphs.tsx";
 import { pack } from "../../src/panels/packing.ts";
 import { segments } from "../../src/panels/timeline.tsx";
 import { area } from "../../src/panels/timeline_marks.tsx";

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from graphwidget import torch_internals as internals
-from graphwidget.capture import swaps
+from graphwidget.capture import tensor_swaps
 from graphwidget.capture.lines.cells import Book, Scope
 from graphwidget.capture.owners import search as owners
 from graphwidget.capture.writes.recorder import Writes
@@ -357,7 +357,7 @@ def test_a_line_that_runs_often_is_not_compared_each_time(monkeypatch):
 def test_tensors_that_were_swapped_are_still_watched(notebook):
     notebook.run("import torch\na, b = torch.zeros(2), torch.ones(2)\nb += 1")
     before = len(notebook.seen())
-    end = swaps.watch(notebook.writes.let_go, notebook.problems.append)
+    end = tensor_swaps.watch(notebook.writes.let_go, notebook.problems.append)
     try:
         notebook.run("torch.utils.swap_tensors(a, b)\nc = 1\na += 1")
         notebook.run("b += 1")

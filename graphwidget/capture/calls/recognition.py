@@ -1,0 +1,160 @@
+"""Whether a call is like an earlier one at its line, so that it need not be read in full.
+
+A call in a training loop must cost next to nothing. The first calls of a line are read in full, and further ones as
+long as that takes a small share of the time. Otherwise a call is only counted if none of its nodes has been freed and
+its graph has the same shape as one read before at the same line: it runs over everything, as its model did.
+
+Where even walking the graph takes too large a share of the time (tiny layers in a tight loop), the walk is left out
+after a while. If the counter of sequence numbers has moved just as far since the last call of the line, and the root is
+of the same kind, the call is taken to be like its model, and its `assumes` says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from time import perf_counter
+from typing import Any
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.calls.models import Model, Models
+from graphwidget.capture.calls.pending import PendingCall, Signature
+from graphwidget.capture.calls.policy import CallPolicy
+from graphwidget.capture.calls.reachable import reachable_nodes, root_node
+from graphwidget.capture.graph.freed import Freed
+from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.lines.provenance import Provenance
+from graphwidget.model import BackwardCall
+
+__all__ = ["Recognition"]
+
+
+class _Line:
+    """The calls of one line in this cell."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.newest = -1  # the counter of sequence numbers at the last call
+        self.walked: tuple[Signature | None, Model] | None = None  # the last call that a walk found like its model
+
+
+class Recognition:
+    """Compares each call with those before it at the same line.
+
+    Parameters
+    ----------
+    freed
+        Which nodes earlier calls freed.
+    identity, provenance
+        Told, and asked, which threads make nodes.
+    """
+
+    def __init__(self, policy: CallPolicy, freed: Freed, identity: Identity, provenance: Provenance) -> None:
+        self.policy, self.freed, self.identity, self.provenance = policy, freed, identity, provenance
+        self.models = Models(policy.max_models)
+        self._home = threading.get_ident()
+        self._unknown_frees = False  # whether a call may have freed nodes that are not known
+        self._lines: dict[tuple[int, int] | None, _Line] = {}
+        self._began = perf_counter()
+        self._spent = self._spent_in_full = 0.0  # seconds of this cell: all of our work, and reading in full
+
+    def start(self) -> None:
+        """Recording begins, in this thread."""
+        self._home = threading.get_ident()
+
+    def begin_cell(self) -> None:
+        """A new cell: read its first calls closely again."""
+        self._began, self._spent, self._spent_in_full = perf_counter(), 0.0, 0.0
+        self._lines.clear()
+
+    def spend(self, seconds: float, *, in_full: bool = False) -> None:
+        """Work for a call took so long; `in_full`: reading it in full, which is counted in the whole, too."""
+        if in_full:
+            self._spent_in_full += seconds
+        else:
+            self._spent += seconds
+
+    def freed_unknown_nodes(self) -> None:
+        """A call may have freed nodes, and nobody knows which."""
+        self._unknown_frees = True
+
+    @property
+    def at_home(self) -> bool:
+        """Whether this is the thread that records."""
+        return threading.get_ident() == self._home
+
+    def count(self, pending: PendingCall) -> int:
+        """Count a call of its line; returns how many there were in this cell."""
+        line = self._lines.setdefault(pending.line_key, _Line())
+        line.calls += 1
+        return line.calls
+
+    def recognise(self, pending: PendingCall, outputs: Any) -> bool:
+        """Whether a call need only be counted; its model is then known. Else the shape of its graph is."""
+        policy, line = self.policy, self._lines[pending.line_key]
+        self._sign(pending, line, outputs)
+        elapsed = perf_counter() - self._began
+        wanted_in_full = line.calls <= policy.in_full or not line.calls % policy.every
+        read_in_full = wanted_in_full and self._spent_in_full < policy.full_share * elapsed
+        familiar = self.at_home and line.calls > policy.always_in_full and not read_in_full
+        if familiar and line.calls > policy.walked and self._spent > policy.walk_share * elapsed:
+            if line.walked is not None and line.walked[0] == pending.signature:
+                pending.model, pending.walked = line.walked[1], False
+                return True
+        own = self._walk(pending, outputs)
+        fresh = bool(own) and self.freed.none_of(own)
+        model = self.models.get(pending.shape)
+        if fresh and model is not None and familiar:
+            pending.model = model
+            line.walked = (pending.signature, model)
+            return True
+        if fresh and line.calls > policy.in_full:
+            pending.like = model
+        line.walked = None
+        pending.distances = array("q", sorted(pending.highest - number for number in own))
+        # Numbers ascend: what was made before the first of these nodes is none of them, nor does it build on them.
+        if own and not self.identity.apart_below:
+            pending.since = min(own)
+        return False
+
+    def remember(self, pending: PendingCall, call: BackwardCall) -> None:
+        """A call that ran over its whole graph is the model of later ones."""
+        self.models.remember(pending.shape, call, pending.distances)
+
+    def _sign(self, pending: PendingCall, line: _Line, outputs: Any) -> None:
+        """Read what can be known without a walk: how far the counter moved since the last call, and the root."""
+        root = root_node(outputs[0]) if len(outputs) == 1 else None
+        if root is not None:
+            pending.highest = ti.node_readers(type(root))[1](root)
+            pending.signature = Signature(
+                pending.newest - line.newest,
+                type(root),
+                (pending.api, pending.keep, pending.create, pending.has_inputs),
+                pending.newest - pending.highest,
+            )
+        line.newest = pending.newest
+
+    def _walk(self, pending: PendingCall, outputs: Any) -> list[int]:
+        """Walk the graph of a call and note its shape; returns the numbers of its nodes, without leaves."""
+        nodes, numbers = reachable_nodes(outputs)
+        types = tuple(map(type, nodes))
+        own = [number for number in numbers if number != ti.NO_SEQUENCE]
+        pending.highest = max(own, default=-1)
+        distances = [pending.highest - number for number in own]
+        arguments = (pending.line_key, pending.api, pending.keep, pending.create, pending.has_inputs)
+        pending.shape = (hash((arguments, tuple(distances), types)), len(nodes))
+        self._notice_threads(pending)
+        if self._unknown_frees and self.at_home:
+            self._unknown_frees = False
+            self.freed.unsure(pending.newest)
+        return own
+
+    def _notice_threads(self, pending: PendingCall) -> None:
+        """Numbers that another thread than the one that records has reached no longer identify nodes."""
+        if not self.at_home:
+            self.identity.tell_apart(pending.newest)
+        elif pending.highest >= pending.newest:  # made by a thread of which nobody knew
+            self.identity.tell_apart(pending.highest + 1)
+        threads = self.provenance.lines.threads
+        if len(threads) > 1:
+            self.identity.tell_apart(max((state.last for state in threads if state.thread != self._home), default=0))

@@ -1,0 +1,142 @@
+"""Graphs of earlier iterations that are still alive while a loop runs: a sample before a few calls of each line.
+
+What piles up in a function is gone when the function returns, and what a container drops cannot be seen afterwards. So
+samples are taken while the loop runs, ever fewer: as many as the logarithm of the number of calls. A sample that finds
+nothing costs a search for names, and a walk of what was made since the last few calls.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from threading import get_ident
+from types import FrameType
+from typing import Any
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.calls.pending import PendingCall
+from graphwidget.capture.owners.search import Holding
+from graphwidget.model import BackwardCall, Look, Place, Snapshot
+
+__all__ = ["RetentionSamples", "due", "piles_up"]
+
+ENOUGH = 3  # iterations whose graphs must be found before a sample is kept
+BACK = 8  # calls of the same line that a sample goes back
+MOST_NODES = 2_000  # walked to find out whether anything piles up
+LARGE = 20_000  # nodes of a sample after which the line gets no other one
+REMEMBERED = 60_000  # nodes of all samples together
+
+
+def due(seen: int) -> bool:
+    """Whether a sample is taken before the call with this number (from 1) of a line: 4, 8, 16, 32, 64, 96, 128, ..."""
+    finer = 2 if seen > 64 else 1
+    return seen >= 4 and not seen & ((1 << (seen.bit_length() - finer)) - 1)
+
+
+def piles_up(holdings: Sequence[Holding], starts: Sequence[int]) -> bool:
+    """Whether the graphs of these tensors were made in several of the stretches that begin at `starts` (ascending)."""
+    queue: list[tuple[int, int, Any]] = []
+    found: set[Any] = set()
+    stretches: set[int] = set()
+
+    def visit(node: Any) -> None:
+        if node is not None and node not in found:
+            found.add(node)
+            number = ti.node_readers(type(node))[1](node)
+            if starts[0] <= number < ti.NO_SEQUENCE:
+                heappush(queue, (-number, len(found), node))
+
+    for holding in holdings:
+        visit(_node_of(holding))
+    while queue and len(found) < MOST_NODES:
+        number, _, node = heappop(queue)
+        stretches.add(bisect_right(starts, -number))
+        if len(stretches) >= ENOUGH:
+            return True
+        for following, _ in ti.node_readers(type(node))[0](node):
+            visit(following)
+    return False
+
+
+def since(holdings: Sequence[Holding], oldest: int) -> list[Holding]:
+    """The tensors that were made from this number on."""
+    found = []
+    for holding in holdings:
+        node = _node_of(holding)
+        if node is not None and ti.node_readers(type(node))[1](node) >= oldest:
+            found.append(holding)
+    return found
+
+
+def _node_of(holding: Holding) -> Any:
+    leaf = holding.is_leaf or holding.kind in ("out", "traceback") or ti.maybe_stale_view(holding.tensor)
+    return None if leaf else ti.grad_fn(holding.tensor)
+
+
+class RetentionSamples:
+    """The samples that are kept, of each line the last few.
+
+    Parameters
+    ----------
+    place
+        Says which place a key of `Provenance.place` stands for.
+    calls
+        The calls that are remembered, by n.
+    search
+        Finds what can be named and was made from a sequence number on; gets the frames of cells, too.
+    read
+        Reads the graph behind named tensors.
+    most_starts
+        Calls of a line that a sample goes back to.
+    """
+
+    def __init__(
+        self,
+        place: Callable[[Place | tuple[int, int, int]], Place],
+        *,
+        calls: Callable[[], dict[int, BackwardCall]],
+        search: Callable[[Sequence[FrameType], int], Sequence[Holding]],
+        read: Callable[[list[Holding]], Snapshot],
+        most_starts: int,
+        of_a_line: int = 4,
+    ) -> None:
+        self.place, self.calls, self.search, self.read = place, calls, search, read
+        self._most_starts, self._of_a_line = most_starts, of_a_line
+        self._lines: OrderedDict[object, list[Look]] = OrderedDict()
+
+    def take(self, pending: PendingCall, frames: Sequence[FrameType]) -> None:
+        """Take a sample before a call that a line of a cell makes: are graphs of earlier iterations still alive?"""
+        if pending.line_key is None:
+            return
+        here = self.place(pending.place)
+        line = (here.run, here.cell, here.line, here.outer_line, get_ident())
+        starts: list[int] = []
+        for call in reversed(self.calls().values()):  # of one cell, and few: this must not cost more and more
+            at = call.place
+            if at.run != here.run or len(starts) == self._most_starts:
+                break
+            if (at.run, at.cell, at.line, at.outer_line, call.thread) == line:
+                starts.append(call.newest_seq)
+        starts.reverse()
+        self._sample(line, pending.n, starts, frames)
+
+    def _sample(self, line: object, call: int, starts: Sequence[int], frames: Sequence[FrameType]) -> None:
+        """`starts`: sequence numbers at the earlier calls of the line, ascending."""
+        before = self._lines.get(line)
+        if len(starts) < ENOUGH - 1 or (before and len(before[-1].graph) > LARGE):
+            return
+        first = 2 * starts[0] - starts[1]  # what the first iteration made, if it is like the second
+        holdings = self.search(frames, max(first, 0))
+        if not piles_up(holdings, starts[-BACK:]):
+            return
+        self._lines.setdefault(line, []).append(Look(call, self.read(since(holdings, first))))
+        del self._lines[line][: -self._of_a_line]
+        self._lines.move_to_end(line)
+        while sum(len(sample.graph) for sample in self.all()) > REMEMBERED and len(self._lines) > 1:
+            self._lines.popitem(last=False)
+
+    def all(self) -> tuple[Look, ...]:
+        """The oldest first."""
+        return tuple(sorted((sample for line in self._lines.values() for sample in line), key=lambda one: one.call))

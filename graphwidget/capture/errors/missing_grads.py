@@ -1,0 +1,56 @@
+"""Whose `.grad` was None where a cell failed: the error says only that something was. The user's code is not run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from types import FrameType
+from typing import Any, Literal
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.owners import reading
+
+Kind = Literal["leaf", "computed", "plain"]
+
+_READ = re.compile(r"((?:[A-Za-z_]\w*)(?:\.\w+|\[\d+\])*)\.grad\b(?!\s*\()")
+
+
+def kinds(frame: FrameType, line: str) -> dict[str, Kind]:
+    """Of the tensors of which a line reads `.grad`, those where it is None.
+
+    Parameters
+    ----------
+    frame
+        The frame that failed. Variables have the values that they had then.
+    line
+        The text of its line.
+
+    Returns
+    -------
+    How the line writes a tensor, and what it is: a ``"leaf"`` that requires grad, one that was ``"computed"`` from
+    such, or ``"plain"`` without grad. Without elements that an index computes (``ws[i]``).
+    """
+    found: dict[str, Kind] = {}
+    asked = dict.fromkeys(_READ.findall(line))
+    variables = {**frame.f_globals, **dict(reading.locals_of(frame))} if asked else {}
+    with ti.quiet():
+        for path in asked:
+            value = _value(variables, ast.parse(path, mode="eval").body)
+            if not ti.is_tensor(value):
+                continue
+            is_leaf, grad = ti.leaf_and_grad(value)
+            if grad is None:
+                found[path] = "plain" if not ti.requires_grad(value) else "leaf" if is_leaf else "computed"
+    return found
+
+
+def _value(variables: dict[str, Any], node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return variables.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return reading.attribute(_value(variables, node.value), node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        within, at = _value(variables, node.value), node.slice.value
+        if type(within) in (list, tuple) and isinstance(at, int) and at < len(within):
+            return within[at]
+    return None

@@ -1,0 +1,320 @@
+"""Line tracing: at every line of a cell's code, how far the counter of sequence numbers has moved.
+
+What makes nodes is the line that was running while the counter moved, so a tracer only has to read the
+counter where a line begins, and where a function of a cell is entered or left. `tracers.py` gets there. The counter
+is an argument, and nothing here knows torch.
+
+Sequence numbers are counted per thread; where the numbers of two threads overlap, a node could be of either, and its
+place is unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from graphwidget.capture.lines.cells import BOTH, ENTERS, PASS, Book, Scope, Step
+from graphwidget.capture.lines.ranges import FRESH, Ranges
+
+__all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
+
+Watch = Callable[[FrameType, int, Scope], int]
+
+UNKNOWN_PASS = -(1 << 40)
+LOOK = -2  # for the loop around a line: it has not been looked for
+MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are remembered
+
+
+class ThreadState:
+    """Of one thread: the frame that is running now, the counter when its line began, and the stretches."""
+
+    __slots__ = ("count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
+
+    def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
+        self.count, self.tracer = count, tracer
+        self.watching = 0  # id of the innermost frame in which a line that may write in place is running
+        self.last = self.origin = count()
+        self.ranges = Ranges()
+        self.fresh = self.ranges.fresh
+        self.top: FrameState | None = None
+        self.thread = threading.get_ident()
+        self.suspended: dict[int, FrameState] = {}
+
+    def close(self, now: int) -> None:
+        """Give the numbers since the last boundary to the line that was running."""
+        top = self.top
+        if top is not None:
+            inner, outer, iteration = top.base + top.line, top.outer, top.around
+            if iteration < 0 and top.loop != -1:
+                iteration = top.counts[top.loop] if top.loop >= 0 else -1
+                if iteration < 0:
+                    iteration = top.iteration()
+            fresh = self.fresh
+            fresh += (self.last, now, inner, inner if outer < 0 else outer, iteration)
+            if len(fresh) > FRESH:
+                self.ranges.settle()
+        self.last = now
+        if self.tracer.made_nodes is not None:
+            self.tracer.made_nodes()
+
+    def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
+        """Report a line to whoever watches lines that write."""
+        watch = self.tracer.watch
+        if watch is not None:
+            self.watching = watch(frame, line, scope)
+
+
+class FrameState:
+    """Of one running frame of a cell: its line, and how often each of its loops has begun a pass.
+
+    It knows its frame by `id` only: a frame keeps every local variable alive.
+    """
+
+    __slots__ = ("around", "base", "code_id", "counts", "frame_id", "line", "loop", "outer", "parent", "recursive",
+                 "scope", "steps", "thread")  # fmt: skip
+
+    def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
+        self.scope, self.thread, self.base, self.steps = scope, thread, scope.base, scope.steps
+        self.code_id = id(frame.f_code)
+        self.line = frame.f_lineno or 0
+        self.loop = LOOK if scope.loops else -1  # position of the innermost loop around the line
+        self.frame_id = id(frame)
+        self.counts = [-1] * len(scope.loops)
+        self.enter()
+
+    def enter(self) -> None:
+        """Become the running frame of the thread. What the frames below do stands still meanwhile."""
+        parent = self.thread.top
+        self.parent: FrameState | None = parent
+        self.outer = self.around = -1
+        self.recursive: bool = parent is not None and (parent.recursive or self._has_a_twin())
+        if parent is not None and not self.scope.outermost:
+            self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
+            self.around = parent.iteration()
+        self.thread.top = self
+
+    def _has_a_twin(self) -> bool:
+        """Whether a frame that called this one has the same code: the code alone then does not tell the frame."""
+        parent = self.parent
+        while parent is not None and parent.code_id != self.code_id:
+            parent = parent.parent
+        return parent is not None
+
+    def adopted(self) -> None:
+        """The frame was running before it was seen: the loops around its line are in an unknown pass."""
+        for i in self.scope.loops_at(self.line):
+            self.counts[i] = UNKNOWN_PASS
+
+    def iteration(self) -> int:
+        """Pass of the innermost loop around the line, in the outermost frame that is in a loop; -1: none."""
+        if self.around >= 0:
+            return self.around
+        if self.counts:
+            counts, scope, line = self.counts, self.scope, self.line
+            for i in scope.at[line] if line in scope.at else scope.loops_at(line):
+                if counts[i] != -1:
+                    return max(counts[i], -1)
+        return -1
+
+    def stop(self, line: int, frame: FrameType) -> None:
+        """A line begins that is watched, or of which it is not known what to do there."""
+        thread, scope = self.thread, self.scope
+        if thread.watching == self.frame_id or line in scope.watched:
+            thread.tell(frame, line, scope)
+        if line in scope.marks:
+            self.arrive(line, frame.f_lasti)
+        self.loop = LOOK if scope.loops else -1
+        if line not in scope.watched:
+            scope.learn(line)
+
+    def turn(self, line: int, step: Step, frame: FrameType) -> None:
+        """A line begins at which a loop may be entered, or a pass of it begin."""
+        kind, loop, first, more = step
+        if kind == PASS:
+            if frame.f_lasti == first:
+                self.counts[loop] += 1
+                for inside in more:
+                    self.counts[inside] = -1
+            self.loop = loop
+        elif kind == ENTERS:
+            if not first <= self.line <= more:
+                self.counts[loop] = -1
+            self.loop = loop
+        elif kind == BOTH:
+            if frame.f_lasti == first:  # the pass of the loop around it
+                self.counts[more[0]] += 1
+                for inside in more[1]:
+                    self.counts[inside] = -1
+            elif not more[2].first <= self.line <= more[2].last:
+                self.counts[loop] = -1
+            self.loop = loop
+        else:
+            self.stop(line, frame)
+
+    def arrive(self, line: int, offset: int) -> None:
+        """Count: `line` begins passes of loops, or is where a loop is entered."""
+        scope, counts = self.scope, self.counts
+        before = self.line
+        if line in scope.heads:
+            for i, loop in scope.heads[line]:
+                if loop.inline:
+                    # Its line comes once on entry, then (not on 3.12 and later) at one other offset for each pass.
+                    if scope.entry.setdefault(i, offset) == offset:
+                        counts[i] = 0
+                    else:
+                        self.again(offset)
+                elif before < loop.first or before > loop.last:
+                    counts[i] = -1
+        for i, inside in scope.marks[line]:
+            if scope.entry.setdefault(i, offset) == offset:
+                counts[i] += 1
+                for j in inside:
+                    counts[j] = -1
+
+    def again(self, offset: int) -> None:
+        """`for x in y: f(x)` goes into another pass at `offset`."""
+        scope = self.scope
+        for i, loop in scope.heads.get(self.line, ()):
+            if loop.inline and scope.back.setdefault(i, offset) == offset:
+                self.counts[i] += 1
+
+
+class LineTracer:
+    """What both ways have in common.
+
+    Parameters
+    ----------
+    count
+        Returns the next sequence number of the calling thread.
+    book
+        Tells which code belongs to a cell.
+    problem
+        Called with an exception of our own; tracing goes on.
+    watch
+        Called with a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
+        another such line of the frame is running. Returns the `id` of the innermost frame in which one is, or 0.
+    """
+
+    def __init__(
+        self,
+        count: Callable[[], int],
+        book: Book,
+        problem: Callable[[BaseException], None],
+        watch: Watch | None = None,
+    ) -> None:
+        self.count, self.book, self.problem, self.watch = count, book, problem, watch
+        self.made_nodes: Callable[[], None] | None = None  # see `when_nodes_are_made`
+        self.threads: list[ThreadState] = []
+        self._local = threading.local()
+        self._lock = threading.Lock()
+
+    def state(self) -> ThreadState:
+        """The state of the calling thread."""
+        try:
+            return self._local.state  # type: ignore[no-any-return]
+        except AttributeError:
+            state = self._local.state = ThreadState(self.count, self)
+            with self._lock:
+                self.threads.append(state)
+            return state
+
+    def when_nodes_are_made(self, call: Callable[[], None] | None) -> None:
+        """Call a function whenever a line has made nodes, until None is given."""
+        self.made_nodes = call
+
+    def boundary(self) -> ThreadState:
+        """Give what was counted so far to the running line, as at the end of a line."""
+        state = self.state()
+        now = self.count()
+        if now != state.last:
+            state.close(now)
+            state.ranges.join()  # a loop of somebody else's may call backward in one line again and again
+        return state
+
+    def skip(self) -> None:
+        """Forget the numbers since the last boundary: nobody knows where they were used."""
+        self.state().last = self.count()
+
+    def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
+        """(inner, outer, iteration) for the frames from `frame` outwards; None: no cell is running there."""
+        scope, foreign, top = self.book.scope, self.book.foreign, self.state().top
+        inner = outer = -1
+        while frame is not None:
+            found = None if frame.f_code.co_filename in foreign else scope(frame.f_code)
+            if found is not None:
+                if inner < 0 and top is not None and top.frame_id == id(frame) and top.scope is found:
+                    inner = found.base + (frame.f_lineno or 0)  # the frames below it are known
+                    return inner, inner if top.outer < 0 else top.outer, top.iteration()
+                outer = found.base + (frame.f_lineno or 0)
+                if inner < 0:
+                    inner = outer
+                if found.outermost:
+                    break
+            frame = frame.f_back
+        if inner < 0:
+            return None
+        return inner, outer, top.iteration() if top is not None else -1
+
+    def iteration(self) -> int:
+        """Pass of the loop around the line that is running in this thread, -1: none."""
+        top = self.state().top
+        return top.iteration() if top is not None else -1
+
+    def find(self, seq: int) -> tuple[int, int, int] | None:
+        """The place of a sequence number; None where no thread or more than one can have used it."""
+        found = None
+        for state in self.threads:
+            if seq >= state.last:
+                continue
+            hit = state.ranges.find(seq)
+            if found is not None or hit is None:
+                return None
+            found = hit
+        return found
+
+    def make_room(self, live: Callable[[], Sequence[int]]) -> None:
+        """Forget stretches without a living node where a thread has too many."""
+        for state in self.threads:
+            if state.ranges.full:
+                state.ranges.keep(live())
+
+    def resume(self, frame: FrameType | None) -> None:
+        """Trace frames that are running already, from `frame` outwards."""
+        chain: list[FrameType] = []
+        while frame is not None:
+            if self.book.scope(frame.f_code) is not None:
+                chain.append(frame)
+            frame = frame.f_back
+        state = self.state()
+        state.top, state.last = None, self.count()
+        for one in reversed(chain):
+            self._adopt(one, state)
+
+    def _adopt(self, frame: FrameType, state: ThreadState) -> None:
+        raise NotImplementedError
+
+    slow = False  # whether every function called costs time while lines are traced
+    lost = False  # whether something took the trace function of this thread away
+
+    def pause(self) -> Any:
+        """Stop tracing in this thread while our own code runs. Returns what `unpause` needs."""
+
+    def unpause(self, paused: Any) -> None:
+        """Trace again."""
+
+    def reclaim(self, frame: FrameType | None) -> None:
+        """Trace again after `lost`, if that is possible."""
+
+    def install(self) -> None:
+        """Begin to listen, for as long as the tracker runs."""
+
+    def uninstall(self) -> None:
+        """Put everything back as `install` found it."""
+
+    def start(self) -> None:
+        """A cell begins in this thread. Calls nest."""
+
+    def stop(self) -> None:
+        """The cell has ended."""

@@ -1,0 +1,152 @@
+"""The graph of everything that can be named, now: searched, read, and kept until something changes."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.calls.graph_reader import GraphReader
+from graphwidget.capture.graph.pieces import at_once
+from graphwidget.capture.lines.provenance import Provenance
+from graphwidget.capture.owners import holders, reading
+from graphwidget.capture.owners import search as owners
+from graphwidget.capture.owners.roots import find_roots
+from graphwidget.model import BackwardCall, Snapshot, is_notebooks
+
+__all__ = ["LiveGraph"]
+
+MAX_CALLED = 64  # roots of recent calls whose names are remembered
+
+
+class LiveGraph:
+    """Snapshots of what is alive.
+
+    Parameters
+    ----------
+    namespace
+        Returns the user's variables.
+    shell
+        IPython's shell, for what it keeps.
+    hidden
+        Names that are not the user's own.
+    reader
+        Reads the graph behind named tensors.
+    watch
+        Called with what a search found, and whether it found everything: these tensors' versions are watched.
+    running
+        Whether a cell is running: then its local variables count, and nothing is kept.
+    search_seconds
+        For one search.
+    """
+
+    def __init__(
+        self,
+        namespace: Callable[[], dict[str, Any]],
+        *,
+        shell: Any,
+        hidden: Callable[[], Any],
+        provenance: Provenance,
+        reader: GraphReader,
+        watch: Callable[[owners.Search, bool], None],
+        running: Callable[[], bool],
+        search_seconds: float,
+    ) -> None:
+        self.namespace, self.shell, self.hidden = namespace, shell, hidden
+        self.provenance, self.reader = provenance, reader
+        self.watch, self.running, self.search_seconds = watch, running, search_seconds
+        self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
+        self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
+        self._called: deque[tuple[int, str | None]] = deque(maxlen=MAX_CALLED)  # roots of recent calls: uid, name
+
+    def changed(self) -> None:
+        """Something has happened: the next snapshot is read again."""
+        self._cached = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing has happened since everything was read."""
+        return self._cached is not None
+
+    def search(self, frames: Sequence[FrameType] = (), since: int = 0) -> owners.Search:
+        """Names of what is alive; `since`: of what was made from this sequence number on, and of leaves."""
+        self.provenance.name_modules([self.namespace()])
+        found = owners.find(
+            self.namespace(),
+            frames=frames,
+            shell=self.shell,
+            hidden=frozenset(self.hidden()),
+            budget_s=self.search_seconds,
+            since=since,
+        )
+        self.watch(found, not since)
+        return found
+
+    def snapshot(self) -> Snapshot:
+        """The graph now. In a running cell it is read each time."""
+        if self._cached is not None and not self.running():
+            return self._cached
+        return self.read()
+
+    def read_in_pieces(self) -> Generator[int, None, Snapshot]:
+        """Read the graph now, in pieces; see `snapshot.taking`."""
+        search = self.search(self._frames())
+        notes = tuple(search.notes)
+        snapshot = yield from self.reader.in_pieces(search.holdings)
+        yield 0
+        with ti.quiet():
+            roots = find_roots(snapshot, search, dict(self._called))
+        snapshot = replace(snapshot, roots=roots, notes=(*snapshot.notes, *notes))
+        self._cached = self.reader.everything = snapshot
+        self.reader.last_call = None
+        return snapshot
+
+    read = at_once(read_in_pieces)
+
+    def _frames(self) -> list[FrameType]:
+        """The frames of cells that are running in this thread."""
+        return self.provenance.cell_frames(sys._getframe(1)) if self.running() else []
+
+    # ------------------------------------------------------------ names
+
+    def remember_roots(self, call: BackwardCall, after: Snapshot) -> None:
+        """The roots of a call are roots, whatever builds on them."""
+        self._called.extend((after.uid[root.node], root.path) for root in call.roots if root.node >= 0)
+
+    def remember_names(self, snapshot: Snapshot) -> None:
+        """Who owned what at this event: later it may be that only `Out` does."""
+        names: dict[int, str] = {}
+        for owner in snapshot.owners:
+            uid = snapshot.uid[owner.node]
+            if not is_notebooks(owner.kind, owner.path):
+                names.setdefault(uid, owner.path)
+            elif uid in self._names:
+                names.setdefault(uid, self._names[uid])
+        self._names = names
+
+    def outlived_names(self, snapshot: Snapshot) -> dict[int, str]:
+        """Of nodes that only the notebook owns: uid -> the variable that owned it before."""
+        kept = {owner.node for owner in snapshot.owners}
+        kept -= {owner.node for owner in snapshot.owners if not is_notebooks(owner.kind, owner.path)}
+        names = {snapshot.uid[index]: self._names.get(snapshot.uid[index]) for index in kept}
+        return {uid: name for uid, name in names.items() if name is not None}
+
+    def holders(self, snapshot: Snapshot) -> dict[str, str]:
+        """The kinds of the objects that the names of a snapshot's tensors lead through."""
+        spaces: dict[str, Mapping[str, Any]] = {"": self.namespace()}
+        for frame in self._frames():
+            if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+                spaces.setdefault(frame.f_code.co_name, dict(reading.locals_of(frame)))
+        paths = (owner.path for owner in snapshot.owners if not is_notebooks(owner.kind, owner.path))
+        leaves = (path for leaf in snapshot.leaves.values() for path in leaf.paths)
+        return holders.kinds((*paths, *leaves), spaces)
+
+    def is_all_in(self, after: Snapshot) -> bool:
+        """Whether a call's snapshot shows all that is alive, as far as the last reading of everything tells."""
+        known = self.reader.everything
+        first = min((seq for seq in after.seq if seq >= 0), default=0)
+        return known is None or not any(0 <= seq < first for seq in known.seq)

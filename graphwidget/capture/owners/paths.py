@@ -1,0 +1,90 @@
+"""Paths to tensors: the steps of one, how it is written, and how well it names its tensor."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from graphwidget.capture.owners.plans import CONTAINED, OPTIMIZER, PLAIN, REGISTERED, Reader
+
+__all__ = ["PathStep", "containers_of", "is_bounded", "rank_of"]
+
+KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator", "hook"})
+# Where a tensor is named from, the best first: variables, locals, optimizers, history, tracebacks, other machinery.
+GROUP = {"frame": 1, "out": 3, "traceback": 4, "other": 5}
+IN_OPTIMIZER = 2
+_LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list, tuple, dict, deque)}
+
+
+class PathStep:
+    """The last step of a path, which knows the step before it. Its text is made only when a tensor is found there."""
+
+    __slots__ = ("depth", "expression", "key", "kind", "owner", "parent", "registered", "spell", "text", "tier")
+
+    def __init__(self, parent: PathStep, reader: Reader, key: Any, owner: Any) -> None:
+        self.parent: PathStep | None = parent
+        self.spell, self.key, self.owner = reader.spell, key, owner
+        self.kind: str = parent.kind if parent.kind in KINDS_THAT_STAY else reader.kind
+        self.tier: int = max(parent.tier, reader.tier)  # of its worst step
+        self.registered = reader.tier == REGISTERED
+        self.depth: int = parent.depth + 1
+        self.text: str | None = None
+        self.expression = False
+
+    @classmethod
+    def first(cls, path: str, kind: str, expression: bool = True) -> PathStep:
+        """Where a path begins: a variable, a local of a frame, an output."""
+        step = cls.__new__(cls)
+        step.parent, step.kind, step.depth, step.text, step.expression = None, kind, 0, path, expression
+        step.tier, step.registered = PLAIN, False
+        return step
+
+    def path(self) -> str:
+        """The whole path as text."""
+        chain: list[PathStep] = []
+        step = self
+        while step.text is None and step.parent is not None:
+            chain.append(step)
+            step = step.parent
+        text, expression = step.text or "", step.expression
+        for step in reversed(chain):
+            text, is_expression = step.spell(text, step.key, step.owner)
+            expression = expression and is_expression
+            step.text, step.expression = text, expression
+        return text
+
+
+def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
+    """Types and lengths of the objects into which the last two steps of a path lead."""
+    found: list[tuple[str, int]] = []
+    step: PathStep | None = last
+    while step is not None and step.parent is not None and len(found) < 2:
+        cls = type(step.owner)
+        length = _LENGTHS.get(cls)
+        found.append((cls.__name__, length(step.owner) if length is not None else -1))
+        step = step.parent
+    return tuple(found)
+
+
+def is_bounded(last: PathStep) -> bool:
+    """Whether the path leads through a queue that drops its oldest element when a new one comes in."""
+    step: PathStep | None = last
+    while step is not None and step.parent is not None:
+        if type(step.owner) is deque and step.owner.maxlen is not None:
+            return True
+        step = step.parent
+    return False
+
+
+def rank_of(last: PathStep) -> tuple[int, ...]:
+    """How well a path names a tensor; the best rank is the lowest.
+
+    In this order: the name that a module gave to a parameter or buffer (also of a module in a list); a variable (which
+    may be that of a loop) or an attribute; an element of a container; what nobody writes. Among these, fewer steps
+    before more. What an optimizer has inside comes after everything of the user's own.
+    """
+    inside = last.tier == OPTIMIZER and last.kind not in ("out", "traceback")
+    named = last.registered and last.tier <= CONTAINED
+    group = IN_OPTIMIZER if inside else GROUP.get(last.kind, 0)
+    return (group, REGISTERED if named else last.tier, last.depth)

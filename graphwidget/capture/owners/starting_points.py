@@ -1,0 +1,67 @@
+"""Where a search for tensors starts: variables, locals of live frames, IPython's history, the last error."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphwidget.capture.owners import reading
+from graphwidget.capture.owners.paths import PathStep
+
+__all__ = ["LAST_RESULT", "items_of", "starting_points"]
+
+IPYTHON_NAMES = frozenset({"In", "Out", "get_ipython", "exit", "quit", "_ih", "_oh", "_dh", "_i", "_ii", "_iii"})
+LAST_OUTPUTS = ("_", "__", "___")
+LAST_RESULT = "get_ipython().last_execution_result"
+
+
+def starting_points(
+    items: list[tuple[Any, Any]],
+    frames: Sequence[types.FrameType],
+    shell: Any,
+    out: bool,
+    last_error: bool,
+    hidden: frozenset[str],
+) -> Iterator[tuple[Any, PathStep]]:
+    """Objects and the beginnings of their paths, in the order in which names are preferred."""
+    names = {name: value for name, value in items if type(name) is str and name not in hidden}
+    outputs = list(_outputs(names, dict(items).get("Out"))) if out else []
+    apart = IPYTHON_NAMES.union(path for path, _ in outputs)
+    for name in sorted(names, key=lambda name: (name.startswith("_"), len(name))):
+        if name not in apart and not name.startswith("__") and not (_is_number(name) and out):
+            yield names[name], PathStep.first(name if reading.is_name(name) else f"globals()[{name!r}]", "variable")
+    for frame in frames:
+        if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+            for name, value in reading.locals_of(frame):
+                yield value, PathStep.first(f"{frame.f_code.co_name}:{name}", "frame", expression=False)
+    for path, value in outputs:
+        yield value, PathStep.first(path, "out")
+    if out and shell is not None:
+        result = reading.own_attributes(shell).get("last_execution_result")
+        for name, value in reading.own_attributes(result).items():
+            if name in ("result", "error_before_exec", "error_in_exec"):
+                yield value, PathStep.first(f"{LAST_RESULT}.{name}", "out" if name == "result" else "traceback")
+    if last_error:
+        for name in ("last_traceback", "last_value", "last_exc"):
+            yield sys.__dict__.get(name), PathStep.first(f"sys.{name}", "traceback")
+
+
+def _outputs(names: dict[str, Any], history: Any) -> Iterator[tuple[str, Any]]:
+    """`Out[n]`, `_`, `__`, `___`, and `_n` where it is not what `Out[n]` is."""
+    values = dict(items_of(history))
+    for n, value in values.items():
+        yield f"Out[{n!r}]", value
+    for name in names:
+        if name in LAST_OUTPUTS or (_is_number(name) and values.get(int(name[1:])) is not names[name]):
+            yield name, names[name]
+
+
+def _is_number(name: str) -> bool:
+    return name.startswith("_") and name[1:].isdecimal()
+
+
+def items_of(mapping: Any) -> list[tuple[Any, Any]]:
+    """The pairs of a dict or of an object derived from it, read with `dict`'s own method; of others none."""
+    return list(dict.items(mapping)) if dict in reading.mro_of(type(mapping)) else []

@@ -1,0 +1,48 @@
+"""Tracking of a stretch of a script."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from graphwidget.capture.calls.log import Forecaster
+from graphwidget.capture.tracker import HISTORY_BYTES, Tracker
+from graphwidget.model import BackwardCall, Finding, Record
+
+__all__ = ["track"]
+
+
+@contextmanager
+def track(
+    *,
+    forecaster: Forecaster | None = None,
+    diagnose: Callable[[Record], Sequence[Finding]] | None = None,
+    explain: Callable[[Record, BackwardCall], str] | None = None,
+    history_bytes: int = HISTORY_BYTES,
+    depth: int = 2,
+) -> Iterator[Tracker]:
+    """Track a stretch of a script: the file of the caller is the cell, its lines are the cell's lines.
+
+    Parameters
+    ----------
+    depth
+        How many frames up the caller is; for functions that wrap this one.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    assert frame is not None
+    filename = frame.f_code.co_filename
+    variables = frame.f_globals
+    tracker = Tracker(
+        lambda: variables, forecaster=forecaster, diagnose=diagnose, explain=explain, history_bytes=history_bytes
+    )
+    tracker.start()
+    tracker.begin_cell(None, "".join(linecache.getlines(filename)), filename=filename, frame=frame)
+    del frame
+    try:
+        yield tracker
+    finally:
+        tracker.end_cell(sys.exc_info()[1])
+        tracker.stop()

@@ -1,0 +1,112 @@
+"""The log of the writes that were seen."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from graphwidget import torch_internals as internals
+from graphwidget.model import Place, Write, in_order
+
+__all__ = ["WriteLog"]
+
+MAX_WRITES = 512  # writes remembered
+MAX_LINES, MAX_OF_A_LINE = 64, 256  # the same for writes through `.data`
+
+
+class _Step(NamedTuple):
+    """A step of an optimizer that wrote what `like` did, at another place, after so many calls.
+
+    It becomes a `Write` when somebody reads the log: to make its place takes longer than the rest of the work.
+    """
+
+    where: Place | tuple[int, int, int]
+    like: Write
+    after_calls: int
+
+    def as_write(self, place: Callable[[Place | tuple[int, int, int]], Place]) -> Write:
+        like = self.like
+        return Write(place(self.where), like.by, like.paths, like.storages, self.after_calls, like.optimizer)
+
+
+class WriteLog:
+    """The writes that are remembered, oldest first.
+
+    Parameters
+    ----------
+    calls
+        How many backward calls have begun.
+    place
+        Says which place a key of `Provenance.place` stands for.
+    """
+
+    def __init__(self, calls: Callable[[], int], place: Callable[[Place | tuple[int, int, int]], Place]) -> None:
+        self.calls, self.place = calls, place
+        self._entries: deque[Write | _Step] = deque(maxlen=MAX_WRITES)
+        self._hidden: dict[tuple[int | None, int | None, int | None], list[Write]] = {}
+
+    def writes(self) -> tuple[Write, ...]:
+        """All of them."""
+        made = [entry.as_write(self.place) if isinstance(entry, _Step) else entry for entry in self._entries]
+        self._entries = deque(made, maxlen=MAX_WRITES)
+        return tuple(made)
+
+    def add_step(self, where: Place | tuple[int, int, int], like: Write) -> None:
+        """Remember a step of an optimizer that wrote what `like` did, at a place or the place with this key."""
+        self._entries.append(_Step(where, like, self.calls()))
+
+    def add(
+        self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool, number: int = -1
+    ) -> Write | None:
+        """Remember a write. Tensors with a name come first: `paths` belong to the first `storages`."""
+        names: dict[int, str] = {}
+        for path, tensor in changed:
+            with internals.quiet():
+                found = internals.storage_of(tensor)
+            if found is not None and (path or found[0] not in names):
+                known = names.get(found[0])
+                names[found[0]] = in_order(filter(None, (path, known)))[0] if path or known else ""
+        if place is None or not names:
+            return None
+        named = sorted(names.items(), key=lambda item: not item[1])
+        storages = tuple(key for key, _ in named)
+        paths = tuple(path for _, path in named if path)
+        last = self._entries[-1] if self._entries else None
+        last = last.like if isinstance(last, _Step) else last
+        if last is not None and last.storages == storages and last.paths == paths:
+            storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
+        made = () if optimizer else _makers(changed)
+        write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
+        self._entries.append(write)
+        return write
+
+    def hide(self, place: Place, by: str, written: list[tuple[str, Any, int]], number: int) -> None:
+        """Remember a write through ``.data``: path, weak reference, key of the storage when the line began.
+
+        An assignment to ``.data`` changes the storage: what saved the tensor sees the new one.
+        """
+        keys: dict[int, str] = {}
+        for path, ref, before in written:
+            with internals.quiet():
+                tensor = ref()
+                after = internals.storage_of(tensor) if tensor is not None else None
+            keys |= {before: path} | ({after[0]: path} if after is not None else {})
+        paths, storages = tuple(keys.values()), tuple(keys)
+        line = self._hidden.setdefault((place.run, place.cell, place.line), [])
+        if len(line) < MAX_OF_A_LINE:
+            line.append(Write(place, by, paths, storages, self.calls(), number=number))
+        if len(self._hidden) > MAX_LINES:
+            del self._hidden[next(iter(self._hidden))]
+
+    def hidden(self) -> Iterator[Write]:
+        """The writes through ``.data``: of each line the first ones, as the graphs of the first calls are known."""
+        for line in self._hidden.values():
+            yield from line
+
+
+def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:
+    """The sequence numbers of the tensors' nodes, where reading a history cannot change it."""
+    with internals.quiet():
+        nodes = [internals.history(tensor, asked=False)[0] for _, tensor in changed]
+    return tuple({node._sequence_nr() for node in nodes if node is not None})

@@ -1,0 +1,185 @@
+"""The steps of optimizers: each reports its own, wherever it is called from.
+
+What a step wrote is known by the versions of its parameters.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from graphwidget import torch_internals as internals
+from graphwidget.capture.lines.provenance import NOWHERE, Provenance
+from graphwidget.capture.owners import reading
+from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.watched import WatchedTensors
+from graphwidget.model import Write
+
+__all__ = ["OptimizerSteps"]
+
+MAX_OPTIMIZERS = 100  # whose last steps are remembered
+
+
+class _LastStep(NamedTuple):
+    """The last step of an optimizer: `id`s of the tensors that it modified, by how much it raised their versions."""
+
+    ids: list[int]
+    raised: list[int]
+    write: Write
+
+
+class OptimizerSteps:
+    """Records steps while it is installed.
+
+    Parameters
+    ----------
+    watched, log
+        The tensors that are watched, and where writes are noted.
+    provenance
+        Knows where code is running.
+    unexplained
+        Called if a step has raised versions by more than the step before: something else has written in between.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedTensors,
+        log: WriteLog,
+        provenance: Provenance,
+        *,
+        unexplained: Callable[[], None],
+        problem: Callable[[BaseException], None],
+    ) -> None:
+        self.watched, self.log, self.unexplained, self.problem = watched, log, unexplained, problem
+        self.provenance, self.lines = provenance, provenance.lines
+        self._resting: dict[int, Any] = {}  # thread -> how to trace again after a step
+        self._handles: list[Any] = []
+        self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
+        # `id` of an optimizer that has not modified anything yet -> its last step, as a write to nothing
+        self.idle: dict[int, Write] = {}
+
+    def install(self) -> None:
+        """Begin to record steps, if torch's optimizers are loaded."""
+        module = sys.modules.get("torch.optim.optimizer")
+        before = getattr(module, "register_optimizer_step_pre_hook", None)
+        after = getattr(module, "register_optimizer_step_post_hook", None)
+        if before is not None and after is not None and not self._handles:
+            self._handles = [after(self._stepped)]
+            if self.lines.slow:
+                self._handles.append(before(self._stepping))
+
+    def uninstall(self) -> None:
+        """Undo `install`."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def end_cell(self) -> None:
+        """Steps that raised are over."""
+        self._resting.clear()
+
+    def _stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer begins a step. Lines need not be traced in it, unless it runs code of a cell."""
+        paused = None
+        try:
+            paused = self.lines.pause()
+            if paused is None:
+                return
+            own = _attributes(optimizer)
+            hooks = own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks")
+            if len(args) <= 1 and not kwargs and not hooks and _is_torch_s_own(optimizer):
+                self._resting[threading.get_ident()] = paused
+                paused = None
+        except Exception as error:
+            self.problem(error)
+        finally:
+            if paused is not None:
+                self.lines.unpause(paused)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """An optimizer has made a step."""
+        paused = None
+        if self.lines.slow:
+            paused = self._resting.pop(threading.get_ident(), None) or self.lines.pause()
+        try:
+            groups = _attributes(optimizer).get("param_groups", ())
+            with internals.quiet():
+                self._compare(optimizer, [parameter for group in groups for parameter in group["params"]])
+        except Exception as error:
+            self.problem(error)
+        finally:
+            if paused is not None:
+                self.lines.unpause(paused)
+
+    def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
+        """See which parameters a step has modified, and note it."""
+        changed, raised = self._changed(parameters)
+        if not changed:
+            self._note_idle(optimizer, parameters)
+            return
+        self.idle.pop(id(optimizer), None)
+        ids = [id(tensor) for _, tensor in changed]
+        where = self.lines.where(sys._getframe()) or NOWHERE
+        last = self._last.pop(id(optimizer), None)
+        if last is not None and last.ids == ids and _as_stored(changed, last.write):
+            write: Write | None = last.write  # the same as the step before it, as in a training loop
+            self.log.add_step(where, last.write)
+            if last.raised != raised:
+                self.unexplained()
+        else:
+            place = self.provenance.place(where)
+            by = place.source if ".step(" in place.source else ""
+            write = self.log.add(place, by or f"{type(optimizer).__name__}.step()", changed, optimizer=True)
+        if write is not None:
+            if len(self._last) >= MAX_OPTIMIZERS:
+                self._last.clear()
+            self._last[id(optimizer)] = _LastStep(ids, raised, write)
+
+    def _changed(self, parameters: list[Any]) -> tuple[list[tuple[str, Any]], list[int]]:
+        """Names and tensors that a step has modified, and by how much it raised the versions of those watched.
+
+        Of those that are not watched: all that have a gradient.
+        """
+        watched = self.watched
+        changed: list[tuple[str, Any]] = []
+        raised = []
+        for parameter in parameters:
+            at = watched.index.get(id(parameter))
+            if at is not None and watched.refs[at]() is parameter:
+                now = internals.version(parameter)
+                if now != watched.versions[at]:
+                    raised.append(now - watched.versions[at])
+                    watched.versions[at] = now
+                    changed.append((watched.paths[at], parameter))
+            elif internals.grad(parameter) is not None:
+                changed.append(("", parameter))
+        return changed, raised
+
+    def _note_idle(self, optimizer: Any, parameters: list[Any]) -> None:
+        """A step that had no gradient to go by, of an optimizer that has never had one."""
+        never = id(optimizer) not in self._last
+        if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
+            return
+        watched, place = self.watched, self.provenance.where(sys._getframe())
+        at = [watched.index.get(id(one), -1) for one in parameters]
+        if min(at) < 0 or any(watched.refs[i]() is not one for i, one in zip(at, parameters)):
+            return  # what has no name may be what the last backward gave a gradient
+        if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
+            names = tuple(watched.paths[i] for i in at)
+            self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
+
+
+def _as_stored(changed: list[tuple[str, Any]], write: Write) -> bool:
+    """Whether the first and the last tensor lie where they did when they were written."""
+    return all(internals.storage_key(changed[at][1]) in write.storages for at in (0, -1))
+
+
+def _is_torch_s_own(optimizer: Any) -> bool:
+    return type(optimizer).__module__.startswith("torch.optim")
+
+
+def _attributes(optimizer: Any) -> dict[str, Any]:
+    """What is stored in the optimizer itself."""
+    return vars(optimizer) if _is_torch_s_own(optimizer) else reading.own_attributes(optimizer)

@@ -1,0 +1,163 @@
+"""A failed call that needs a fix: the reuse behind it, and simulations that the fixes share, each run once."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from graphwidget.diagnosis.fixes.cuts.cut import Cut
+from graphwidget.diagnosis.fixes.rerun import made_once
+from graphwidget.diagnosis.fixes.rerun.plan import Rerun, rerun
+from graphwidget.diagnosis.reuse.named_edges import NamedEdges
+from graphwidget.diagnosis.reuse.reuse import Reuse
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax
+from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.engine import forecast as engine
+from graphwidget.engine.what_if import anything_stale, bytes_held, cut, reachable, with_nodes_held, with_nothing_stale
+from graphwidget.model import BackwardCall, Forecast, Snapshot
+
+__all__ = ["Case", "kept_bytes", "simulate"]
+
+
+def simulate(graph: Snapshot, call: BackwardCall) -> Forecast:
+    """What `call` would do on `graph`."""
+    return engine.forecast(
+        graph,
+        call.roots,
+        inputs=call.inputs,
+        retain_graph=call.retain_graph,
+        create_graph=call.create_graph,
+        api=call.api,
+        grad_given=True,
+    )
+
+
+def kept_bytes(reuse: Reuse) -> int:
+    """Bytes that the old part would keep if the earlier call had retained the graph."""
+    graph, before = reuse.graph, reuse.earlier.graph
+    freed = [(i, s) for i in reuse.old for s in graph.slots_of(i) if graph.slot_freed_by[s] == reuse.earlier.n]
+    if before is None:
+        return sum(graph.slot_bytes[slot] for _, slot in freed)
+    # Several nodes may have saved one tensor: `y` in `y = x.exp(); y * y`.
+    uids = {graph.uid[index] for index, _ in freed}
+    return bytes_held(before, (index for uid in uids if (index := before.index_of.get(uid)) is not None))
+
+
+class Case:
+    """What the proposals for a second backward read.
+
+    Attributes
+    ----------
+    reuse, setting
+        The facts of the graph, and those of the program's text.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.reuse = setting.reuse
+
+    @property
+    def stepped(self) -> bool:
+        """Whether a step between the calls changed leaves: what the old part has saved is out of date."""
+        return bool(self.reuse.steps_between)
+
+    # would the later call succeed?
+
+    @cached_property
+    def works_if_retained(self) -> bool:
+        """If the earlier call had retained its graph."""
+        return not self._retained_is_stale and self._works_if_held
+
+    @cached_property
+    def works_if_fresh(self) -> bool:
+        """If the old part had been built again."""
+        if not anything_stale(self.reuse.graph):
+            return self._works_if_held
+        graph = with_nothing_stale(with_nodes_held(self.reuse.graph, self.reuse.old))
+        return simulate(graph, self.reuse.later).ok is True
+
+    def works_if_cut(self, made: Cut) -> bool:
+        """If the edges of a cut were not there, and with a gradient still reaching what is asked for."""
+        graph = cut(self.reuse.graph, made.edges)
+        if not made.sure or simulate(graph, self.reuse.later).ok is not True or not self._inputs_stay(graph):
+            return False
+        left = reachable(graph, self.reuse.root_indices)
+        wanted = {ref.node for ref in self.reuse.later.inputs} if self.reuse.later.inputs else set(graph.leaves)
+        return bool(left & wanted)
+
+    def works_if_cut_earlier(self, made: Cut) -> bool:
+        """If the earlier call had freed only what it would still have reached."""
+        graph, before = self.reuse.graph, self.reuse.earlier.graph
+        if before is None:
+            return False
+        still = reachable(cut(before, made.before), (root.node for root in self.reuse.earlier.roots))
+        freed = {before.uid[index] for index in still}
+        spared = [index for index in self.reuse.old if graph.uid[index] not in freed]
+        return simulate(with_nodes_held(graph, spared), self.reuse.later).ok is True
+
+    @cached_property
+    def _works_if_held(self) -> bool:
+        return simulate(with_nodes_held(self.reuse.graph, self.reuse.old), self.reuse.later).ok is True
+
+    @cached_property
+    def _retained_is_stale(self) -> bool:
+        """Whether something that the earlier call freed, and the later one needs, has been modified in place since."""
+        reuse = self.reuse
+        written = {key for write in reuse.writes_between for key in write.storages}
+        before = reuse.earlier.graph or reuse.graph
+        needed = {reuse.graph.uid[index] for index in reuse.reached}
+        for uid in reuse.earlier.executed:
+            index = before.index_of.get(uid) if uid in needed else None
+            for slot in before.slots_of(index) if index is not None else ():
+                storage = before.slot_storage[slot]
+                if storage >= 0 and before.storages.key[storage] in written:
+                    return True
+        return bool(reuse.steps_between and not reuse.earlier.graph)
+
+    def _inputs_stay(self, graph: Snapshot) -> bool:
+        """Whether all `inputs` of the calls since the earlier one would still require grad."""
+        leaves = set(graph.leaves)
+        for call in self.reuse.record.calls:
+            if self.reuse.earlier.n < call.n <= self.reuse.later.n and call.graph is not None:
+                uids = (call.graph.uid[ref.node] for ref in call.inputs or () if ref.node >= 0)
+                found = (index for uid in uids if (index := graph.index_of.get(uid)) is not None)
+                if any(leaves.isdisjoint(reachable(graph, [index])) for index in found):
+                    return False
+        return True
+
+    # what a simulation of one call does not tell
+
+    @cached_property
+    def next_pass_needs_it(self) -> bool:
+        """Whether two calls of one loop use what no pass makes again: what the later one frees, the next pass needs."""
+        setting, reuse = self.setting, self.reuse
+        a, b, run = reuse.earlier.place, reuse.later.place, setting.run_of(reuse.later.place)
+        if run is None or a.run != b.run or b.outer_line is None or a.outer_line in (None, b.outer_line):
+            return False
+        loop = syntax.loop_at(run.source, b.outer_line)
+        if loop is None or not loop.lineno <= (a.outer_line or 0) <= (loop.end_lineno or 0):
+            return False
+        made_in_loop = syntax.changed(loop) - syntax.grown(loop)
+        edges = [one for one in NamedEdges(setting, reuse.graph, reuse.new).all if one.tensor in reuse.boundary]
+        names = [name for one in edges for name in one.names]
+        if any(root_of(name) in made_in_loop for name in names):
+            return False
+        return any(name.isidentifier() or "[" in name for name in names)
+
+    @cached_property
+    def loop_never_ends(self) -> bool:
+        """Whether a `while` around both calls tests what no pass changes: without the error it would go on for ever."""
+        setting, place = self.setting, self.reuse.later.place
+        loop = syntax.loop_at(setting.text_of_cell(place.outer_cell), place.outer_line or 0)
+        if not setting.in_loop or not isinstance(loop, ast.While):
+            return False
+        tested, moved = syntax.names_in(loop.test), syntax.changed(loop) | made_once.taken_from(loop)
+        return bool(tested & {root_of(name) for name in self.reuse.carrier_paths}) and not tested & moved
+
+    # plans
+
+    @cached_property
+    def rerun(self) -> Rerun | None:
+        """How to build the old part again; None: nobody knows where."""
+        return rerun(self.setting)

@@ -1,0 +1,149 @@
+"""Empty the container that keeps the old part, once its elements have been used.
+
+A simulation on the graph does not tell whether that helps: a loop over an emptied list ends early, without an error.
+So a container is emptied only if the program surely fills it again before it reads it. That is read from the text; in
+doubt the answer is no.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
+from graphwidget.diagnosis.fixes.rerun.plan import Rerun
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case
+from graphwidget.diagnosis.reuse.carrier import Carrier
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.paths import local
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.model import Fix
+
+_EMPTY = ("[]", "list()", "{}", "dict()")
+_FILLING = ("append", "appendleft", "extend", "insert")
+_DEPTH = 4  # functions that call functions
+
+
+def makes_sense(case: Case) -> bool:
+    """Whether the carriers are elements of one container that is filled again, once empty, before it is read."""
+    container = case.reuse.container
+    if container is None:
+        return False
+    plan = _filling_again(case)
+    return _is_refilled(case.setting, local(container), plan.lines if plan else ())
+
+
+def propose(case: Case) -> Fix:
+    """``memory.clear()`` behind the earlier call; or before the lines that fill it, which run again."""
+    container, setting = local(case.reuse.container or Carrier(case.setting).name), case.setting
+    clear, plan = f"{container}.clear()", _filling_again(case)
+    edits: Edits = ()
+    if plan is not None and plan.at is not None:
+        at: Spot | None = plan.at
+        cell, line = plan.at
+        text = f"Empty `{container}` before In[{cell}], line {line} and fill it again. {plan.sentence}"
+        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, [clear]), *plan.edits)
+    else:
+        at = after_call(setting, case.reuse.earlier, case.reuse.later.carriers[:1])
+        text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{clear}`."
+        if at is not None:
+            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], [clear])
+    price = "What it holds is used once."
+    return Fix(id="clear_buffer", text=text, verified=case.works_if_fresh, at=at, price=price, edits=edits)
+
+
+def _filling_again(case: Case) -> Rerun | None:
+    """The lines that fill the container, to be run again. None: they are in the loop around the call."""
+    return case.rerun if not case.setting.in_loop else None
+
+
+def _is_refilled(setting: Setting, container: str, plan: Sequence[str]) -> bool:
+    """Whether a container can be emptied after the earlier call, or before the lines of a `plan`.
+
+    The code that runs again is the loop around the call, or the cell that was run again. It has to put something in
+    before it reads the container; a loop over the container, or one that runs while it has something, would end early.
+    """
+    texts = [run.source for run in setting.reuse.record.runs.values()]
+    if not _begins_empty(texts, container):
+        return False
+    uses = _Uses(texts, container.rsplit(".", 1)[-1])
+    if plan:
+        new = syntax.parse("\n".join(plan))
+        return new is not None and uses.first(new.body) == "fill"
+    loops = list(_loops(setting))
+    if any(uses.mentions(_head(loop)) for loop in loops):
+        return False
+    again = loops[-1].body if loops else _cell_again(setting)
+    return uses.first(again) == "fill"
+
+
+def _begins_empty(texts: Collection[str], container: str) -> bool:
+    """Whether all that the cells assign to such a name is an empty list, dict or queue."""
+    last = container.rsplit(".", 1)[-1]
+    values = [getattr(s, "value", None) for text in texts for s, _ in syntax.assigned_as(text, last)]
+    shown = [ast.unparse(value) for value in values if value is not None]
+    return bool(shown) and all(one in _EMPTY or one.split("(", 1)[0].endswith("deque") for one in shown)
+
+
+def _loops(setting: Setting) -> Iterator[ast.For | ast.While]:
+    """The loops around both calls: the innermost one of the function that makes them, the innermost one of the cell."""
+    if not setting.in_loop:
+        return
+    place = setting.reuse.later.place
+    run = setting.run_of(place)
+    lines = [(setting.text_of_cell(place.cell), place.line), (run.source if run else "", place.outer_line)]
+    for cell, line in dict.fromkeys(lines):
+        around = syntax.statements_at(cell, line)[:-1] if line is not None else []
+        yield from (s for s in around if isinstance(s, (ast.For, ast.While)))
+
+
+def _head(loop: ast.For | ast.While) -> ast.expr:
+    return loop.iter if isinstance(loop, ast.For) else loop.test
+
+
+def _cell_again(setting: Setting) -> list[ast.stmt]:
+    run = setting.run_of(setting.reuse.later.place)
+    tree = syntax.parse(run.source) if run is not None and setting.same_cell_again else None
+    return tree.body if tree is not None else []
+
+
+class _Uses:
+    """The order in which statements fill and read a container, through the functions that they call."""
+
+    def __init__(self, texts: Collection[str], name: str) -> None:
+        self.texts, self.name = texts, name
+
+    def mentions(self, node: ast.AST) -> bool:
+        """Whether a node names the container, as a variable or an attribute."""
+        return any(self.name in (getattr(n, "id", None), getattr(n, "attr", None)) for n in ast.walk(node))
+
+    def first(self, body: Collection[ast.stmt]) -> str | None:
+        """What comes first: ``fill`` or ``read``; None where there is neither."""
+        return next(self._in_order(body), None)
+
+    def _in_order(self, body: Collection[ast.stmt], depth: int = 0) -> Iterator[str]:
+        for statement in body:
+            for step in syntax.steps_of(statement):
+                yield from self._of_step(step, depth)
+
+    def _of_step(self, step: ast.stmt, depth: int) -> Iterator[str]:
+        for called in syntax.calls_in(step) if depth < _DEPTH else ():
+            for function in self._functions(called.rsplit(".", 1)[-1]):
+                yield from self._in_order(function.body, depth + 1)
+        if self.mentions(step):
+            yield "fill" if self._fills(step) else "read"
+
+    def _functions(self, name: str) -> list[ast.FunctionDef]:
+        return [function for text in self.texts for function in syntax.functions_of(text, name)]
+
+    def _fills(self, step: ast.stmt) -> bool:
+        """Whether all that a step does to the container is to put something in."""
+        named = [n for n in ast.walk(step) if self.name in (getattr(n, "id", None), getattr(n, "attr", None))]
+        calls = [n.func for n in ast.walk(step) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        filled = [f.value for f in calls if f.attr in _FILLING]
+        if isinstance(step, ast.AugAssign) and isinstance(step.op, ast.Add):
+            filled.append(step.target)
+        return len(named) == 1 and named[0] in filled

@@ -1,0 +1,68 @@
+"""A ladder of questions: the first that is answered with yes says which fixes to propose, and in which order.
+
+The ladders themselves are data, in `graphwidget.diagnosis.fixes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from graphwidget.diagnosis.fixes.second_backward import detach, recompute, retain
+from graphwidget.diagnosis.fixes.second_backward.case import Case
+from graphwidget.model import Fix
+
+__all__ = ["Ladder", "Propose", "Rung", "climb", "fixes_of", "only_if"]
+
+Propose = Callable[[Case], Fix | None]  # one fix, simulated; None where it makes no sense
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One question.
+
+    Attributes
+    ----------
+    asks
+        The question.
+    proposals
+        If yes: the fixes, in the order in which a person should try them.
+    reason
+        Why these, and why in this order.
+    """
+
+    asks: Callable[[Case], bool]
+    proposals: tuple[Propose, ...]
+    reason: str
+
+
+Ladder = tuple[Rung, ...]
+
+
+def only_if(asks: Callable[[Case], bool], ladder: Ladder) -> Ladder:
+    """The rungs of a ladder, each with one more question before its own."""
+    return tuple(replace(rung, asks=_both(asks, rung.asks)) for rung in ladder)
+
+
+def _both(first: Callable[[Case], bool], second: Callable[[Case], bool]) -> Callable[[Case], bool]:
+    return lambda case: first(case) and second(case)
+
+
+def climb(ladder: Ladder, case: Case) -> tuple[Propose, ...]:
+    """The proposals of the first rung whose question is answered with yes."""
+    return next((rung.proposals for rung in ladder if rung.asks(case)), ())
+
+
+def fixes_of(ladder: Ladder, case: Case) -> tuple[Fix, ...]:
+    """The fixes for a second backward, in order; those that take a gradient from a trained leaf stand last.
+
+    If none of them works there is more: keeping the graph in spite of a step, and advice in words.
+    """
+    fixes = [fix for propose in climb(ladder, case) if (fix := propose(case)) is not None]
+    setting = case.setting
+    if not any(fix.verified for fix in fixes) and not (setting.carried_state or setting.made_in_same_pass):
+        fixes += filter(None, [retain.in_spite_of_steps(case)])
+    if not any(fix.verified and not fix.starves for fix in fixes):
+        carried = setting.carried_state or (setting.made_in_same_pass and not case.reuse.starved)
+        fixes += filter(None, [detach.in_words(case) if carried else recompute.in_words(case)])
+    return tuple(sorted(fixes, key=lambda fix: (bool(fix.starves), bool(fix.starves) and not fix.verified)))

@@ -1,0 +1,34 @@
+"""Keep the graph: ``loss.backward(retain_graph=True)`` in the earlier call."""
+
+from __future__ import annotations
+
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
+from graphwidget.diagnosis.wording import at
+from graphwidget.model import Fix, bytes_text
+
+
+def propose(case: Case) -> Fix:
+    """Retain what the earlier call frees."""
+    place = case.reuse.earlier.place
+    price = f"{bytes_text(kept_bytes(case.reuse))} of saved tensors stay until the graph goes."
+    if case.setting.in_loop:
+        price += " The last iteration need not retain."
+    if case.setting.grad_used:
+        price += " The gradient that the loss uses is a constant then: nothing learns from it."
+    how = "choose `retain_graph=True` with that button" if place.button else "pass `retain_graph=True` there"
+    return Fix(
+        id="retain_graph_earlier_call",
+        text=f"Keep what {earlier_call.named(case.reuse.earlier)} frees: {how}.",
+        verified=case.works_if_retained and not case.next_pass_needs_it and not case.loop_never_ends,
+        at=at(place),
+        price=price,
+        edits=earlier_call.with_keyword(case.setting, "retain_graph=True"),
+        by_hand=place.button,
+    )
+
+
+def in_spite_of_steps(case: Case) -> Fix | None:
+    """The same where the optimizers have modified nothing that the later call needs: each steps a head of its own."""
+    fix = propose(case) if case.reuse.steps_between else None
+    return fix if fix is not None and fix.verified else None

@@ -1,0 +1,97 @@
+"""Run backward once, on the sum of the losses."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.fixes.second_backward.case import Case
+from graphwidget.diagnosis.reuse.setting import Setting
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, root_name
+from graphwidget.model import BackwardCall, Fix, TextEdit
+
+_Sum = tuple[str, Edits, tuple[int, int] | None]  # the sum as text, the edits, and where they begin
+
+
+def propose(case: Case) -> Fix | None:
+    """One call in place of two."""
+    reuse = case.reuse
+    if not reuse.earlier.api == reuse.later.api == "backward":
+        return None
+    whole, edits, line = _summed(case.setting)
+    by_hand = not edits and (reuse.earlier.place.button or reuse.later.place.button)
+    return Fix(
+        id="single_backward_sum",
+        text=f"Run backward once: `{whole}.backward()`{', after the cells that make both' if by_hand else ''}.",
+        verified=case.works_if_fresh and (bool(edits) or not reuse.built_after),
+        at=line,
+        price="One pass, and one step for all."
+        if reuse.steps_between
+        else "Same gradients, one pass, nothing retained.",
+        edits=edits,
+        by_hand=by_hand,
+    )
+
+
+def in_loop(case: Case) -> Fix | None:
+    """The same for a loop that, as its text shows, only runs backward on what was made before it."""
+    fix = propose(case) if case.setting.in_loop else None
+    return fix if fix is not None and fix.edits else None
+
+
+def _summed(setting: Setting) -> _Sum:
+    earlier, later = setting.reuse.earlier, setting.reuse.later
+    if setting.one_comprehension:
+        return _summed_in_comprehension(setting)
+    if setting.in_loop:
+        return _summed_in_loop(setting)
+    one, two = _plain_call(setting, earlier), _plain_call(setting, later)
+    if one is None or two is None:
+        return f"({root_name(earlier)} + {root_name(later)})", (), at(earlier.place)
+    whole = f"({syntax.backward_root(ast.unparse(one))} + {syntax.backward_root(ast.unparse(two))})"
+    return whole, _joined(setting, one, two, f"{whole}.backward()"), at(earlier.place)
+
+
+def _joined(setting: Setting, one: ast.stmt, two: ast.stmt, new: str) -> Edits:
+    """`new` in place of the second of two statements, and the first taken out; both may stand on one line."""
+    first, second = setting.reuse.earlier.place.cell, setting.reuse.later.place.cell
+    text, other = setting.text_of_cell(first), setting.text_of_cell(second)
+    if text != other or one.lineno != two.lineno:
+        return (*text_edit.remove(first, text, one), *text_edit.replace_node(second, other, two, new))
+    here = syntax.beginning_at(text, one.lineno)
+    texts = (new if s is one else ast.unparse(s) for s in here if s is not two)
+    (start, _), (_, end) = text_edit.span(text, here[0]), text_edit.span(text, here[-1])
+    return (TextEdit(start, end, "; ".join(texts), first),)
+
+
+def _plain_call(setting: Setting, call: BackwardCall) -> ast.stmt | None:
+    """The statement that is a call of backward and nothing else."""
+    cell, line = setting.text_of_cell(call.place.cell), call.place.line
+    found = syntax.statements_at(cell, line)[-1:] if line is not None else []
+    here = syntax.beginning_at(cell, found[0].lineno) if found else []
+    roots = {syntax.backward_root(ast.unparse(s)): s for s in reversed(here)}
+    roots.pop(None, None)
+    return roots.get(root_name(call), next(iter(roots.values()), None) if len(here) == 1 else None)
+
+
+def _summed_in_comprehension(setting: Setting) -> _Sum:
+    """``[l.backward() for l in losses]`` as ``sum(losses).backward()``."""
+    first, place = root_name(setting.reuse.earlier), setting.reuse.later.place
+    if "[" not in first or place.line is None:
+        return "total", (), at(place)
+    whole, text = f"sum({first.split('[', 1)[0]})", setting.text_of_cell(place.cell)
+    statement = syntax.statements_at(text, place.line)[-1]
+    return whole, text_edit.replace_node(place.cell, text, statement, f"{whole}.backward()"), at(place)
+
+
+def _summed_in_loop(setting: Setting) -> _Sum:
+    """``for l in losses: l.backward()`` as ``sum(losses).backward()``."""
+    place = setting.reuse.later.place
+    text = setting.text_of_cell(place.cell)
+    loop = syntax.loop_at(text, place.line) if place.line is not None else None
+    summed = syntax.summed(loop, place.line or 0) if isinstance(loop, ast.For) else None
+    if loop is None or summed is None or place.cell is None:
+        return "total", (), at(place)
+    whole, new = summed
+    return whole, text_edit.replace_node(place.cell, text, loop, "\n".join(new)), (place.cell, loop.lineno)

@@ -1,0 +1,190 @@
+/** What is on screen: from the state to a folded graph, a scene and the canvas. */
+
+import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
+import { fontsOf, prefersCalm } from "../page/theme.ts";
+import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
+import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
+import type { Graph } from "../picture/model.ts";
+import { levelOf } from "../picture/scene/context.ts";
+import { importantUids } from "../picture/scene/index.ts";
+import { unite } from "../picture/scene/rects.ts";
+import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
+import { shown } from "../state/state.ts";
+import type { Store } from "../state/store.ts";
+import { Fitting } from "./fitting.ts";
+import { type Drawing, drawn, redrawn } from "./pipeline.ts";
+import type { Drawer } from "./schedule.ts";
+
+/** Slots empty one after the other: so many milliseconds apart, and all within so many. */
+const SLOT_MS = 60;
+const ALL_SLOTS_MS = 900;
+
+export class Picture implements Drawer {
+  readonly fitting = new Fitting();
+  /** What is on screen; null: nothing yet. */
+  drawing: Drawing | null = null;
+  readonly #root: HTMLElement;
+  readonly #store: Store;
+  readonly #canvas: Canvas;
+  readonly #isWanted: () => boolean;
+  #measure: Measure = measureAsCode;
+  /** How much of a card is written out at this distance: 3 is everything. */
+  #level: Level = 3;
+  /** Keys to bring into view after the next drawing; the first one gets the focus if `#takeFocus`. */
+  #wanted: readonly string[] = [];
+  #takeFocus = false;
+
+  /** `isWanted`: whether what is being drawn is still the newest picture. */
+  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean) {
+    this.#root = root;
+    this.#store = store;
+    this.#canvas = canvas;
+    this.#isWanted = isWanted;
+  }
+
+  /** Has items in view after the next drawing. */
+  bring(keys: readonly string[], takeFocus = false): void {
+    this.#wanted = keys;
+    this.#takeFocus = takeFocus;
+  }
+
+  async drawPicture(): Promise<boolean> {
+    const graph = shown(this.#store.state);
+    if (!graph) return true;
+    const { fitting } = this;
+    // For what is much smaller there may be room again.
+    if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
+    const draw = () =>
+      drawn(
+        graph,
+        this.#foldState(graph),
+        (boxes) => this.#options(boxes > MOST_CARDS),
+        fitting.afresh ? null : this.drawing,
+        this.#isWanted,
+        () => this.#store.set({ drawing: graph.n }),
+      );
+    let drawing = await draw();
+    while (drawing && fitting.leavesOut(drawing, this.#canvas.viewport, this.#store.state)) drawing = await draw();
+    if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
+    this.#store.amend({ drawing: null });
+    fitting.afresh = false;
+    // What was a bitmap may be small enough for elements now, which do not pick their level of detail.
+    const isSmall = this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS;
+    return isSmall && this.#level < 3 ? this.#redraw(drawing) : true;
+  }
+
+  async drawLook(): Promise<boolean> {
+    if (!this.drawing) return true;
+    if (!this.#canvas.big) return this.#redraw(this.drawing);
+    this.#canvas.ringHits(this.#hits().map((uid) => this.keyOf(uid)));
+    this.#bringWanted();
+    return true;
+  }
+
+  /** The camera has moved: from afar less is written out. True if the look has to be drawn again. */
+  changesLevel(): boolean {
+    const level = levelOf(this.#canvas.viewport.scale);
+    if (level === this.#level) return false;
+    this.#level = level;
+    if (this.#canvas.big) this.#canvas.look();
+    return !this.#canvas.big;
+  }
+
+  /** Widths by a canvas, once the style sheet says which fonts there are. True if that is new. */
+  measureFonts(): boolean {
+    const context = document.createElement("canvas").getContext?.("2d");
+    if (!context || this.#measure !== measureAsCode) return false;
+    const width = (words: string, font: string) => {
+      context.font = font;
+      return context.measureText(words).width;
+    };
+    this.#measure = measureByFont(width, fontsOf(this.#root));
+    return true;
+  }
+
+  /** The key of the card of a node, or of the closed group that it is in. */
+  keyOf(uid: number): string {
+    const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
+    return box?.key ?? `n${uid}`;
+  }
+
+  /** Draws the same boxes with other options. */
+  async #redraw(drawing: Drawing): Promise<boolean> {
+    const again = await redrawn(drawing, this.#options(this.#canvas.big), this.#isWanted);
+    return again !== null && this.#show(again, null);
+  }
+
+  async #show(drawing: Drawing, delays: Map<number, number> | null): Promise<boolean> {
+    const options = { delays, calm: prefersCalm(), wanted: this.#isWanted };
+    if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
+    this.drawing = drawing;
+    const { selected } = this.#store.state;
+    if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
+    this.#canvas.select(this.#store.state.selected);
+    this.#bringWanted();
+    return true;
+  }
+
+  /** Brings what was asked for into view. */
+  #bringWanted(): void {
+    const items = this.#wanted.flatMap((key) => this.#itemsOf(key));
+    const [first] = items;
+    if (first) {
+      if (this.#takeFocus) this.#canvas.focus(first.key);
+      this.#canvas.viewport.show(unite(items));
+    }
+    this.bring([]);
+  }
+
+  /** The item of a key; of an open group, those inside. */
+  #itemsOf(key: string): Item[] {
+    const { byKey } = this.#canvas;
+    const item = byKey.get(key);
+    if (item) return [item];
+    const inside = this.drawing?.folded.boxes.filter((box) => box.parent === key) ?? [];
+    return inside.flatMap((box) => byKey.get(box.key) ?? []);
+  }
+
+  #foldState(graph: Graph): FoldState {
+    const { opened, closed, spot, show } = this.#store.state;
+    const { what, from } = show;
+    const visible = [...(spot ?? []), ...importantUids(graph)];
+    const state: FoldState = { opened, closed, visible, maxBoxes: this.fitting.most, expandAll: what === "all" };
+    if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
+    return state;
+  }
+
+  /** `big`: drawn as a bitmap, which has everything and picks its own level of detail. */
+  #options(big: boolean): SceneOptions {
+    const { preview, highlight, search, past } = this.#store.state;
+    const hits = this.#hits();
+    return {
+      measure: this.#measure,
+      level: big ? 3 : this.#level,
+      compact: this.fitting.dense || this.#root.dataset.width === "compact",
+      buttons: !past,
+      rail: !this.fitting.bare,
+      forecast: preview?.forecasts?.[preview.mode] ?? null,
+      hits: hits.length > 0 ? new Set(hits) : null,
+      hit: search?.hits[search.at] ?? null,
+      onlyRoot: highlight,
+    };
+  }
+
+  /** What stands out: the hits of a search, else the nodes that a finding asked for. */
+  #hits(): readonly number[] {
+    const { search, spot } = this.#store.state;
+    if (search && search.hits.length > 0) return search.hits;
+    return spot && spot.length > 1 ? spot : [];
+  }
+
+  /** Slots empty in the engine's order: uid -> milliseconds, for a call that the last picture did not know. */
+  #delays(graph: Graph): Map<number, number> | null {
+    const before = this.drawing?.graph;
+    const call = graph.calls.at(-1);
+    const known = before?.calls.some(({ n, result }) => n === call?.n && result === call.result);
+    if (!before || known || !call?.executed?.length) return null;
+    const pace = Math.min(SLOT_MS, ALL_SLOTS_MS / call.executed.length);
+    return new Map(call.executed.map((uid, i) => [uid, i * pace]));
+  }
+}
