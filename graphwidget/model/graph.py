@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import Any
 
 from graphwidget.model.exports import Exportable
 from graphwidget.model.parts import (
+    KEEPS_MEMORY,
     Kind,
     Leaf,
     ModuleCall,
@@ -26,9 +26,6 @@ from graphwidget.model.parts import (
 )
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
-
-# By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
-_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in range(256))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +80,6 @@ class Snapshot(Exportable):
         Anomaly detection was on: a call raises at the first gradient that is NaN.
     ranks
         How many processes the job has.
-    memo
-        What the capture keeps for its next snapshot; says nothing to others.
 
     Examples
     --------
@@ -134,7 +129,6 @@ class Snapshot(Exportable):
     notes: tuple[str, ...] = ()
     checks_nan: bool = False
     ranks: int = 1
-    memo: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.storages, Storages):  # given as rows
@@ -216,7 +210,7 @@ class Snapshot(Exportable):
 
     @cached_property
     def _held_bytes(self) -> int:
-        keeps = self.slot_state.translate(_KEEPS)
+        keeps = self.slot_state.translate(KEEPS_MEMORY)
         known = set(compress(self.slot_storage, keeps))
         unknown = 0
         if -1 in known:

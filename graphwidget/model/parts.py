@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, overload
 
 __all__ = [
+    "KEEPS_MEMORY",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -65,6 +66,21 @@ class SlotState(IntEnum):
     def word(self) -> str:
         """As it is shown to people: ``held``, ``freed``, ..."""
         return self.name.lower()
+
+    @property
+    def keeps_memory(self) -> bool:
+        """Whether a slot in this state keeps the memory of a tensor."""
+        return self in (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a slot never leaves this state again."""
+        return self in (SlotState.FREED, SlotState.UNSAVED)
+
+
+# 1 for each state that keeps memory: `KEEPS_MEMORY[state]`, or `slot_state.translate(KEEPS_MEMORY)` for a whole column.
+# Comparing enums is slow in long columns.
+KEEPS_MEMORY = bytes(state < len(SlotState) and SlotState(state).keeps_memory for state in range(256))
 
 
 class Kind(IntEnum):

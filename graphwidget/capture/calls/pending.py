@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphwidget.capture.calls.models import Model
-from graphwidget.capture.calls.outcome import HOLDING, Outcome, bytes_behind, failed_node, only_one
+from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
+from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
 
 __all__ = ["PendingCall", "Signature", "record_of_pending"]
 
@@ -92,7 +92,7 @@ def record_of_pending(
     freed_by = None
     if text is not None and torch_messages.says(text, torch_messages.FREED):
         freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
-    slots = [s for i in outcome.executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
+    slots = [s for i in outcome.executed for s in before.slots_of(i) if KEEPS_MEMORY[before.slot_state[s]]]
     leaves = [i for i in outcome.executed if before.kind[i] == Kind.ACCUMULATE]
     slot = forecast.fails_slot if outcome.agreed and forecast is not None and error is not None else None
     return BackwardCall(

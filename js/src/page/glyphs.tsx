@@ -86,7 +86,7 @@ const unknownOrder: OrderOf = () => -1;
 /** Text in which `code` between backticks is code, and a call's number (① or "call 11", "Call 11") looks as in the picture. */
 export function Prose({ text, orderOf = unknownOrder }: { text: string; orderOf?: OrderOf }): VNode {
   const parts = text.split(/(`[^`]+`|[①-⑩]|\bcall \d+\b)/i);
-  return <>{parts.map((part, i) => (i % 2 === 0 ? part : special(part, orderOf)))}</>;
+  return <>{parts.map((part, i) => (i % 2 === 0 ? part || null : special(part, orderOf)))}</>;
 }
 
 function special(part: string, orderOf: OrderOf): ComponentChildren {

@@ -44,11 +44,6 @@ def line_text(source: str, line: int | None) -> str:
     return lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
 
 
-def raw_line(source: str, line: int) -> str:
-    """The text of line `line` as it is."""
-    return lines_of(source)[line - 1]
-
-
 Statement = ast.stmt
 
 
@@ -88,11 +83,6 @@ def leading_to(source: str, line: int) -> list[Statement]:
         blocks = _blocks(around) if around is not None else []
         body = next((block for block in blocks if any(_spans(s, line) for s in block)), [])
     return sorted(found, key=lambda s: (s.lineno, s.col_offset))
-
-
-def last_line(source: str, line: int) -> int:
-    """The line at which the last of the statements ends that begin at `line`."""
-    return max((s.end_lineno or line for s in beginning_at(source, line)), default=line)
 
 
 def between(source: str, first: int, last: int) -> list[ast.stmt]:
