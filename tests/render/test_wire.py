@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from dataclasses import replace
 from itertools import accumulate
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -425,6 +427,12 @@ def test_held_and_freed_are_the_digits_of_the_model() -> None:
     graph = snapshot([N("A", slots=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
     assert decode(wire.encode(Drawing(graph)))["slotState"] == "012345"
     assert (HELD, FREED) == (0, 1)
+
+
+def test_the_page_knows_the_same_states() -> None:
+    page = (Path(__file__).parents[2] / "js" / "src" / "picture" / "slot.ts").read_text(encoding="utf-8")
+    found = re.findall(r"export const (\w+) = (\d+);", page)
+    assert {name: int(number) for name, number in found} == {state.word: int(state) for state in SlotState}
 
 
 def test_a_leaf_alone_is_a_graph() -> None:
