@@ -15,6 +15,8 @@ type Listener = (...args: unknown[]) => void;
 export class FakeModel implements Model {
   widget_manager?: unknown;
   readonly sent: Record<string, unknown>[] = [];
+  /** How often the page has saved what it set. */
+  saves = 0;
   /** Called with every message of the page; a kernel connects itself here. */
   receive: (message: Record<string, unknown>) => void = () => {};
   private readonly traits: Record<string, unknown>;
@@ -28,7 +30,7 @@ export class FakeModel implements Model {
     return this.traits[name];
   }
 
-  /** As from the kernel: sets traits, then tells of each. */
+  /** From the kernel or the page: sets traits, then tells of each. */
   set(name: string, value: unknown): void {
     this.update({ [name]: value });
   }
@@ -36,6 +38,10 @@ export class FakeModel implements Model {
   update(values: Record<string, unknown>): void {
     Object.assign(this.traits, values);
     for (const name of Object.keys(values)) this.emit(`change:${name}`);
+  }
+
+  save_changes(): void {
+    this.saves++;
   }
 
   send(content: unknown): void {

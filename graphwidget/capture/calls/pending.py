@@ -7,7 +7,6 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.models import Model
 from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one
 from graphwidget.capture.graph.freed import Freed
@@ -55,8 +54,6 @@ class PendingCall:
         Whether its graph was walked.
     graph, forecast, held
         The graph before it, the forecast, and who held what: path -> sequence number.
-    inside
-        A context that is entered while the engine runs.
     """
 
     n: int
@@ -79,7 +76,6 @@ class PendingCall:
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
-    inside: Any = field(default_factory=ti.nested)
 
     @property
     def line_key(self) -> tuple[int, int] | None:

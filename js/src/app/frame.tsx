@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
@@ -13,9 +14,6 @@ import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import { type PanelProps, Tool } from "../panels/parts.tsx";
 import { TablePanel } from "../panels/table.tsx";
 import { Timeline } from "../panels/timeline.tsx";
-
-/** One step of the buttons and keys that zoom. */
-export const ZOOM_STEP = 1.25;
 
 const MARK_RULES = markRules();
 
@@ -39,12 +37,14 @@ function ZoomTools({ canvas }: { canvas: Canvas }): VNode {
 interface FrameProps extends PanelProps {
   canvas: Canvas;
   dialog: HTMLElement;
+  /** The lower edge. */
+  edge: HTMLElement;
   /** How many boxes are drawn. */
   boxes: number;
   subject: Subject | null;
 }
 
-export function Frame({ context, graph, canvas, dialog, boxes, subject }: FrameProps): VNode {
+export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
   const props = { context, graph };
   return (
     <>
@@ -67,6 +67,7 @@ export function Frame({ context, graph, canvas, dialog, boxes, subject }: FrameP
       </div>
       <Timeline context={context} />
       <Mounted element={dialog} />
+      <Mounted element={edge} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Keys and the focus stay in the view: what is pressed here is none of the notebook's business.
+ * Keys and the focus stay in the view: the notebook does not react to a key that is pressed here.
  *
  * A notebook has commands on single keys (`x` cuts a cell). Some hosts listen on the document before the view gets the
  * event, and ask the element that has the focus; others after it. So both: the mark on what has the focus, and an end

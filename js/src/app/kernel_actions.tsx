@@ -1,6 +1,6 @@
 /** What the view asks of the kernel, and what it says about the answers. */
 import { drive } from "../page/drive.ts";
-import { Prose } from "../panels/glyphs.tsx";
+import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";

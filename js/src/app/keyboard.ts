@@ -2,6 +2,7 @@
 
 import type { Canvas } from "../canvas/canvas.ts";
 import { isFocusable, type Space } from "../canvas/space.ts";
+import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
@@ -83,10 +84,12 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     return true;
   };
 
-  const zoom = (by: number) => () => canvas.viewport.zoom(by);
+  const zoomIn = () => canvas.viewport.zoom(ZOOM_STEP);
   const anywhere: Record<string, () => void> = {
     f: act.failing,
-    r: () => (awaitsRoot = true),
+    r: () => {
+      awaitsRoot = true;
+    },
     "[": () => act.step(-1),
     "]": () => act.step(1),
     "{": () => act.cell(-1),
@@ -97,9 +100,9 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     t: () => set({ table: !state.table }),
     l: act.legend,
     "?": act.more,
-    "+": zoom(1.25),
-    "=": zoom(1.25),
-    "-": zoom(0.8),
+    "+": zoomIn,
+    "=": zoomIn,
+    "-": () => canvas.viewport.zoom(1 / ZOOM_STEP),
     "0": act.fit,
     Escape: act.escape,
   };

@@ -1,11 +1,11 @@
 /** What a person does with the picture: selects, opens, searches, shows a part of it, takes it along. */
 
 import type { Canvas } from "../canvas/canvas.ts";
+import type { Picture } from "../drawing/picture.ts";
 import { focusedElement } from "../page/elements.ts";
 import { search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { type Context, type PictureActions, type Show, shown } from "../state/state.ts";
-import type { Picture } from "./drawing.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { statusAnswer } from "./kernel_actions.tsx";
 

@@ -1,14 +1,10 @@
 /** What the inspector is about: the selected item, found in what is drawn. */
 
 import type { Canvas } from "../canvas/canvas.ts";
+import type { Drawing } from "../drawing/pipeline.ts";
 import type { Subject } from "../panels/inspector.tsx";
 import type { Folded } from "../picture/fold/index.ts";
-import type { Graph } from "../picture/model.ts";
 import { rootsOf } from "../picture/scene/context.ts";
-import type { Drawing } from "./pipeline.ts";
-
-/** How many nodes a graph has, without its leaves. */
-export const nodesOf = (graph: Graph): number => graph.n - graph.leaves.size;
 
 /** Nodes of what is shown inside an open group. */
 function nodesInside({ boxes }: Folded, key: string): number[] {

@@ -1,31 +1,32 @@
 /**
  * The live view: one root element, one state, and what is drawn of it.
  *
- * A change of the kernel's picture goes: traits -> decode (receive.ts) -> state (store.ts) -> a frame (schedule.ts) ->
- * fold, layout, scene, canvas, in slices (drawing.ts) -> panels (frame.tsx). What a person does changes the state
+ * A change of the kernel's picture goes: traits -> decode (receive.ts) -> state (state/store.ts) -> a frame, then
+ * fold, layout, scene, canvas, in slices (drawing/) -> panels (frame.tsx). What a person does changes the state
  * (picture_actions.ts) or asks the kernel (kernel_actions.tsx).
  */
 
 import { createElement, render } from "preact";
 import { Canvas } from "../canvas/canvas.ts";
+import { Picture } from "../drawing/picture.ts";
+import { Schedule } from "../drawing/schedule.ts";
 import { html, setAttribute, setAttributes } from "../page/elements.ts";
 import { followTheme } from "../page/theme.ts";
 import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
-import type { Graph } from "../picture/model.ts";
+import { type Graph, nodeCount } from "../picture/model.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
-import { Picture } from "./drawing.ts";
+import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
+import { followHeight } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
-import { Schedule } from "./schedule.ts";
-import { Store } from "./store.ts";
-import { findSubject, nodesOf } from "./subject.ts";
+import { findSubject } from "./subject.ts";
 
 /** Narrower than this, the panel stands under the drawing; narrower still, the stepper over the timeline. */
 const NARROW = 760;
@@ -40,6 +41,7 @@ export class View {
   readonly #picture: Picture;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
+  readonly #edge: HTMLElement;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -87,6 +89,7 @@ export class View {
       ...pictureActions(context, this.#canvas, this.#picture),
       ...dialogs.actions,
     };
+    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -96,9 +99,8 @@ export class View {
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
     const { set, state } = this.#context;
-    const height = () => root.style.setProperty("--gw-h", `${model.get("height")}px`);
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
-    follow(model, signal, { "change:busy": busy, "change:height": height });
+    follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));
@@ -107,7 +109,6 @@ export class View {
       root.remove();
       render(null, root);
     });
-    height();
     busy();
     receivePictures(model, signal, {
       now: () => state.now,
@@ -140,6 +141,7 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
+      edge: this.#edge,
       boxes: this.#picture.drawing?.folded.boxes.length ?? 0,
       subject: findSubject(state.selected, this.#picture.drawing, this.#canvas),
     });
@@ -157,7 +159,7 @@ export class View {
     this.#canvas.select(state.selected);
     if (graph) {
       const findings = count(graph.findings.length, "finding");
-      this.#canvas.label(`Autograd graph, ${nodesOf(graph)} nodes, ${findings}`);
+      this.#canvas.label(`Autograd graph, ${nodeCount(graph)} nodes, ${findings}`);
     }
     this.#renderFrame();
     this.#bars.update();

@@ -170,7 +170,7 @@ export class Bitmap {
       for (const item of items) {
         if (item.role !== "wire") continue;
         context.translate(item.x, item.y);
-        for (const mark of item.marks) if (mark.t === "path") context.stroke(this.#path(mark.d));
+        for (const mark of item.marks) if (mark.kind === "path") context.stroke(this.#path(mark.d));
         context.translate(-item.x, -item.y);
         yield;
       }
@@ -211,13 +211,13 @@ export class Bitmap {
   }
 
   #mark(context: CanvasRenderingContext2D, mark: Mark, scale: number): void {
-    const style = styleOf(mark.c);
-    if (mark.t === "text") {
+    const style = styleOf(mark.classes);
+    if (mark.kind === "text") {
       if ((style.size ?? 12) * scale >= LEAST_TEXT) this.#text(context, mark);
       return;
     }
-    const path = mark.t === "path" ? this.#path(mark.d) : new Path2D();
-    if (mark.t === "rect") path.roundRect(mark.x, mark.y, mark.w, mark.h, mark.r ?? 0);
+    const path = mark.kind === "path" ? this.#path(mark.d) : new Path2D();
+    if (mark.kind === "rect") path.roundRect(mark.x, mark.y, mark.w, mark.h, mark.r ?? 0);
     const { fill, stroke, width, dash, cap } = style;
     if (fill && fill !== "none") {
       context.fillStyle = this.#value(fill);
@@ -231,23 +231,28 @@ export class Bitmap {
     context.stroke(path);
   }
 
-  #text(context: CanvasRenderingContext2D, { x, y, s, c, anchor, runs }: Mark & { t: "text" }): void {
+  #text(context: CanvasRenderingContext2D, { x, y, text, classes, anchor, runs }: Mark & { kind: "text" }): void {
     context.save();
     context.translate(x, y);
     context.textAlign = runs ? "start" : anchor === "middle" ? "center" : (anchor ?? "start");
     let at = 0;
-    for (const run of runs ?? [{ s, c: "" }]) {
-      const { weight = 400, size = 12, font = "ui", fill }: Style = styleOf(run.c ? `${c} ${run.c}` : c);
+    for (const run of runs ?? [{ text, classes: "" }]) {
+      const {
+        weight = 400,
+        size = 12,
+        font = "ui",
+        fill,
+      }: Style = styleOf(run.classes ? `${classes} ${run.classes}` : classes);
       context.font = `${weight} ${size}px ${this.#value(`font-${font}`)}`;
       context.fillStyle = this.#value(fill && fill !== "none" ? fill : "ink");
-      context.fillText(run.s, at, 0);
-      if (runs) at += context.measureText(run.s).width;
+      context.fillText(run.text, at, 0);
+      if (runs) at += context.measureText(run.text).width;
     }
     context.restore();
   }
 }
 
-/** The state of a card without making its marks: a scene makes them only when they are looked at. */
+/** The state of a card, read from the graph: to make the marks of each card would take long. */
 function stateOf(item: Item, graph: Graph): string {
   if (item.role === "group") return item.data?.state ?? "none";
   return item.role === "node" && item.index !== undefined ? nodeState(slotSummary(graph, [item.index]).counts) : "none";

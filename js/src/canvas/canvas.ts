@@ -15,7 +15,7 @@ import { Bitmap } from "./bitmap.ts";
 import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
 import { isFocusable, Space } from "./space.ts";
-import { type Camera, Viewport } from "./viewport.ts";
+import { type Box, type Camera, Viewport } from "./viewport.ts";
 
 /** More cards than this are drawn as a bitmap. */
 export const MOST_CARDS = 300;
@@ -125,7 +125,7 @@ export class Canvas {
     element.addEventListener("scroll", () => element.scrollTo(0, 0));
   }
 
-  /** The item under a pointer event. A tag or an octagon stands for the node that it sits on. */
+  /** The item under a pointer event. A press on a tag or an octagon is one on its node. */
   #at(event: MouseEvent): Item | undefined {
     const item = this.byKey.get(keyAt(event));
     if (item && isFocusable(item)) return item;
@@ -185,7 +185,7 @@ export class Canvas {
     return true;
   }
 
-  /** Items of a large scene change with the distance, without a scene of their own for each. */
+  /** The camera of a large scene has another scale: the elements that are there get their marks for it. */
   look(): void {
     this.space.scene.look(this.viewport.scale);
     this.#pin();
@@ -309,7 +309,7 @@ export class Canvas {
     this.#stand();
   }
 
-  /** In a bitmap, hits are ringed without drawing the scene anew. */
+  /** In a bitmap, hits get rings; the scene is not drawn again. */
   ringHits(keys: readonly string[]): void {
     this.#hits = [...new Set(keys)].slice(0, MOST_RINGS);
     this.#ring();
@@ -349,6 +349,12 @@ export class Canvas {
     this.#bitmap.paint();
     this.#map.paint();
     this.#events.moved();
+  }
+
+  /** What stands over the drawing besides the buttons. */
+  covered(): Box[] {
+    const map = this.#map.covers();
+    return map ? [map] : [];
   }
 
   label(words: string): void {

@@ -5,7 +5,7 @@ import type { Box } from "./viewport.ts";
 
 const FOCUSABLE: readonly Role[] = ["node", "group", "leaf", "root", "open"];
 
-/** Nodes, leaves, roots, and what stands for several of them. */
+/** Nodes, leaves, roots and groups. */
 export function isFocusable(item: Item): boolean {
   return FOCUSABLE.includes(item.role);
 }

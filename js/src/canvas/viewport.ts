@@ -14,6 +14,8 @@ export interface Camera {
   y: number;
 }
 
+/** One step of the buttons and keys that zoom. */
+export const ZOOM_STEP = 1.25;
 const SMALLEST = 0.04;
 const LARGEST = 3;
 /** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */

@@ -14,8 +14,8 @@ interface Shape {
 }
 
 function shapeOf(mark: Mark): Shape {
-  const name = classAttribute(mark.c);
-  switch (mark.t) {
+  const name = classAttribute(mark.classes);
+  switch (mark.kind) {
     case "rect":
       return {
         tag: "rect",
@@ -27,8 +27,8 @@ function shapeOf(mark: Mark): Shape {
       return {
         tag: "text",
         attributes: { class: name, x: mark.x, y: mark.y, "text-anchor": mark.anchor },
-        text: mark.s,
-        runs: mark.runs?.map((run) => ({ text: run.s, class: classAttribute(run.c) })),
+        text: mark.text,
+        runs: mark.runs?.map((run) => ({ text: run.text, class: classAttribute(run.classes) })),
       };
   }
 }

@@ -18,13 +18,14 @@ export function drag(
   element.addEventListener("pointerdown", (event) => {
     moves = false;
     last = event.button === 0 && press(event) ? event : null;
+    // At once: a fast pointer leaves a small element before its first move.
+    if (last) element.setPointerCapture?.(event.pointerId);
   });
   element.addEventListener("pointermove", (event) => {
     if (event.pointerId !== last?.pointerId) return;
     const dx = event.clientX - last.clientX;
     const dy = event.clientY - last.clientY;
     if (!moves && Math.abs(dx) + Math.abs(dy) < SLACK) return;
-    if (!moves) element.setPointerCapture?.(event.pointerId);
     moves = true;
     last = event;
     move(dx, dy, event);

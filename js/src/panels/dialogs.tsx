@@ -2,10 +2,10 @@
 
 import { type ComponentChildren, render, type VNode } from "preact";
 import { html, setAttributes } from "../page/elements.ts";
+import { OctagonGlyph, SlotGlyph } from "../page/glyphs.tsx";
 import { Glyph } from "../page/marks.tsx";
 import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
 import type { Context, DialogActions } from "../state/state.ts";
-import { OctagonGlyph, SlotGlyph } from "./glyphs.tsx";
 import { Button, Terms } from "./parts.tsx";
 
 type Rows = [ComponentChildren, string][];

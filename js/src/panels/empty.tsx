@@ -1,8 +1,8 @@
 /** What stands in the canvas while there is nothing to draw. */
 
 import type { ComponentChildren, VNode } from "preact";
+import { Prose } from "../page/glyphs.tsx";
 import type { Graph } from "../picture/model.ts";
-import { Prose } from "./glyphs.tsx";
 import type { PanelProps } from "./parts.tsx";
 
 function WhatIsRecorded(): VNode {

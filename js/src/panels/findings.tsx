@@ -3,10 +3,10 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { copy } from "../page/clipboard.ts";
+import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "../page/glyphs.tsx";
 import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
 import type { Context } from "../state/state.ts";
-import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "./glyphs.tsx";
 import { Button, type PanelProps } from "./parts.tsx";
 
 const MOST_FIXES = 3;
@@ -17,7 +17,7 @@ export function shortPath(path: string[]): (string | { more: string[] })[] {
   return path.length <= 5 ? path : [path[0]!, { more: path.slice(1, -3) }, ...path.slice(-3)];
 }
 
-/** Nodes that a name on the path stands for: the holders of that name, or nodes of that name among the finding's. */
+/** Nodes of a name on the path: those that a variable of that name holds, else the finding's nodes of that name. */
 function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
   const held = graph.owners.filter((owner) => owner.path === name).map((owner) => graph.uid[owner.node]!);
   if (held.length > 0) return held;

@@ -1,11 +1,11 @@
 /** The forecast: what a backward would do, for both buttons, computed and never run. */
 
 import type { ComponentChildren, VNode } from "preact";
+import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "../page/glyphs.tsx";
 import { orderOfCall } from "../picture/model.ts";
 import type { Forecast, Forecasts } from "../state/replies.ts";
 import { backwardName, count } from "../state/say.ts";
 import type { Mode, Preview } from "../state/state.ts";
-import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "./glyphs.tsx";
 import { Mute, type PanelProps, Row, Table } from "./parts.tsx";
 
 const MODES: readonly Mode[] = ["backward", "retain"];

@@ -2,9 +2,9 @@
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { Logo } from "../page/icons.tsx";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
-import { Logo } from "./icons.tsx";
 import { type PanelProps, Tool } from "./parts.tsx";
 import { SearchBox } from "./search.tsx";
 

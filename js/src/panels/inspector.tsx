@@ -2,12 +2,12 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useMemo } from "preact/hooks";
+import { CallGlyph, RootDot, SlotGlyph, TagGlyph } from "../page/glyphs.tsx";
 import { type Graph, orderOfCall, placeOf, type Root } from "../picture/model.ts";
 import * as SLOT from "../picture/slot.ts";
 import type { Kept } from "../state/replies.ts";
 import { bytes, count, join, nameOf, opOf, placeText, type Slot, STATE_WORDS, slotAt, slotsOf } from "../state/say.ts";
 import type { KeptOrNot } from "../state/state.ts";
-import { CallGlyph, RootDot, SlotGlyph, TagGlyph } from "./glyphs.tsx";
 import { Button, Mute, type PanelProps, Row, Table, Terms } from "./parts.tsx";
 
 const MOST_OWNERS = 4;

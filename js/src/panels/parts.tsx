@@ -1,9 +1,9 @@
 /** Small parts that several panels are made of: buttons, lists, tables. */
 
 import type { ComponentChildren, VNode } from "preact";
+import { Icon, type IconName } from "../page/icons.tsx";
 import type { Graph } from "../picture/model.ts";
 import type { Context } from "../state/state.ts";
-import { Icon, type IconName } from "./icons.tsx";
 
 /** What every panel gets. `graph`: the picture that is on screen. */
 export interface PanelProps {

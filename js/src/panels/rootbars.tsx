@@ -136,7 +136,7 @@ export class RootBars {
     const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
     const visible: HTMLElement[] = [];
     const wishes: Box[] = [];
-    const taken: Box[] = [];
+    const taken: Box[] = this.#canvas.covered();
     for (const { id, element } of this.#bars.values()) {
       const item = byKey.get(`root${id}`);
       const w = (element.offsetWidth || USUAL_WIDTH) * size;

@@ -1,10 +1,10 @@
 /** The line of the timeline: bytes held over the events, numbered calls, where one stands. Order, not wall time. */
 
 import type { VNode } from "preact";
+import { callMarks } from "../page/glyphs.tsx";
 import { MarkShapes } from "../page/marks.tsx";
 import { type Graph, orderOfCall, type TimelineEvent } from "../picture/model.ts";
 import { bytes } from "../state/say.ts";
-import { callMarks } from "./glyphs.tsx";
 
 const LEFT = 56;
 const RIGHT = 30;

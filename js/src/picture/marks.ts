@@ -2,20 +2,20 @@
 
 import { styleOf } from "./tokens.ts";
 
-/** One drawn shape, relative to its item. `c`: class names of tokens.ts, separated by spaces. */
+/** One drawn shape, relative to its item. `classes`: class names of tokens.ts, separated by spaces. */
 export type Mark =
-  | { t: "rect"; x: number; y: number; w: number; h: number; r?: number; c: string }
-  | { t: "path"; d: string; c: string }
+  | { kind: "rect"; x: number; y: number; w: number; h: number; r?: number; classes: string }
+  | { kind: "path"; d: string; classes: string }
   | {
-      t: "text";
+      kind: "text";
       x: number;
       y: number;
       /** The whole text. */
-      s: string;
-      c: string;
+      text: string;
+      classes: string;
       anchor?: "start" | "middle" | "end";
-      /** Parts in a style of their own; together they are `s`. Each `c` is added to the classes of the mark. */
-      runs?: { s: string; c: string }[];
+      /** Parts in a style of their own; together they are `text`. Their classes are added to the classes of the mark. */
+      runs?: { text: string; classes: string }[];
     };
 
 export const SLOT_W = 14;
@@ -27,12 +27,12 @@ export const SLOT_LOOKS: readonly SlotLook[] = ["held", "freed", "stale", "packe
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-export function rect(x: number, y: number, w: number, h: number, c: string, r = 6): Mark {
-  return { t: "rect", x: round(x), y: round(y), w: round(w), h: round(h), r, c };
+export function rect(x: number, y: number, w: number, h: number, classes: string, r = 6): Mark {
+  return { kind: "rect", x: round(x), y: round(y), w: round(w), h: round(h), r, classes };
 }
 
-export function circle(x: number, y: number, r: number, c: string): Mark {
-  return rect(x - r, y - r, 2 * r, 2 * r, c, r);
+export function circle(x: number, y: number, r: number, classes: string): Mark {
+  return rect(x - r, y - r, 2 * r, 2 * r, classes, r);
 }
 
 /** Numbers in path data are rounded to a tenth of a px. */
@@ -40,15 +40,21 @@ export function path(parts: TemplateStringsArray, ...values: number[]): string {
   return parts.reduce((text, part, i) => text + part + (i < values.length ? String(round(values[i]!)) : ""), "");
 }
 
-export function shape(d: string, c: string): Mark {
-  return { t: "path", d, c };
+export function shape(d: string, classes: string): Mark {
+  return { kind: "path", d, classes };
 }
 
-type TextMark = Extract<Mark, { t: "text" }>;
+type TextMark = Extract<Mark, { kind: "text" }>;
 
 /** A line of text; `y`: of the middle of its small letters. */
-export function text(x: number, y: number, s: string, c: string, anchor: TextMark["anchor"] = "start"): TextMark {
-  return { t: "text", x: round(x), y: round(y + 0.35 * styleOf(c).size!), s, c, anchor };
+export function text(
+  x: number,
+  y: number,
+  words: string,
+  classes: string,
+  anchor: TextMark["anchor"] = "start",
+): TextMark {
+  return { kind: "text", x: round(x), y: round(y + 0.35 * styleOf(classes).size!), text: words, classes, anchor };
 }
 
 // ---- Saved tensors --------------------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ export function text(x: number, y: number, s: string, c: string, anchor: TextMar
 export function slot(x: number, y: number, look: SlotLook): Mark[] {
   const w = SLOT_W;
   const h = SLOT_H;
-  const outline = (c: string) => rect(x + 0.6, y + 0.6, w - 1.2, h - 1.2, c, 2);
+  const outline = (classes: string) => rect(x + 0.6, y + 0.6, w - 1.2, h - 1.2, classes, 2);
   switch (look) {
     case "held":
       return [rect(x, y, w, h, "held", 2)];
@@ -90,15 +96,15 @@ export function callNumberMark(x: number, y: number, number: number, hue: string
   return [rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r), text(x, y, label, `${name} ${hue}`, "middle")];
 }
 
-/** An octagon with a cross; `q`: how far the cross reaches. */
-function stop(c: string, q: number, x: number, y: number, r: number): Mark[] {
+/** An octagon with a cross; `share`: how far the cross reaches. */
+function stop(classes: string, share: number, x: number, y: number, r: number): Mark[] {
   const k = r * 0.414;
-  q *= r;
+  const q = r * share;
   const corners =
     path`M${x + k} ${y - r}L${x + r} ${y - k}V${y + k}L${x + k} ${y + r}` +
     path`H${x - k}L${x - r} ${y + k}V${y - k}L${x - k} ${y - r}Z`;
   const cross = path`M${x - q} ${y - q}L${x + q} ${y + q}M${x + q} ${y - q}L${x - q} ${y + q}`;
-  return [shape(corners, c), shape(cross, `${c}x`)];
+  return [shape(corners, classes), shape(cross, `${classes}x`)];
 }
 
 /** Raised here: solid. */

@@ -43,7 +43,10 @@ export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: str
   const known = new Map<string, Map<string, number>>();
   return (text, classes) => {
     let widths = known.get(classes);
-    if (!widths) known.set(classes, (widths = new Map()));
+    if (!widths) {
+      widths = new Map();
+      known.set(classes, widths);
+    }
     let found = widths.get(text);
     if (found === undefined) {
       const style = styleOf(classes);

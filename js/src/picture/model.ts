@@ -81,7 +81,7 @@ export interface TimelineEvent {
   iteration: number | null;
   label: string;
   ok: boolean;
-  /** Bytes after it, null: nobody looked; those that a call let go of. */
+  /** Bytes held after it, null: unknown; and the bytes that a call freed. */
   held: number | null;
   freed?: number;
   nodes: number;
@@ -167,6 +167,11 @@ export interface Graph {
   notes: string[];
   /** Where a node stands, -1: nowhere. */
   indexOf(uid: number | null): number;
+}
+
+/** How many nodes a graph has, without its leaves. */
+export function nodeCount(graph: Graph): number {
+  return graph.n - graph.leaves.size;
 }
 
 /** Where a node was made, undefined: unknown. */

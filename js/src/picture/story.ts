@@ -1,4 +1,4 @@
-/** What a static picture says below the drawing: the first finding and its ways out, in sentences. */
+/** The sentences below the drawing of a static picture: the first finding and its fixes. */
 
 import { type Mark, octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
@@ -12,7 +12,7 @@ const LEAST_WIDTH = 480;
 /** Share of the width that measured lines may take: without Arial, viewers fall back to wider fonts. */
 const SHARE = 0.88;
 
-/** The scene with the first finding under it; the scene itself where nothing is to be told. */
+/** The scene with the first finding under it; the scene itself without a finding. */
 export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
   const finding = graph.findings.find(({ severity }) => severity !== "info") ?? graph.findings[0];
   if (!finding) return scene;
@@ -24,12 +24,12 @@ export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
 }
 
 function story(finding: Finding, width: number, measure: Measure): Item {
-  const marks: Mark[] = [{ t: "path", d: `M0 0H${width - 2 * MARGIN}`, c: "band" }];
+  const marks: Mark[] = [{ kind: "path", d: `M0 0H${width - 2 * MARGIN}`, classes: "band" }];
   marks.push(...sign(finding)(8, 19, 7));
   const room = (width - 2 * MARGIN - INDENT) * SHARE;
   let y = 24;
-  const line = (words: string, c: string, x = INDENT) => {
-    marks.push(text(x, y, words, c));
+  const line = (words: string, classes: string, x = INDENT) => {
+    marks.push(text(x, y, words, classes));
   };
   for (const words of wrap(finding.headline || finding.text, room, "headline", measure)) {
     line(words, "headline");
@@ -59,16 +59,16 @@ function sign(finding: Finding): (x: number, y: number, r: number) => Mark[] {
 }
 
 /** Lines of at most `room` px, broken between words. */
-export function wrap(words: string, room: number, c: string, measure: Measure): string[] {
+export function wrap(words: string, room: number, classes: string, measure: Measure): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of words.split(/\s+/)) {
     const longer = line ? `${line} ${word}` : word;
-    if (line && measure(longer, c) > room) {
+    if (line && measure(longer, classes) > room) {
       lines.push(line);
       line = word;
     } else line = longer;
   }
   if (line) lines.push(line);
-  return lines.map((one) => shorten(one, room, c, measure));
+  return lines.map((one) => shorten(one, room, classes, measure));
 }

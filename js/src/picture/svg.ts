@@ -15,20 +15,23 @@ export function escapeText(text: string): string {
 
 /** One mark as SVG. */
 export function markText(mark: Mark): string {
-  const c = `class="${classAttribute(mark.c)}"`;
-  switch (mark.t) {
+  const look = `class="${classAttribute(mark.classes)}"`;
+  switch (mark.kind) {
     case "rect":
-      return `<rect x="${mark.x}" y="${mark.y}" width="${mark.w}" height="${mark.h}"${mark.r ? ` rx="${mark.r}"` : ""} ${c}/>`;
+      return `<rect x="${mark.x}" y="${mark.y}" width="${mark.w}" height="${mark.h}"${mark.r ? ` rx="${mark.r}"` : ""} ${look}/>`;
     case "path":
-      return `<path d="${mark.d}" ${c}/>`;
+      return `<path d="${mark.d}" ${look}/>`;
     case "text": {
       const anchor = mark.anchor && mark.anchor !== "start" ? ` text-anchor="${mark.anchor}"` : "";
       const body = mark.runs
         ? mark.runs
-            .map((run) => `<tspan${run.c ? ` class="${classAttribute(run.c)}"` : ""}>${escapeText(run.s)}</tspan>`)
+            .map(
+              (run) =>
+                `<tspan${run.classes ? ` class="${classAttribute(run.classes)}"` : ""}>${escapeText(run.text)}</tspan>`,
+            )
             .join("")
-        : escapeText(mark.s);
-      return `<text x="${mark.x}" y="${mark.y}"${anchor} ${c}>${body}</text>`;
+        : escapeText(mark.text);
+      return `<text x="${mark.x}" y="${mark.y}"${anchor} ${look}>${body}</text>`;
     }
   }
 }
@@ -79,8 +82,9 @@ function usedClasses(scene: Scene): Set<string> {
   const used = new Set<string>();
   for (const item of scene.items) {
     for (const mark of item.marks) {
-      for (const name of mark.c.split(" ")) used.add(name);
-      if (mark.t === "text") for (const run of mark.runs ?? []) for (const name of run.c.split(" ")) used.add(name);
+      for (const name of mark.classes.split(" ")) used.add(name);
+      if (mark.kind === "text")
+        for (const run of mark.runs ?? []) for (const name of run.classes.split(" ")) used.add(name);
     }
   }
   return new Set([...used].filter((name) => name in STYLES));

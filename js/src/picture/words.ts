@@ -1,4 +1,4 @@
-/** Everything the picture says in words: short, in torch's own terms, the same for the eye and for a screen reader. */
+/** All texts of the picture: short, in torch's own terms, the same on screen and for a screen reader. */
 
 import { type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
 import * as SLOT from "./slot.ts";
@@ -88,7 +88,8 @@ export function slotSummary(graph: Graph, nodes: ArrayLike<number>, states = gra
     for (let slot = slotStart[nodes[i]!]!; slot < slotStart[nodes[i]! + 1]!; slot++) {
       counts[states[slot]!]!++;
       const call = states[slot] === SLOT.freed ? slotFreedBy[slot]! : -1;
-      if (call >= 0 && call !== last) calls.add((last = call));
+      if (call >= 0 && call !== last) calls.add(call);
+      last = call;
     }
   }
   return { counts, freedBy: [...calls].sort((a, b) => a - b) };

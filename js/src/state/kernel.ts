@@ -2,16 +2,19 @@
  * Requests to the kernel, with ids and answers.
  *
  * A message is `{id, verb, ...}`; the kernel answers `{id, ok, result | error}`, and may say
- * `{id, queued: {behind}}` before. Nothing tells a page whether a kernel is there: a live
- * comm that leads nowhere swallows messages. So life is proved by signs of life (an answer, a changed
- * trait) and doubted by silence while no cell runs.
+ * `{id, queued: {behind}}` before. A page cannot know whether a kernel is there: a comm
+ * without a kernel accepts messages, too. An answer or a changed trait proves that it lives; silence while no cell
+ * runs is taken as its end.
  */
 
 import type { Args, Replies, Verb } from "./replies.ts";
 
-/** The part of anywidget's model that the view uses. `send` and the events are those of a Backbone model. */
+/** The part of anywidget's model that the view uses. All but `send` and `widget_manager` is of a Backbone model. */
 export interface Model {
   get(name: string): unknown;
+  /** Changes a trait here; `save_changes` tells the kernel, and whoever saves the notebook with its widgets. */
+  set(name: string, value: unknown): void;
+  save_changes(): void;
   send(content: unknown): void;
   on(name: string, callback: (...args: never[]) => void): void;
   off(name: string, callback: (...args: never[]) => void): void;
@@ -93,7 +96,7 @@ export class Kernel {
 
   /**
    * Sends a request and resolves with its result; rejects with `Refused` or, after `timeout` milliseconds of silence, with
-   * `NoAnswer`. No timeout: as long as it takes. `queued` is told what the request waits for.
+   * `NoAnswer`. No timeout: as long as it takes. `queued` is called with what the request waits for.
    */
   ask<V extends Verb>(
     verb: V,

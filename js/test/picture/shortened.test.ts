@@ -17,20 +17,22 @@ describe("what does not fit", () => {
   const cards = (options: DrawOptions) =>
     Object.values(graphs).flatMap((graph) =>
       sceneOf(graph, options).items.flatMap(({ role, marks }) =>
-        role === "node" || role === "group" ? [marks.filter((mark) => mark.t === "text")] : [],
+        role === "node" || role === "group" ? [marks.filter((mark) => mark.kind === "text")] : [],
       ),
     );
 
   it("a name is whole wherever a count stands beside it", () => {
     const cut = cards({ level: 2, compact: true }).filter((all) =>
-      all.some(({ c, s }) => /^op/.test(c) && /\S…|…\S/.test(s)),
+      all.some(({ classes, text }) => /^op/.test(classes) && /\S…|…\S/.test(text)),
     );
     expect(cut.length).toBeGreaterThan(0);
-    expect(cut.flat().filter(({ c, s }) => /^note/.test(c) && /\d/.test(s))).toEqual([]);
+    expect(cut.flat().filter(({ classes, text }) => /^note/.test(classes) && /\d/.test(text))).toEqual([]);
   });
 
   it("a number is never cut from the left", () => {
-    const notes = cards({}).flatMap((all) => all.filter(({ c }) => /^note/.test(c)).map(({ s }) => s));
+    const notes = cards({}).flatMap((all) =>
+      all.filter(({ classes }) => /^note/.test(classes)).map(({ text }) => text),
+    );
     expect(notes.some((note) => / nodes$/.test(note))).toBe(true);
     expect(notes.filter((note) => /^…\d/.test(note))).toEqual([]);
   });
@@ -54,8 +56,8 @@ describe("what does not fit", () => {
         for (const compact of [false, true])
           for (const { key, role, marks, data } of sceneOfFixture(name, { level, compact, measure: wide }).items) {
             if (role !== "node") continue;
-            const written = marks.find((mark) => mark.t === "text" && mark.c.startsWith("op"));
-            expect(written?.t === "text" && written.s.slice(0, 2), key).toBe(data!.node!.slice(0, 2));
+            const written = marks.find((mark) => mark.kind === "text" && mark.classes.startsWith("op"));
+            expect(written?.kind === "text" && written.text.slice(0, 2), key).toBe(data!.node!.slice(0, 2));
           }
   });
 

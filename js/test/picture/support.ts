@@ -39,19 +39,19 @@ export interface TextBox {
   item: string;
 }
 
-type TextMark = Extract<Mark, { t: "text" }>;
+type TextMark = Extract<Mark, { kind: "text" }>;
 
 /** Boxes of all texts, as wide as they are measured, as high as their capitals and descenders. */
 export function textBoxes(scene: Scene): TextBox[] {
   return scene.items.flatMap((item) =>
     item.marks
-      .filter((mark): mark is TextMark => mark.t === "text" && mark.s !== "")
+      .filter((mark): mark is TextMark => mark.kind === "text" && mark.text !== "")
       .map((mark) => {
-        const size = styleOf(mark.c).size ?? 12;
-        const w = measureByTable(mark.s, mark.c);
+        const size = styleOf(mark.classes).size ?? 12;
+        const w = measureByTable(mark.text, mark.classes);
         const left = mark.anchor === "end" ? w : mark.anchor === "middle" ? w / 2 : 0;
         return {
-          text: mark.s,
+          text: mark.text,
           size,
           x: item.x + mark.x - left,
           y: item.y + mark.y - size * 0.75,
@@ -64,17 +64,17 @@ export function textBoxes(scene: Scene): TextBox[] {
 }
 
 export function texts(item: Item): string[] {
-  return item.marks.filter((mark): mark is TextMark => mark.t === "text").map((mark) => mark.s);
+  return item.marks.filter((mark): mark is TextMark => mark.kind === "text").map((mark) => mark.text);
 }
 
 /** Classes of an item's marks, one entry per mark. */
 export function classes(item: Item): string[] {
-  return item.marks.map((mark) => mark.c);
+  return item.marks.map((mark) => mark.classes);
 }
 
 /** Points along the first line of a wire, some 2 px apart. */
 export function alongWire({ x, y, marks }: Item): { x: number; y: number }[] {
-  const line = marks[0] as Extract<Mark, { t: "path" }>;
+  const line = marks[0] as Extract<Mark, { kind: "path" }>;
   const points: { x: number; y: number }[] = [];
   for (const [, command, numbers] of line.d.matchAll(/([MVC])([^MVC]*)/g)) {
     const to = numbers!.match(/-?[\d.]+/g)!.map(Number);

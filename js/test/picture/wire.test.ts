@@ -191,7 +191,10 @@ it("in slices a message becomes the same graph", () => {
 
 describe("a message of any shape is either drawn or refused, never anything else", () => {
   let seed = 7;
-  const random = (n: number) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+  const random = (n: number) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return seed % n;
+  };
   const drawnOrRefused = (value: Record<string, unknown>) => {
     try {
       expect(decode(value).n).toBeGreaterThanOrEqual(0);

@@ -19,11 +19,11 @@ test("the bundle draws a story, and a click on its backward runs it", async () =
   const el = document.createElement("div");
   document.body.append(el);
   const end = bundle.render({ model, el });
-  await vi.waitFor(() => expect(el.querySelector('[role="treeitem"]')).not.toBeNull());
-  const button = el.querySelector<HTMLElement>('[aria-label="loss.backward()"]');
-  expect(button).not.toBeNull();
+  const button = () => el.querySelector<HTMLElement>('[aria-label="loss.backward()"]');
+  await vi.waitFor(() => expect(button()).not.toBeNull(), { timeout: 30_000 });
+  expect(el.querySelector('[role="treeitem"]')).not.toBeNull();
   const before = el.innerHTML;
-  button!.click();
+  button()!.click();
   await vi.waitFor(() => expect(el.innerHTML).not.toBe(before));
   end();
   expect(el.querySelector('[role="treeitem"]')).toBeNull();

@@ -16,7 +16,8 @@ function hues(root: Element): Map<string, Record<string, Set<string>>> {
     const hue = [...text.classList].find((each) => /^g-r\d$/.test(each)) ?? "none";
     const parts = found.get(text.textContent!) ?? {};
     found.set(text.textContent!, parts);
-    (parts[part] ??= new Set()).add(hue);
+    parts[part] ??= new Set();
+    parts[part].add(hue);
   }
   return found;
 }

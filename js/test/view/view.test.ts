@@ -160,7 +160,12 @@ test("without a kernel the buttons are off and say why", async () => {
   let tell = () => {};
   const kernel = {
     status: "idle",
-    statusChanged: { connect: (slot: () => void) => void (tell = slot), disconnect: () => {} },
+    statusChanged: {
+      connect(slot: () => void) {
+        tell = slot;
+      },
+      disconnect() {},
+    },
   };
   view = await show(tiny(), { kernel });
   expect(view.button("loss.backward()").disabled).toBe(false);

@@ -13,10 +13,10 @@ export interface Badges {
   leaf: Int32Array;
 }
 
-/** Nodes looked at between two pauses. */
+/** Nodes read between two pauses. */
 const SLICE = 16384;
 
-/** Operations that change how a parameter is looked at and nothing else. */
+/** Operations that only change the shape or the type of a parameter. */
 const PREPARATION =
   /^(T|Transpose|Permute|View|UnsafeView|ReshapeAlias|Expand|ToCopy|Alias|Unsqueeze|Squeeze|AsStrided|Contiguous|Detach)Backward\d*$/;
 
@@ -30,7 +30,10 @@ export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Bad
   // A chain of preparation is found from the leaf on, one link per round.
   for (let left = -1; left !== candidates.length; yield) {
     left = candidates.length;
-    candidates = candidates.filter((v) => !(isBadge[v] = isBadge[edgeTo[graph.edgeStart[v]]]));
+    candidates = candidates.filter((v) => {
+      isBadge[v] = isBadge[edgeTo[graph.edgeStart[v]]];
+      return !isBadge[v];
+    });
   }
   return { isBadge, ...(yield* attach(graph, isBadge)) };
 }

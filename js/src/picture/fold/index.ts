@@ -27,7 +27,7 @@ export { boxOfUid } from "./types.ts";
 /** Graphs up to this many boxes are shown as they are. */
 export const SMALL_GRAPH = 40;
 
-/** Nodes looked at between two pauses. */
+/** Nodes read between two pauses. */
 const SLICE = 2048;
 
 export function fold(graph: Graph, state: FoldState = {}): Folded {
@@ -110,7 +110,7 @@ function* makeLine(graph: Graph, order: Int32Array, reduce: boolean): Slices<Lin
   return { graph, order, position, users, levels, hash: yield* makeHashes(graph, order), reduce };
 }
 
-/** Positions on the line of the uids that must be seen; a badge stands for nothing. */
+/** Positions on the line of the uids that must be seen; a badge has none. */
 function wantedPositions({ graph, position }: Line, { visible = [] }: FoldState): number[] {
   const wanted = visible.map((uid) => position[graph.indexOf(uid)]);
   return [...new Set(wanted)].filter((at) => at >= 0);

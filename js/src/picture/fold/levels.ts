@@ -108,9 +108,10 @@ function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts
   const texts: string[] = [];
   const generic: number[] = [];
   const prefixes = paths.map((path) => {
-    let list = lists.get(path);
-    if (list) return list;
-    lists.set(path, (list = []));
+    const known = lists.get(path);
+    if (known) return known;
+    const list: number[] = [];
+    lists.set(path, list);
     for (const text of prefixesOf(path)) {
       const id = number(text);
       texts[id] = text;

@@ -7,7 +7,7 @@ import type { Box } from "./types.ts";
 
 type Name = Pick<Box, "title" | "subtitle">;
 
-/** `within`: the open group around it, whose name need not be said again; `nodes`: how many there are, all told. */
+/** `within`: the open group around it, whose name is not repeated; `nodes`: how many nodes there are in all. */
 export function nameGroup(
   line: Line,
   group: Group,
@@ -151,7 +151,7 @@ function moduleRange(line: Line, group: Group, outer: number): string {
     return isMember(member) && !isMember(list) ? member : list;
   });
   if (!first || !last || first === last) return "";
-  // In one list, or one module, the second is told by its number or name.
+  // In one list, or one module, the second is given by its number or name.
   const [around, other] = [first, last].map((path) => prefixesOf(path).at(-2) ?? "");
   return `${first} … ${around === other ? lastPart(last) : last}`;
 }

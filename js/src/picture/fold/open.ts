@@ -51,7 +51,7 @@ function restore(line: Line, root: Group, groups: NonNullable<Standing["groups"]
     const { group } = top;
     if (group.b - group.a === 1) continue;
     const alone = childrenOf(line, group).filter(({ key }) => groups.has(key));
-    // A group that held everything there was had no box of its own: the one around it stands for it.
+    // A group that held everything had no box of its own: the group around it takes its place.
     const state = groups.get(group.key) ?? (alone.length ? top.around : undefined);
     if (!state || state === "closed") continue;
     group.state = state;
@@ -132,7 +132,7 @@ function stretch(group: Group, rest: Group[]): Group {
   const { a } = rest[0];
   const { b } = rest[rest.length - 1];
   const repeat = group.kind === "repeat";
-  // A stretch within a stretch begins with the same group: one more dot tells them apart.
+  // A stretch within a stretch begins with the same group: one more dot makes them different.
   const key = `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`;
   const chunk = new Group(repeat ? "repeat" : "group", a, b, group.level, key, group);
   if (repeat) chunk.times = rest.length;

@@ -1,6 +1,6 @@
 /**
  * The tree of groups over the line. A group is an interval; its children are found only when they are asked for:
- * split at the first level that tells its nodes apart, equal runs among the pieces folded to a repeat, linear chains
+ * split at the first level at which its nodes differ, equal runs among the pieces folded to a repeat, linear chains
  * of single nodes collapsed.
  */
 import { doubles } from "../arrays.ts";
@@ -119,7 +119,7 @@ export function* splitLarge(line: Line, root: Group): Slices<void> {
   }
 }
 
-/** Splits at the first level that tells the nodes apart. */
+/** Splits at the first level at which the nodes differ. */
 function* split(line: Line, group: Group): Slices<Group[]> {
   const { graph, order, levels, hash } = line;
   const { a, b } = group;

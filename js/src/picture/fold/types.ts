@@ -21,7 +21,7 @@ export interface Box {
   bytes: number;
   /** Key of the innermost open group around it, null at the top. */
   parent: string | null;
-  /** How many equal units a repeat stands for, else 1. */
+  /** How many equal units a repeat has, else 1. */
   times: number;
 }
 

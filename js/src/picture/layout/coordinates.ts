@@ -13,7 +13,7 @@ import { seatNewcomers } from "./newcomers.ts";
 import { tiesOf, tighten } from "./tighten.ts";
 import { type Apart, ENOUGH, topological } from "./types.ts";
 
-/** More make the wires hardly shorter. */
+/** More rounds hardly make the wires shorter. */
 const ROUNDS = 2;
 /** Larger pictures are not tightened; smaller ones where wires are longer than so much of all widths. */
 const MOST_TIGHT = 5000;

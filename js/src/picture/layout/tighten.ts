@@ -17,7 +17,7 @@ import { type Apart, collect, rowOf } from "./types.ts";
 const WEIGHT = [1, 2, 8];
 /** Moves per item, should it not end: it has never taken more than 3. */
 const MOST_MOVES = 30;
-/** Items looked at between two pauses. */
+/** Items read between two pauses. */
 const SLICE = 512;
 
 /** What can be a tie: number t joins `from[t]` and `to[t]`. First the gaps, with less x first, then the links. */
@@ -140,7 +140,7 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
     const holds = t < 0 || (t < gaps && (to[t] === v) === side > 0) ? 0 : weight[t];
     let gain = Math.abs(pull[v]) - holds;
     if (!(gain > 0)) continue;
-    // It is looked at again, too.
+    // It is examined again, too.
     quiet = -1;
     moves++;
     const part = cut(v, side);

@@ -8,9 +8,9 @@ import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textIn
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 import type { Card } from "./types.ts";
 
-/** Fewer letters of a note say nothing, and the end of a number something else. */
+/** A note with fewer letters says nothing, and the end of a number is another number. */
 const TELLING = /^…\D.../;
-/** Modules are told apart by the ends of their paths: `…h[11]`. */
+/** Paths of modules differ at their ends: `…h[11]`. */
 const PATH = /^[\w.[\]'" …]+ ▸$/;
 
 /** `bowl`: line 1 has to leave room for the bowl of a leaf. */
@@ -25,7 +25,7 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
-/** Not found by the search that is going on. */
+/** Not found by the current search. */
 const isDim = ({ hit }: Context, b: number) => hit !== null && !hit[b];
 
 function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[] {
@@ -60,7 +60,7 @@ function timesBadge(context: Context, w: number, times: number): Mark[] {
 /** Below 0.55 a box is a bar: filled, hollow, or amber with a sign. */
 function stateBar({ level }: Context, { counts, w, h }: Card): Mark[] {
   const [x, y, wide, high] = level === 1 ? [w * 0.14, h / 2 - 7, w * 0.72, 14] : [0, 0, w, h];
-  const bar = (c: string, share = 1) => rect(x!, y!, wide! * share, high!, c, 4);
+  const bar = (classes: string, share = 1) => rect(x!, y!, wide! * share, high!, classes, 4);
   const held = counts[SLOT.held]! + counts[SLOT.packed]!;
   const gone = counts[SLOT.freed]!;
   if (counts[SLOT.stale]) return [bar("stale")];
@@ -76,11 +76,11 @@ interface FirstLine {
   title: string;
   suffix: string;
   note: string;
-  /** Left end of the note, or of where one would be. */
+  /** Left end of the note; without a note, the right end of the room. */
   end: number;
 }
 
-/** What fits on line 1: the name before all else, then the end of the note, then the name's suffix. */
+/** What fits on line 1: first the name, then the end of the note, then the name's suffix. */
 function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const { measure, level } = context;
   const near = level === 3;
@@ -118,8 +118,8 @@ function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): 
   if (note) marks.push(text(right, y, note, `note${quiet}`, "end"));
   const name = text(x, y, title + suffix, sized(context, `op${quiet}`));
   const runs = [
-    { s: title, c: "" },
-    { s: suffix, c: `suffix${quiet}` },
+    { text: title, classes: "" },
+    { text: suffix, classes: `suffix${quiet}` },
   ];
   marks.push(suffix ? { ...name, runs } : name);
   return marks;
@@ -147,7 +147,7 @@ function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean):
   let x = card.oneLine ? card.w - 5 - w : textInset(card);
   for (const { look, label, by } of row) {
     // Its letter only where letters are large enough.
-    marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ t }) => context.level === 3 || t !== "text"));
+    marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ kind }) => context.level === 3 || kind !== "text"));
     x += SLOT_W + 3;
     if (label) {
       const c = sized(context, ghost ? "note quiet" : slotClass(look));

@@ -17,7 +17,7 @@ const TWO_LINES = 42;
 const ONE_LINE = 26;
 const COMPACT_LINE = 22;
 const MAX_STRIPES = 4;
-/** More boxes than this, and cards shrink to their text. */
+/** With more boxes than this, cards shrink to their text. */
 const ROOMY = 24;
 export const GAP = 8;
 /** Room of a bowl in line 1. */
@@ -127,7 +127,7 @@ export interface Cell {
   by: number;
 }
 
-/** How the saved tensors can be shown, the most telling way first: each with its name, each, or all of one look as one. */
+/** The ways to show the saved tensors, the most detailed first: each with its name, each, or one for each look. */
 export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: boolean): Cell[][] {
   const each = (label: (slot: SlotText) => string) =>
     slots.map((slot) => ({ look: slot.look, label: label(slot), by: near && freedBy < 0 ? slot.freedBy : -1 }));

@@ -27,7 +27,7 @@ export interface Context {
   shared: Uint8Array;
   /** Per box: whether all of it is gone. */
   ghost: Uint8Array;
-  /** Per box: the node it stands for, the first one of a group. */
+  /** Per box: its node; of a group the first one. */
   main: Int32Array;
   /** Per box: boxes above (towards the inputs) and below. */
   above: Rows;
@@ -43,11 +43,11 @@ export interface Context {
   wouldRaise: ReadonlyMap<number, string>;
   /** Per slot: its state, or that the forecast call would free it; indices of SLOT_LOOKS. */
   looks: Uint8Array;
-  /** Per box: whether the search that is going on found something in it; null: none is. */
+  /** Per box: whether the current search found something in it; null: there is no search. */
   hit: Uint8Array | null;
   /** Whether the code stands beside the drawing. */
   rail: boolean;
-  /** Cards of groups, whose contents take long to count; those of single nodes are made again when they are looked at. */
+  /** Cards of groups, which take long to count. Cards of single nodes are made each time that they are drawn. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
   leaves: LeafPart[][];
@@ -92,7 +92,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     pace,
   );
   const [from, to] = sides(folded.edges);
-  // The call whose failure the picture tells: the newest one, if it raised.
+  // The call whose failure is shown: the newest one, if it raised.
   const [failed] = graph.calls.slice(-1).filter((call) => call.result === "raised");
   const carriers = carriersByNode(graph);
   yield;
@@ -159,7 +159,7 @@ function rootViews(graph: Graph): RootView[] {
     bit: position < MAX_LINES ? 1 << position : 0,
     ...rootLook(root.order),
     gone: !root.alive,
-    // What tells roots of one name apart.
+    // The difference between roots of one name.
     sub: times.get(root.path)! > 1 ? whenText(placeOf(graph, root.node)) : "",
   }));
 }
@@ -171,10 +171,10 @@ function* reachOfNodes(graph: Graph, roots: readonly RootView[]): Slices<Uint32A
   return reach;
 }
 
-/** Holders that nobody chose a name for are shown only where there is no other. */
+/** Kinds of owners whose names nobody chose: shown only where there is no other name. */
 const UNCHOSEN = new Set(["out", "traceback", "frame", "other", "hook", "grad"]);
 
-/** The names of each node: those of a choice first of all, and only where there are none the others. */
+/** The names of each node: chosen names; other names only where there is no chosen one. */
 function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<number, string[]> {
   const flagged = new Set(graph.roots.filter((root) => root.alive).map((root) => `${root.node} ${root.path}`));
   const names = new Map([...carriers].map(([node, path]) => [node, [path]]));
@@ -241,12 +241,12 @@ export function rootsOf(context: Context, mask: number): RootView[] {
 /** Whether the node of this uid is inside a box. */
 export const isIn = (context: Context, b: number, uid: number | null = null) => boxOfUid(context, uid) === b;
 
-/** Whether a line of this root is drawn faintly because another one is looked at. */
+/** Whether a line of this root is drawn faintly because another root is highlighted. */
 export function isDimmed({ options: { onlyRoot = null } }: Context, view: RootView | null): boolean {
   return onlyRoot !== null && view?.root.id !== onlyRoot;
 }
 
-/** Whether a call began at this root. Two names of one node: the one that the call was made by. */
+/** Whether a call began at this root. Of two names of one node it is the one in the call. */
 export function startsAt(context: Context, call: Call, view: RootView): boolean {
   const { graph, roots } = context;
   if (!call.rootUids.includes(graph.uid[view.root.node]!)) return false;

@@ -44,7 +44,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const border = plan.border && drawBorder(plan.border, at, span);
   const courses = yield* wireCourses(context, plan, (i) => withEdges(plan, i, at(i)), placed, shift);
 
-  // What finds its place where nothing else stands, the most important first.
+  // What is placed where nothing else is, the most important first.
   const free = new Free();
   yield* eachSlice(boxes.length, (b) => free.add(area(b)));
   flags.forEach((flag, f) => {
@@ -78,7 +78,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
 }
 
-/** Carriers take their places first, on their wires even: there is where the story is. */
+/** Tags of carriers take their places first, also on their wires: they explain the error. */
 function* tagItems(
   { context, tags, flags }: Plan,
   at: (i: number) => Rect,
@@ -148,7 +148,7 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
   return { left, top, width: Math.ceil(right + MARGIN - left), height: Math.ceil(bottom + MARGIN - top), items };
 }
 
-/** More roots than this, and only those that a call began at are shown one by one. */
+/** With more roots than this, only those at which a call began are shown one by one. */
 const FEW_ROOTS = 8;
 
 /** uids that a fold should leave visible: failing node, border, findings, roots. */
@@ -157,7 +157,7 @@ export function importantUids(graph: Graph): number[] {
   for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
-    // What raised before the newest call is told, but it is over.
+    // An error before the newest call is listed, but it is over.
     if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));

@@ -1,4 +1,4 @@
-/** Cards and leaf badges as items: what they are called, and what is known of them as data attributes. */
+/** Cards and leaf badges as items, with their accessible names and data attributes. */
 
 import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
 import { shorten } from "../measure.ts";
@@ -11,7 +11,7 @@ import { LazyItem, type Made, type Source } from "./lazy.ts";
 import { type Free, type Rect, rectAt } from "./rects.ts";
 import type { Card, Item, LeafPart } from "./types.ts";
 
-/** What is known of a node or group, for the data attributes of its item. `boxes`: those that it stands for. */
+/** The data attributes of a node or group. `boxes`: the boxes that it is made of. */
 export const facts = (
   { graph, shared, ghost }: Context,
   name: string,
@@ -52,7 +52,7 @@ export function* cardItems(context: Context, places: Float64Array, bowls: Readon
   return items;
 }
 
-/** `loss` of iteration 0 and of iteration 1 need the iteration to be told apart. */
+/** Roots by name; `loss` of iteration 0 and of iteration 1 with the iteration. */
 function rootNames(context: Context, mask: number): string[] {
   return rootsOf(context, mask).map(({ root, sub }) => join(" of ", root.path || "an unnamed root", sub));
 }

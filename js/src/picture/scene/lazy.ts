@@ -1,11 +1,11 @@
-/** Items of which only a number is kept: in a large graph, the marks and words of most are never asked for. */
+/** Items that are made when they are needed: in a large graph most of them are never drawn or read. */
 
 import type { Context } from "./context.ts";
 import type { Item, Level, Role } from "./types.ts";
 
 export type Made = Pick<Item, "marks" | "label" | "data">;
 
-/** What the items of one kind have in common: how to find out about number i. */
+/** What the items of one kind have in common: how to make number i. */
 export interface Source {
   /** x, y, w, h of each. */
   places: ArrayLike<number>;
@@ -21,7 +21,7 @@ export class LazyItem implements Item {
   readonly #source: Source;
   readonly #i: number;
   #made: Made | undefined;
-  /** For which the marks were made: a large scene is not made anew when one looks from another distance. */
+  /** The level for which the marks were made. A large scene is not made again for another scale. */
   #level: Level | undefined;
 
   constructor(source: Source, i: number) {

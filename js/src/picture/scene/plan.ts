@@ -42,7 +42,7 @@ const COMPACT_BORDER_ROOM = 22;
 /** Room for the name of an open group above its first boxes, and for its frame below the last ones. */
 const NAME_ROOM = 24;
 const FRAME_ROOM = 8;
-/** More roots than this, and lanes are left to the layout. */
+/** With more roots than this, lanes are left to the layout. */
 const MAX_LANES = 16;
 
 export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Plan> {

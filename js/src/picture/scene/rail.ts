@@ -45,8 +45,10 @@ export function* railFits(context: Context): Slices<boolean> {
   let unknown = 0;
   yield* eachSlice(n, (b) => {
     const { line } = folded.boxes[b]!;
-    if (isKnown(line)) rows.add((order[b] = orderOf(line)));
-    else unknown++;
+    if (isKnown(line)) {
+      order[b] = orderOf(line);
+      rows.add(order[b]);
+    } else unknown++;
     return rows.size <= MAX_ROWS;
   });
   if (rows.size === 0 || rows.size > MAX_ROWS || n - unknown < SHARE * n) return false;
@@ -185,6 +187,6 @@ function codeMark(x: number, y: number, line: string, names: readonly string[]):
     .map((name) => name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
   const word = "[\\p{L}\\p{N}_]";
   const parts = names.length ? line.split(new RegExp(`(?<!${word})(${longest.join("|")})(?!${word})`, "u")) : [line];
-  const runs = parts.map((s, i) => ({ s, c: i % 2 ? "hot" : "" })).filter(({ s }) => s);
+  const runs = parts.map((part, i) => ({ text: part, classes: i % 2 ? "hot" : "" })).filter((run) => run.text);
   return parts.length > 1 ? { ...mark, runs } : mark;
 }

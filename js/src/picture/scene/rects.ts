@@ -28,7 +28,7 @@ export function unite(rects: Iterable<Rect>): Rect {
   return { x: left, y: top, w: right - left, h: bottom - top };
 }
 
-/** Where something stands already. Kept in bands of rows, so that asking stays cheap in large graphs. */
+/** Where something stands already. Kept in bands of rows, so that a question stays cheap in large graphs. */
 export class Free {
   /** Left, top, right, bottom of each rectangle, and whose it is. */
   readonly #sides: number[] = [];
@@ -56,7 +56,7 @@ export class Free {
     return true;
   }
 
-  /** The first of these places that is free, which is taken from now on. */
+  /** Takes the first of these places that is free, and returns it. */
   take<R extends Rect>(places: readonly R[]): R | undefined {
     const found = places.find((place) => this.has(place));
     if (found) this.add(found);

@@ -28,7 +28,7 @@ export interface Flag {
   w: number;
   h: number;
   pill: number;
-  /** The newest calls that started at this very node; the last one is told in words. */
+  /** The newest calls that started at this node; the last one also in words. */
   calls: Call[];
   /** A warning says that a backward from here would raise. */
   warning: string;

@@ -81,7 +81,10 @@ export function placeTag(
   const below = card.y + card.h + (context.options.compact ? 2 : 6);
   const places = tagPlaces(label, card, below, courses, tagWires(context, courses, wires), border);
   let found = free.take(places);
-  if (!found) free.add((found = places[0]!));
+  if (!found) {
+    found = places[0]!;
+    free.add(found);
+  }
   const { left, ...area } = found;
   const gone = context.graph.ghost[label.node] === 1;
   const look = label.carrier ? "carrier" : gone ? "gone" : "";
@@ -95,7 +98,7 @@ export function placeTag(
   };
 }
 
-/** What a tag says from afar: its name, larger, as far as there was room for it near by; in the end nothing. */
+/** The text of a tag from afar: its name in larger letters, as far as it fits; from very far nothing. */
 function farText(context: Context, label: TagText): TagText {
   const { level, measure } = context;
   const look = sized(context, "tagname");

@@ -52,7 +52,7 @@ export interface Scene {
   height: number;
   /** In drawing order. */
   items: Item[];
-  /** Cards, leaves and wires will be drawn as they look at this scale; their places stay. */
+  /** From now on cards, leaves and wires have the marks for this scale. Their places stay. */
   look(scale: number): void;
 }
 
@@ -130,7 +130,7 @@ export interface Card {
   freedBy: number;
   /** Saved tensors by state. */
   counts: number[];
-  /** How many look how, without those that look like nothing. */
+  /** How many saved tensors have each look, without those that are not drawn. */
   looks: [SlotLook, number][];
   oneLine: boolean;
   leaves: LeafPart[];

@@ -99,7 +99,7 @@ export function* wireCourses(
   return courses;
 }
 
-/** Wires of which slanted pieces are kept free, each in so many steps. */
+/** With more wires than this only upright pieces are kept free; a slanted piece is kept free in so many steps. */
 const MANY = 4096;
 const SLANTS = 6;
 

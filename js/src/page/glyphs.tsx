@@ -1,7 +1,6 @@
 /** Marks of the picture inside running text and tables: the same shapes, small. */
 
 import type { ComponentChildren, VNode } from "preact";
-import { Glyph, MarkShapes } from "../page/marks.tsx";
 import {
   callNumberMark,
   rootDot as dotMark,
@@ -18,6 +17,7 @@ import {
 } from "../picture/marks.ts";
 import { measureAsCode } from "../picture/measure.ts";
 import { callNumber } from "../picture/words.ts";
+import { Glyph, MarkShapes } from "./marks.tsx";
 
 /** The order of the root of call n, which picks its hue; -1: unknown. */
 export type OrderOf = (n: number) => number;
@@ -75,7 +75,7 @@ export function TagGlyph({ name, look = "" }: { name: string; look?: "" | "carri
 }
 
 export function CheckGlyph(): VNode {
-  return <Glyph marks={[{ t: "path", d: "M2.5 7l3.5 3.6L12.5 3", c: "tick" }]} width={15} height={14} />;
+  return <Glyph marks={[{ kind: "path", d: "M2.5 7l3.5 3.6L12.5 3", classes: "tick" }]} width={15} height={14} />;
 }
 
 /** `①` is the number of call 0. */
@@ -86,7 +86,7 @@ const unknownOrder: OrderOf = () => -1;
 /** Text in which `code` between backticks is code, and a call's number (① or "call 11", "Call 11") looks as in the picture. */
 export function Prose({ text, orderOf = unknownOrder }: { text: string; orderOf?: OrderOf }): VNode {
   const parts = text.split(/(`[^`]+`|[①-⑩]|\bcall \d+\b)/i);
-  return <>{parts.map((part, i) => (i % 2 === 0 ? part : special(part, orderOf)))}</>;
+  return <>{parts.map((part, i) => (i % 2 === 0 ? part || null : special(part, orderOf)))}</>;
 }
 
 function special(part: string, orderOf: OrderOf): ComponentChildren {

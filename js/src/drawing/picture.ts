@@ -10,10 +10,10 @@ import { importantUids } from "../picture/scene/index.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { shown } from "../state/state.ts";
+import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
 import type { Drawer } from "./schedule.ts";
-import type { Store } from "./store.ts";
 
 /** Slots empty one after the other: so many milliseconds apart, and all within so many. */
 const SLOT_MS = 60;
@@ -102,7 +102,7 @@ export class Picture implements Drawer {
     return true;
   }
 
-  /** The key of what stands for a node: its card, or the group that it is in. */
+  /** The key of the card of a node, or of the closed group that it is in. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
     return box?.key ?? `n${uid}`;

@@ -3,9 +3,10 @@
  * meanwhile is drawn after it.
  */
 
-/** What a change asks for, the least first: the panels, the same boxes in another look, another picture. */
-const NEEDS = ["panels", "look", "picture"] as const;
-export type Need = (typeof NEEDS)[number];
+import type { Need } from "../state/store.ts";
+
+/** The least first. */
+const NEEDS: readonly Need[] = ["panels", "look", "picture"];
 
 export interface Drawer {
   /** Whether it is on screen: not if a newer picture is wanted by now. */

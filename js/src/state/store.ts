@@ -1,7 +1,9 @@
 /** The state of one view, and what a change of it asks for. */
 
-import { firstState, type State, shown } from "../state/state.ts";
-import type { Need } from "./schedule.ts";
+import { firstState, type State, shown } from "./state.ts";
+
+/** What a change asks for: the panels, the same boxes in another look, another picture. */
+export type Need = "panels" | "look" | "picture";
 
 /** What the same boxes are drawn again for, in another look. */
 const LOOK = ["preview", "highlight", "search"] as const;

@@ -3,9 +3,9 @@
 import { MOST_CARDS } from "../canvas/canvas.ts";
 import type { Viewport } from "../canvas/viewport.ts";
 import { MAX_BOXES, ONE_SCREEN } from "../picture/fold/index.ts";
+import { nodeCount } from "../picture/model.ts";
 import type { State } from "../state/state.ts";
 import type { Drawing } from "./pipeline.ts";
-import { nodesOf } from "./subject.ts";
 
 /** A picture that would need a smaller scale shows less. */
 const ROOMY = 0.8;
@@ -42,7 +42,7 @@ export class Fitting {
       return true;
     }
     const { opened, show } = state;
-    const mayFold = opened.size === 0 && show.what !== "all" && !viewport.fits && nodesOf(graph) > ONE_SCREEN;
+    const mayFold = opened.size === 0 && show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
     if (mayFold && this.most > LEAST && viewport.whole(content) < CUT) {
       this.most = Math.min(ONE_SCREEN, this.most * FOLDED);
       this.dense = false;
