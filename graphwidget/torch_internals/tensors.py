@@ -138,8 +138,8 @@ def _known_shape(tensor: Any) -> Any:
 
 is_view: Callable[[Any], bool] = find(
     "torch._C.TensorBase._is_view",
-    "Which tensors are views is unknown: more of them count as doubtful.",
-    lambda tensor: True,
+    "Nothing: whether a tensor is a view is asked in another way.",
+    lambda tensor: base(tensor) is not None,
 )
 untyped_storage: Callable[[Any], Any] = _Base.untyped_storage
 numel: Callable[[Any], int] = _Base.numel

@@ -36,7 +36,9 @@ def private_names(tree: ast.Module) -> Iterator[str]:
             chain = ast.unparse(node).split(".")
             if chain[0] == "self":  # an attribute of our own
                 continue
-            if is_private(node.attr) or (chain[0] == "torch" and node.attr.startswith("_") and not node.attr.startswith("__")):
+            if is_private(node.attr) or (
+                chain[0] == "torch" and node.attr.startswith("_") and not node.attr.startswith("__")
+            ):
                 yield f"{node.lineno}: {ast.unparse(node)}"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_private(node.value):
             yield f"{node.lineno}: {node.value!r}"
