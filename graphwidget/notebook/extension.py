@@ -16,6 +16,7 @@ from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphwidget import torch_internals
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
 from graphwidget.notebook import session
@@ -107,6 +108,8 @@ class Extension:
             self.shell.events.register(event, callback)
         self.magics.register()
         self.switch_on()
+        for name, lost in torch_internals.missing().items():
+            print(f"graphwidget: this torch has no {name}. {lost}", file=sys.stderr)
         self._join_running_cell()
 
     def unload(self) -> None:
