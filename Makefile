@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. Both set up what they need, and are quick the second time.
+# Three commands: `make demo`, `make test` and `make quick`. Each sets up what it needs, and is quick the second time.
 # PYTHON=python3.12 chooses the interpreter, TORCH="torch==2.13.0" the build of torch, PORT=8888 the port.
 
 PYTHON ?= python3

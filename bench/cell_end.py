@@ -52,7 +52,9 @@ def one_round(nodes: int) -> dict[str, dict[str, float]]:
 
     names = vars(__main__)
     waiting: list[Callable[[], None]] = []
-    tracker = Tracker(lambda: names, forecaster=forecast, diagnose=diagnose, idle=lambda: waiting.append)
+    tracker = Tracker(
+        lambda: names, forecaster=forecast, diagnose=diagnose, idle=lambda: lambda _seconds, call: waiting.append(call)
+    )
     tracker.start()
     found, base = {}, None
     try:

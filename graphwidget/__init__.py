@@ -113,14 +113,38 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Switch tracking on in this shell: what ``%load_ext graphwidget`` calls."""
+    """Switch tracking on in this shell: what ``%load_ext graphwidget`` calls.
+
+    Examples
+    --------
+    >>> import graphwidget
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()
+    >>> graphwidget.load_ipython_extension(shell)
+    >>> "graphwidget" in shell.magics_manager.magics["line"]
+    True
+    >>> graphwidget.unload_ipython_extension(shell)
+    """
     from graphwidget.notebook import extension
 
     extension.load_ipython_extension(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Switch tracking off and restore everything: what ``%unload_ext graphwidget`` calls."""
+    """Switch tracking off and restore everything: what ``%unload_ext graphwidget`` calls.
+
+    Examples
+    --------
+    >>> import graphwidget
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()
+    >>> graphwidget.load_ipython_extension(shell)
+    >>> "graphwidget" in shell.magics_manager.magics["line"]
+    True
+    >>> graphwidget.unload_ipython_extension(shell)
+    >>> "graphwidget" in shell.magics_manager.magics["line"]
+    False
+    """
     from graphwidget.notebook import extension
 
     extension.unload_ipython_extension(shell)

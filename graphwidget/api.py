@@ -137,6 +137,13 @@ def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
     ------
     TypeError, ValueError
         For something that is no tensor, or a tensor without a graph.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> graphwidget.snapshot(w.exp().sum())
+    <Snapshot: 3 nodes, 1 slot, 1 root>
     """
     for tensor in tensors:
         _check_has_graph(tensor, "snapshot")
@@ -181,6 +188,18 @@ def forecast(
     ------
     TypeError, ValueError
         For something that is no tensor, no roots at all, or an unknown `api`.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> graphwidget.forecast(loss).ok
+    True
+    >>> loss.backward()
+    >>> answer = graphwidget.forecast(loss)
+    >>> answer.ok, answer.reason, answer.fails_at.name
+    (False, 'freed', 'ExpBackward0')
     """
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.live import take_graphs
@@ -226,6 +245,20 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
         For something else, or a tensor without a graph.
     RuntimeError
         If nothing is tracked: what was not watched cannot be told.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track():
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     loss = w.exp().sum()
+    ...     loss.backward()
+    ...     try:
+    ...         loss.backward()
+    ...     except RuntimeError as error:
+    ...         findings = graphwidget.explain(error)
+    >>> findings[0].kind, findings[0].node
+    ('second_backward', 'ExpBackward0')
     """
     if error_or_tensor is not None and not isinstance(error_or_tensor, BaseException):
         _check_has_graph(error_or_tensor, "explain")
@@ -273,6 +306,16 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
         For something that is no tensor, or a tensor without a graph.
     RuntimeError
         Without tensors, if the extension is not loaded.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> shown = graphwidget.view(loss, height=300)  # the last value of a cell is displayed
+    >>> print(shown.as_text().splitlines()[0])
+    Autograd graph: 2 nodes, 1 leaf, 1 root; 12 B held
+    >>> shown.close()
     """
     for tensor in tensors:
         _check_has_graph(tensor, "view")
@@ -284,16 +327,24 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
 
 @contextmanager
 def track() -> Iterator[Tracker]:
-    """Track outside a notebook: ``with graphwidget.track() as tracker: ...``."""
+    """Track outside a notebook: ``with graphwidget.track() as tracker: ...``.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     w.exp().sum().backward()
+    >>> [(call.result, call.freed_slots) for call in tracker.calls]
+    [('ok', 1)]
+    """
     from graphwidget.capture import scripts as capture
-    from graphwidget.diagnosis import diagnose as diagnosis
+    from graphwidget.diagnosis.diagnose import diagnose
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(
-        forecaster=engine.forecast, diagnose=diagnosis.diagnose, explain=explain_call, depth=4
-    ) as tracker:
+    with capture.track(forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, depth=4) as tracker:
         begin_tracking(tracker)
         try:
             yield tracker

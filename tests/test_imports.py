@@ -59,7 +59,7 @@ ALLOWED = {
     "__init__": {"model", "capture", "notebook", "api"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
-UP = ("model.graph", "render.formats")
+UP = ("model.exports", "render.formats")
 WITHOUT_TORCH = ("model", "engine", "diagnosis", "render")
 
 
@@ -183,8 +183,8 @@ def test_every_file_lies_in_a_known_room() -> None:
         ("model/x.py", "from graphwidget.render import text"),
         ("model/x.py", "def f():\n    from graphwidget.capture import tracker"),
         ("model/x.py", "def f():\n    from graphwidget.render.formats import export"),
-        ("model/graph.py", "from graphwidget.render.formats import export"),
-        ("model/graph.py", "def f():\n    from graphwidget.render import text"),
+        ("model/exports.py", "from graphwidget.render.formats import export"),
+        ("model/exports.py", "def f():\n    from graphwidget.render import text"),
         ("notebook/session.py", "from graphwidget.notebook import extension"),
         ("api.py", "from graphwidget.notebook import extension"),
         ("api.py", "from .cli import main"),
@@ -221,7 +221,7 @@ def test_the_model_and_pure_rooms_need_no_torch() -> None:
         import graphwidget
         from graphwidget import Snapshot
         from graphwidget.engine import forecast, memory
-        from graphwidget.diagnosis import diagnose as diagnosis
+        from graphwidget.diagnosis.diagnose import diagnose
         from graphwidget.render import dot, json_export, text, wire
         Snapshot().to_text(), Snapshot().to_json(), Snapshot().to_dot()
     """

@@ -84,6 +84,16 @@ class Tracker:
         Whether somebody goes on working in this kernel when a cell has ended; see `Record`.
     policy
         What is remembered, and how much of the time watching may take.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     loss = w.exp().sum()
+    ...     loss.backward()
+    >>> len(tracker.calls), tracker.findings()
+    (1, ())
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from graphwidget.diagnosis.findings import (
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
-from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_edits
+from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
 from graphwidget.diagnosis.wording import where
 from graphwidget.model import BackwardCall, Finding, Fix, Record, Scene, torch_messages
 
@@ -135,7 +135,7 @@ def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
     """
     call = call_at(record.calls, finding.call)
     graph = call.graph if call is not None else None
-    shown = [with_edits(record, fix) for fix in finding.fixes]
+    shown = [with_display(record, fix) for fix in finding.fixes]
     fixes = [checked(record, fix) for fix in shown if not destroys(record, fix, graph)]
     if finding.kind in ("no_grad", "silent"):
         fixes = [replace(f, verified=f.verified and not made_once_run_often(record, f)) for f in fixes]

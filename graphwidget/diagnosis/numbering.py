@@ -1,7 +1,7 @@
-"""Cells without an execution count (a script under `track()`, marimo) as cells of which nobody sees the number.
+"""Numbers for cells without an execution count (a script under `track()`, marimo), for the time of a diagnosis.
 
-The analysis finds the text of a place by the number of its cell. Such runs get a number below zero for the time of a
-diagnosis; in what is said, ``In[-1], line 4`` is ``line 4`` again.
+A diagnosis finds the text of a place by the number of its cell. Such runs get a number below zero; in the texts of
+findings ``In[-1], line 4`` becomes ``line 4`` again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def with_numbers(record: Record) -> Record:
 
 
 def without_numbers(finding: Finding) -> Finding:
-    """The finding as it is told: without the numbers that `with_numbers` gave."""
+    """The finding without the numbers that `with_numbers` gave."""
     fixes = tuple(map(_fix_without, finding.fixes))
     made, modified = _place_without(finding.made_at), _place_without(finding.modified_at)
     text, headline = _said(finding.text), _said(finding.headline)
@@ -58,7 +58,7 @@ def _said(text: str) -> str:
 
 
 class _Numbers:
-    """What the runs without a number are called meanwhile."""
+    """The numbers that runs have meanwhile."""
 
     def __init__(self, record: Record) -> None:
         self._of = {n: -n - 1 for n, run in record.runs.items() if run.cell is None}
@@ -79,7 +79,7 @@ class _Numbers:
         if number is None or place.outer_cell is not None:
             return place
         outer = number if place.outer_line is not None else None
-        # The innermost line may be of another cell: the text tells.
+        # The innermost line may belong to another cell: compare the texts.
         text = source.line_text(self._texts[place.run or 0], place.line)
         inner = number if place.cell is None and place.line is not None and text == place.source.strip() else place.cell
         return replace(place, cell=inner, outer_cell=outer)

@@ -1,4 +1,4 @@
-"""What was looked at, and what of it has no finding: so that silence is not taken for a clean bill."""
+"""What was examined, and which errors have no finding: silence does not mean that all is well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
 
 __all__ = ["verdict"]
 
-# What PyTorch's messages about recording and running a graph speak of.
+# Words of PyTorch's messages about recording and running a graph.
 _OF_AUTOGRAD = re.compile(
     r"autograd|\bbackward\b|requires?[_ ]grad|\bgrad(_fn|_outputs?|ients?)?\b|\bleaf\b|in-?place|\bdifferentia|"
     r"saved tensor|inference tensor|deepcopy protocol",
@@ -22,8 +22,8 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     """What the findings leave open."""
     found = list(findings)
     raised = [call for call in record.calls if call.result == "raised"]
-    told = {finding.call for finding in found}
-    explained = {_alike(call) for call in raised if call.n in told}
+    with_finding = {finding.call for finding in found}
+    explained = {_alike(call) for call in raised if call.n in with_finding}
     unexplained = {_alike(call): call for call in reversed(raised) if _alike(call) not in explained}
 
     failed = {call.error for call in raised}
@@ -51,7 +51,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
 
 
 def _alike(call: BackwardCall) -> tuple[object, ...]:
-    """The same error of the same line is one error, however often a loop meets it."""
+    """The same error of the same line is one error, however often a loop raises it."""
     return (where(call.place) or call.n, call.error_type, call.error)
 
 

@@ -1,4 +1,4 @@
-"""How findings and fixes say places, code and names: once, so that all of them agree."""
+"""How findings and fixes write places, code, names and iterations: in one place, so that all of them agree."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def outer_at(place: Place | None) -> tuple[int, int] | None:
 
 
 def short(text: str, most: int = 60) -> str:
-    """Code as a sentence can quote it."""
+    """Code on one line, cut to a length that a sentence can quote."""
     return f"`{cut(' '.join(text.split()), most)}`"
 
 
@@ -96,7 +96,7 @@ def spoken(path: str) -> str:
 
 
 def lasting_name(record: Record, paths: tuple[str, ...]) -> str:
-    """Of several names the one to say: no variable of a loop, and a name rather than a number."""
+    """The best of several names: no variable of a loop, and no element of a container if there is another."""
     passing = {name for run in record.runs.values() for name in source.loop_names(run.source)}
     best = min(paths, key=lambda path: (is_notebook_s(path), root_of(path) in passing, path.endswith("]")))
     return spoken(best)
@@ -108,7 +108,7 @@ def source_line(place: Place) -> tuple[object, int | None]:
 
 
 def iteration_text(record: Record, place: Place) -> str:
-    """``iteration 3``; where there are loops in loops, of which: ``iteration 3 of `for t```."""
+    """``iteration 3``; where there are loops in loops, with the loop: ``iteration 3 of `for t```."""
     run = record.runs.get(place.run) if place.run is not None else None
     if run is None:
         return f"iteration {place.iteration}"
@@ -132,12 +132,12 @@ def own_path(ref: TensorRef | None) -> str | None:
 
 
 def is_notebook_s(path: str) -> bool:
-    """Whether IPython gave the name, as `_`, `___`, `_3` and `Out`, or it is a part of such."""
+    """Whether IPython gave the name, such as `_`, `___`, `_3` and `Out[3]`, or it is a part of one."""
     return re.match(r"_{1,3}\d*(?!\w)|Out\[", path) is not None
 
 
 def root_name(call: BackwardCall) -> str:
-    """What the call was made on, as the user would say it."""
+    """The name or expression on which the call was made, as the user wrote it."""
     path = own_path(call.roots[0]) if call.roots else None
     if path:
         return path.rsplit(":", 1)[-1]

@@ -25,14 +25,24 @@ from typing import Literal
 
 from graphwidget.engine.heap import ReadyHeap
 from graphwidget.engine.rules import DEFINED, MAYBE, UNDEFINED, Rules, Stop
-from graphwidget.model import Forecast, Kind, Leaf, Node, NodeFacts, SavedTensor, SlotState, Snapshot, TensorRef
+from graphwidget.model import (
+    KEEPS_MEMORY,
+    Forecast,
+    Kind,
+    Leaf,
+    Node,
+    NodeFacts,
+    SavedTensor,
+    SlotState,
+    Snapshot,
+    TensorRef,
+)
 
 __all__ = ["after", "afterwards", "forecast"]
 
 Api = Literal["backward", "autograd.grad", "grad"]
 
 _FIRST = 2**64 - 1  # sequence number of AccumulateGrad and Error nodes: they run as soon as they are ready
-_HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 _ORDINARY_SLOTS = bytes(int(s not in (SlotState.HELD, SlotState.UNSAVED)) for s in range(256))  # 1: look closely
 _ORDINARY_KINDS = bytes(int(k != Kind.FUNCTION) for k in range(256))
 
@@ -357,7 +367,7 @@ def _released(snapshot: Snapshot, executed: Iterable[int]) -> Mapping[Node, tupl
     states, start = snapshot.slot_state, snapshot.slot_start
     found = {}
     for node in executed:
-        slots = tuple(SavedTensor(snapshot, s) for s in range(start[node], start[node + 1]) if states[s] in _HOLDING)
+        slots = tuple(SavedTensor(snapshot, s) for s in range(start[node], start[node + 1]) if KEEPS_MEMORY[states[s]])
         if slots:
             found[snapshot.node(node)] = slots
     return found
@@ -370,7 +380,7 @@ def _bytes(snapshot: Snapshot, slots: set[int]) -> tuple[int, int]:
     kept = {leaf.grad_storage for leaf in snapshot.leaves.values()} if mine else set()
     if mine and len(slots) < len(snapshot.slot_state):
         for slot, (state, storage) in enumerate(zip(snapshot.slot_state, snapshot.slot_storage, strict=True)):
-            if storage in mine and state in _HOLDING and slot not in slots:
+            if storage in mine and KEEPS_MEMORY[state] and slot not in slots:
                 kept.add(storage)
     storages = snapshot.storages
     freed = sum(storages.bytes[i] for i in mine)

@@ -16,11 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from graphwidget.model import SlotState, Snapshot
+from graphwidget.model import KEEPS_MEMORY, Snapshot
 
 __all__ = ["Dominators", "Retained", "kept_by", "retained", "variable_of"]
-
-_KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ class _Heap:
                 continue
             for slot in snapshot.slots_of(node):
                 storage = snapshot.slot_storage[slot]
-                if storage >= 0 and snapshot.slot_state[slot] in _KEPT:
+                if storage >= 0 and KEEPS_MEMORY[snapshot.slot_state[slot]]:
                     tree.reach(vertex, offset + storage)
         for at, paths in snapshot.storages.owners.items():
             for path in paths:
@@ -225,7 +223,7 @@ class _Heap:
         weight[self.first_storage :] = snapshot.storages.bytes
         for node in range(len(snapshot)):
             for slot in snapshot.slots_of(node):
-                if snapshot.slot_storage[slot] < 0 and snapshot.slot_state[slot] in _KEPT:
+                if snapshot.slot_storage[slot] < 0 and KEEPS_MEMORY[snapshot.slot_state[slot]]:
                     weight[self.first_node + node] += snapshot.slot_bytes[slot]
         return nodes, weight
 

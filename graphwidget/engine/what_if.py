@@ -6,9 +6,7 @@ from array import array
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from graphwidget.model import SlotState, Snapshot
-
-_KEPT = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+from graphwidget.model import KEEPS_MEMORY, SlotState, Snapshot
 
 
 def with_nodes_held(snapshot: Snapshot, indices: Iterable[int]) -> Snapshot:
@@ -72,7 +70,7 @@ def bytes_held(graph: Snapshot, nodes: Iterable[int]) -> int:
     for index in nodes:
         for slot in graph.slots_of(index):
             storage = graph.slot_storage[slot]
-            if graph.slot_state[slot] in _KEPT and storage not in seen:
+            if KEEPS_MEMORY[graph.slot_state[slot]] and storage not in seen:
                 total += graph.slot_bytes[slot] if storage < 0 else graph.storages.bytes[storage]
                 if storage >= 0:
                     seen.add(storage)

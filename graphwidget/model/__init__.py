@@ -16,6 +16,7 @@ from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import (
+    KEEPS_MEMORY,
     Kind,
     Leaf,
     ModuleCall,
@@ -56,6 +57,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Forecast",
+    "KEEPS_MEMORY",
     "Kind",
     "Leaf",
     "Look",

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
-from os import PathLike
-from typing import Any
 
+from graphwidget.model.exports import Exportable
 from graphwidget.model.parts import (
+    KEEPS_MEMORY,
     Kind,
     Leaf,
     ModuleCall,
@@ -27,12 +27,9 @@ from graphwidget.model.parts import (
 
 __all__ = ["Node", "SavedTensor", "Snapshot"]
 
-# By state: whether the slot keeps memory. A table, because comparing enums is slow in long columns.
-_KEEPS = bytes(state in (SlotState.HELD, SlotState.STALE, SlotState.PACKED) for state in range(256))
-
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class Snapshot(Exportable):
     """The autograd graph at one moment, in columns. Immutable by agreement: never write to a column.
 
     Node columns have one position per node, in order of discovery from the roots. Edges are in
@@ -83,8 +80,19 @@ class Snapshot:
         Anomaly detection was on: a call raises at the first gradient that is NaN.
     ranks
         How many processes the job has.
-    memo
-        What the capture keeps for its next snapshot; says nothing to others.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> graph = graphwidget.snapshot(loss)
+    >>> graph
+    <Snapshot: 3 nodes, 1 slot, 1 root>
+    >>> graph.held_bytes()
+    12
+    >>> [node.name for node in graph.nodes]
+    ['SumBackward0', 'ExpBackward0', 'AccumulateGrad']
     """
 
     uid: array[int] = field(default_factory=lambda: array("q"))
@@ -121,7 +129,6 @@ class Snapshot:
     notes: tuple[str, ...] = ()
     checks_nan: bool = False
     ranks: int = 1
-    memo: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.storages, Storages):  # given as rows
@@ -154,6 +161,7 @@ class Snapshot:
         return max(self.seq, default=-1)
 
     def name_of(self, index: int) -> str:
+        """torch's name of the node at `index`."""
         return self.names[self.name[index]]
 
     def next(self, index: int) -> array[int]:
@@ -161,10 +169,12 @@ class Snapshot:
         return self.edge_to[self.edge_start[index] : self.edge_start[index + 1]]
 
     def place_of(self, index: int) -> Place | None:
+        """Where the node at `index` was made; None: unknown."""
         at = self.place[index]
         return self.places[at] if at >= 0 else None
 
     def module_of(self, index: int) -> ModuleCall | None:
+        """The module call that made the node at `index`; None: none, or unknown."""
         at = self.module[index]
         return self.modules[at] if at >= 0 else None
 
@@ -200,7 +210,7 @@ class Snapshot:
 
     @cached_property
     def _held_bytes(self) -> int:
-        keeps = self.slot_state.translate(_KEEPS)
+        keeps = self.slot_state.translate(KEEPS_MEMORY)
         known = set(compress(self.slot_storage, keeps))
         unknown = 0
         if -1 in known:
@@ -209,171 +219,58 @@ class Snapshot:
             unknown = sum(size for storage, size in compress(slots, keeps) if storage < 0)
         return unknown + sum(map(self.storages.bytes.__getitem__, known))
 
-    # How a graph is written lies in the room above, in one table: this is the only import that goes up.
-
-    def export(self, format: str, path: str | PathLike[str] | None = None) -> Any:
-        """The graph in another form.
-
-        Parameters
-        ----------
-        format
-            ``"text"``, ``"json"``, ``"html"``, ``"svg"``, ``"dot"`` or ``"networkx"``.
-        path
-            A file to write to, in UTF-8. Default: none is written.
-
-        Returns
-        -------
-        The text, or the `networkx.MultiDiGraph`; None if it was written to `path`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such format, or if a path is given for ``"networkx"``.
-        ImportError
-            If quickjs-ng (``"svg"``, ``"html"``) or networkx is not installed.
-        OSError
-            If `path` cannot be written.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = graphwidget.snapshot((w * 2).sum())
-        >>> print(graph.export("dot").splitlines()[0])
-        digraph autograd {
-        """
-        from graphwidget.render.formats import export
-
-        return export(self, format, path)
-
-    def to_text(self) -> str:
-        """A picture in characters: one line per node from the losses to the leaves.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> loss = (w * 2).sum()
-        >>> print(graphwidget.snapshot(loss).to_text().splitlines()[0])
-        Autograd graph: 2 nodes, 1 leaf, 1 root; 8 B held
-        """
-        return str(self.export("text"))
-
-    def to_json(self) -> str:
-        """The graph as JSON text: one object per node, for other programs. Sizes are in bytes, calls count from 1.
-
-        Examples
-        --------
-        >>> import json, torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = json.loads(graphwidget.snapshot((w * 2).sum()).to_json())
-        >>> [node["name"] for node in graph["nodes"]]
-        ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
-        """
-        return str(self.export("json"))
-
-    def to_dot(self) -> str:
-        """The graph in Graphviz' language.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graphwidget.snapshot((w * 2).sum()).to_dot().count("->")
-        2
-        """
-        return str(self.export("dot"))
-
-    def to_networkx(self) -> Any:
-        """A `networkx.MultiDiGraph` with uids as nodes, edges from loss to leaves.
-
-        Raises
-        ------
-        ImportError
-            If networkx is not installed.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graph = graphwidget.snapshot((w * 2).sum()).to_networkx()
-        >>> len(graph.nodes), len(graph.edges)
-        (3, 2)
-        """
-        return self.export("networkx")
-
-    def to_svg(self) -> str:
-        """A static picture as SVG text.
-
-        Raises
-        ------
-        ImportError
-            If quickjs-ng is not installed.
-
-        Examples
-        --------
-        >>> import torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> graphwidget.snapshot((w * 2).sum()).to_svg()[:4]
-        '<svg'
-        """
-        return str(self.export("svg"))
-
-    def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the picture to `path` as one HTML file that needs no network.
-
-        Raises
-        ------
-        ImportError
-            If quickjs-ng is not installed.
-        OSError
-            If `path` cannot be written.
-
-        Examples
-        --------
-        >>> import os, tempfile, torch, graphwidget
-        >>> w = torch.ones(3, requires_grad=True)
-        >>> path = os.path.join(tempfile.mkdtemp(), "graph.html")
-        >>> graphwidget.snapshot((w * 2).sum()).to_html(path)
-        >>> os.path.getsize(path) > 1000  # bytes
-        True
-        """
-        self.export("html", path)
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A view on one node of a snapshot."""
+    """A view on one node of a snapshot.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> node = graphwidget.snapshot(w.exp().sum()).node(1)
+    >>> node.name, node.next[0].name, node.next[0].labels
+    ('ExpBackward0', 'AccumulateGrad', ('w',))
+    >>> node.saved
+    (<saved result: held>,)
+    """
 
     snapshot: Snapshot
     index: int
 
     @property
     def uid(self) -> int:
+        """The number that names the node in all snapshots, from first sight to death."""
         return self.snapshot.uid[self.index]
 
     @property
     def name(self) -> str:
+        """torch's own name, such as ``MvBackward0``."""
         return self.snapshot.name_of(self.index)
 
     @property
     def sequence_nr(self) -> int:
+        """torch's sequence number, higher for later nodes; -1 where it has none."""
         return self.snapshot.seq[self.index]
 
     @property
     def kind(self) -> Kind:
+        """What sort of Function it is."""
         return Kind(self.snapshot.kind[self.index])
 
     @property
     def place(self) -> Place | None:
+        """Where it was made; None: unknown."""
         return self.snapshot.place_of(self.index)
 
     @property
     def module(self) -> ModuleCall | None:
+        """The module call that made it; None: none, or unknown."""
         return self.snapshot.module_of(self.index)
 
     @property
     def leaf(self) -> Leaf | None:
+        """The leaf, of an AccumulateGrad node; None for others."""
         return self.snapshot.leaves.get(self.index)
 
     @property
@@ -384,14 +281,17 @@ class Node:
 
     @property
     def is_ghost(self) -> bool:
+        """Whether it has died. It is here because a call on the timeline ran it."""
         return bool(self.snapshot.ghost[self.index])
 
     @property
     def saved(self) -> tuple[SavedTensor, ...]:
+        """Its saved tensors, in the order in which it unpacks them."""
         return tuple(SavedTensor(self.snapshot, s) for s in self.snapshot.slots_of(self.index))
 
     @property
     def next(self) -> tuple[Node, ...]:
+        """The nodes that it hands gradients to, in order, with repeats."""
         return tuple(Node(self.snapshot, i) for i in self.snapshot.next(self.index))
 
     def __repr__(self) -> str:
@@ -406,40 +306,56 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SavedTensor:
-    """A view on one slot of a snapshot."""
+    """A view on one slot of a snapshot.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> saved = graphwidget.snapshot(w.exp().sum()).node(1).saved[0]
+    >>> saved.name, saved.state.word, saved.shape, saved.bytes, saved.freed_by
+    ('result', 'held', (3,), 12, None)
+    """
 
     snapshot: Snapshot
     slot: int
 
     @property
     def name(self) -> str:
+        """Its name as Python shows it, without prefix: ``self``, ``vec``, ``saved_tensors[0]``."""
         return self.snapshot.slot_names[self.snapshot.slot_name[self.slot]]
 
     @property
     def state(self) -> SlotState:
+        """Whether it is held, freed, modified since, ..."""
         return SlotState(self.snapshot.slot_state[self.slot])
 
     @property
     def dtype(self) -> str | None:
+        """Such as ``float32``; None: unknown."""
         at = self.snapshot.slot_dtype[self.slot]
         return self.snapshot.dtypes[at] if at >= 0 else None
 
     @property
     def shape(self) -> tuple[int, ...] | None:
+        """Its shape; None: unknown."""
         at = self.snapshot.slot_shape[self.slot]
         return self.snapshot.shapes[at] if at >= 0 else None
 
     @property
     def bytes(self) -> int:
+        """Bytes of the tensor itself; 0 when nothing is held and nothing is known."""
         return self.snapshot.slot_bytes[self.slot]
 
     @property
     def storage(self) -> Storage | None:
+        """The memory behind it; None: none, or unknown."""
         at = self.snapshot.slot_storage[self.slot]
         return self.snapshot.storages[at] if at >= 0 else None
 
     @property
     def freed_by(self) -> int | None:
+        """n of the call that freed it; None: not freed, or unknown."""
         n = self.snapshot.slot_freed_by[self.slot]
         return n if n >= 0 else None
 

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple, overload
 
 __all__ = [
+    "KEEPS_MEMORY",
     "Kind",
     "Leaf",
     "ModuleCall",
@@ -41,7 +42,18 @@ def in_order(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 class SlotState(IntEnum):
-    """State of one saved tensor. The names in lower case are the words shown to people."""
+    """State of one saved tensor. The names in lower case are the words shown to people.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> loss.backward()
+    >>> saved = [saved for node in graphwidget.snapshot(loss).nodes for saved in node.saved]
+    >>> [slot.state.word for slot in saved]
+    ['freed']
+    """
 
     HELD = 0
     FREED = 1
@@ -52,11 +64,35 @@ class SlotState(IntEnum):
 
     @property
     def word(self) -> str:
+        """As it is shown to people: ``held``, ``freed``, ..."""
         return self.name.lower()
+
+    @property
+    def keeps_memory(self) -> bool:
+        """Whether a slot in this state keeps the memory of a tensor."""
+        return self in (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a slot never leaves this state again."""
+        return self in (SlotState.FREED, SlotState.UNSAVED)
+
+
+# 1 for each state that keeps memory: `KEEPS_MEMORY[state]`, or `slot_state.translate(KEEPS_MEMORY)` for a whole column.
+# Comparing enums is slow in long columns.
+KEEPS_MEMORY = bytes(state < len(SlotState) and SlotState(state).keeps_memory for state in range(256))
 
 
 class Kind(IntEnum):
-    """What sort of backward Function a node is."""
+    """What sort of backward Function a node is.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> [node.kind.name for node in graphwidget.snapshot(w.sum()).nodes]
+    ['FUNCTION', 'ACCUMULATE']
+    """
 
     FUNCTION = 0  # generated from a formula, e.g. MulBackward0
     ACCUMULATE = 1  # AccumulateGrad: a leaf
@@ -74,6 +110,13 @@ class Place:
     innermost frame that lies in a cell; `outer_cell` and `outer_line` the outermost one, which
     differs when a function that was defined in another cell ran. `iteration` counts the passes of
     the innermost enclosing loop of the outer cell from 0.
+
+    Examples
+    --------
+    >>> from graphwidget import Place
+    >>> place = Place(cell=2, line=4, source="loss.backward()", iteration=0)
+    >>> place.cell, place.line, place.outer_line is None
+    (2, 4, True)
     """
 
     cell: int | None
@@ -101,6 +144,13 @@ class ModuleCall:
 
     `named`: the path begins with a variable of the user's, not with a class. `inplace`: a module of torch's own that
     was made to modify what it is given (``nn.ReLU(inplace=True)``).
+
+    Examples
+    --------
+    >>> from graphwidget import ModuleCall
+    >>> call = ModuleCall("model.h[0]", "Block", call=2, named=True)
+    >>> f"{call.path}: {call.class_name}, call {call.call + 1}"
+    'model.h[0]: Block, call 3'
     """
 
     path: str
@@ -116,6 +166,14 @@ class Leaf:
 
     `grad_refuses` says why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: something can.
     `reshaped`: it was given data of another shape than it had when it was used (``w.data = ...``).
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> leaf = graphwidget.snapshot(w.sum()).node(1).leaf
+    >>> leaf.paths, leaf.shape, leaf.dtype, leaf.has_grad, leaf.bytes
+    (('w',), (3,), 'float32', False, 12)
     """
 
     paths: tuple[str, ...]
@@ -135,6 +193,15 @@ class Storage(NamedTuple):
 
     `owners` are the Python paths of tensors that use it too: freeing the slot alone does not give
     these bytes back.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> y = w.exp()
+    >>> storage = graphwidget.snapshot(y.sum()).node(1).saved[0].storage
+    >>> storage.bytes, storage.owners  # `y` itself is what exp() saved: freeing the slot gives no memory back
+    (12, ('y',))
     """
 
     key: int
@@ -194,6 +261,15 @@ class TensorRef:
     made yet.
 
     `known_as`: only the last error's traceback keeps it; what it was called when a call was made on it, or there.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.sum()
+    >>> root = graphwidget.snapshot(loss).roots[0]
+    >>> root.path, root.numel, root.is_leaf
+    ('loss', 1, False)
     """
 
     node: int
@@ -222,6 +298,15 @@ class Owner:
     `kind`: variable, element, attribute, closure, frame, generator, out, traceback, grad, hook, other.
     `containers`: name of the type and length of the container that an element is in, and of the one around that.
     `bounded`: it is in a queue with a `maxlen`, which lets the oldest go.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> losses = [w.sum()]
+    >>> owner = graphwidget.snapshot(*losses).owners[0]
+    >>> owner.path, owner.kind, owner.containers
+    ('losses[0]', 'element', (('list', 1),))
     """
 
     path: str

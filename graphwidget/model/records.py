@@ -70,6 +70,18 @@ class Forecast:
         Storages (indices) of `.grad`s to which the call adds in place; slots that saved one go stale.
     may_write
         The same where it is not known whether a gradient gets there.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> forecast = graphwidget.forecast(loss)
+    >>> forecast.ok, forecast.freed_bytes, [leaf.labels[0] for leaf in forecast.reaches]
+    (True, 12, ['w'])
+    >>> loss.backward()
+    >>> graphwidget.forecast(loss).word  # a second call would raise
+    'freed'
     """
 
     ok: bool | None
@@ -107,6 +119,16 @@ class BackwardCall:
     shape when this one was only counted; it ran the nodes whose sequence numbers are less than
     `highest_seq` by the `distances`. `order` picks the hue and style of its first root, which are the same in
     all pictures; -1: unknown.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     w.exp().sum().backward()
+    >>> call = tracker.calls[0]
+    >>> call.api, call.result, call.freed_slots, call.freed_bytes
+    ('backward', 'ok', 1, 12)
     """
 
     n: int
@@ -160,6 +182,13 @@ class Fix:
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
     the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
     `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
+
+    Examples
+    --------
+    >>> from graphwidget import Fix
+    >>> fix = Fix("detach", "detach `h` where it is carried over", verified=True, at=(2, 4))
+    >>> fix.at  # cell and line
+    (2, 4)
     """
 
     id: str
@@ -175,7 +204,23 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing worth telling. Plain text only."""
+    """One thing worth telling. Plain text only.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     loss = w.exp().sum()
+    ...     loss.backward()
+    ...     try:
+    ...         loss.backward()
+    ...     except RuntimeError:
+    ...         pass
+    >>> finding = tracker.findings()[0]
+    >>> finding.kind, finding.severity, finding.node
+    ('second_backward', 'error', 'ExpBackward0')
+    """
 
     kind: Literal["second_backward", "inplace", "leak", "no_grad", "refused", "silent"]
     severity: Literal["error", "warning", "info"]
@@ -202,6 +247,15 @@ class Event:
     `cell` is the execution count of the cell it belongs to, `call` the n of the call. `held_bytes`
     counts saved tensors once per storage, `nodes` the live nodes; None: nobody looked at all that was alive.
     `snapshot` may have been dropped.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     w.exp().sum().backward()
+    >>> [(event.kind, event.call) for event in tracker.events if event.kind == "call"]
+    [('call', 0)]
     """
 
     id: int
@@ -222,6 +276,16 @@ class Drawing:
 
     `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
     the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> with graphwidget.track() as tracker:
+    ...     w = torch.ones(3, requires_grad=True)
+    ...     w.exp().sum().backward()
+    >>> drawing = tracker.drawing()
+    >>> len(drawing.calls), drawing.findings, drawing.busy
+    (1, (), None)
     """
 
     snapshot: Snapshot

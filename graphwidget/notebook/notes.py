@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.diagnose import of_call
 from graphwidget.model import BackwardCall, Record
 from graphwidget.render import report
 
 
 def explain_call(record: Record, call: BackwardCall) -> str:
     """The findings of a call as lines of text; empty if there is nothing to tell."""
-    return "\n".join(report.note(finding) for finding in diagnosis.of_call(record, call))
+    return "\n".join(report.note(finding) for finding in of_call(record, call))

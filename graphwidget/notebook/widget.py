@@ -71,6 +71,16 @@ class AutogradView(anywidget.AnyWidget):
         What is running, or empty.
     formats : list of list of str
         Name and label of each format that the export menu offers.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> shown = graphwidget.view(loss)
+    >>> shown.height  # pixels
+    520
+    >>> shown.close()
     """
 
     wire = traitlets.Unicode("").tag(sync=True)

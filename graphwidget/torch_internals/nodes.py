@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,6 +17,8 @@ from graphwidget.torch_internals.tensors import as_integers, maybe_stale_view
 __all__ = [
     "FunctionBase",
     "NO_SEQUENCE",
+    "NodeReaders",
+    "SlotReaders",
     "accumulated_variable",
     "accumulates_shape",
     "accumulators_now",
@@ -28,7 +30,6 @@ __all__ = [
     "is_compiled",
     "is_custom_function",
     "is_output_slot",
-    "is_saved_tensor_type",
     "may_be_of_a_view",
     "memory_of_node",
     "name_of",
@@ -39,6 +40,7 @@ __all__ = [
     "saved_by_custom",
     "sequence_numbers",
     "slot_names",
+    "slot_readers",
     "slot_of",
     "unpack_all",
     "unpacking_attribute",
@@ -81,6 +83,24 @@ def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
     return tuple((name, "_saved_" + name[len(prefix) :], name[len(prefix) :]) for name in found)
 
 
+SlotReaders = tuple[tuple[str, Callable[[Any], Any]], ...]
+_OF_CUSTOM: SlotReaders = (("saved_tensors", saved_by_custom),)
+
+
+def slot_readers(cls: type) -> SlotReaders:
+    """(shown name, reader) of each slot of nodes of this type, in the order in which a node unpacks them.
+
+    A reader returns the slot, a tuple of slots, or None: there is none. It raises RuntimeError for a tuple that was
+    released.
+    """
+    return _OF_CUSTOM if is_custom_function(cls) else _readers_of_generated(cls)
+
+
+@functools.cache
+def _readers_of_generated(cls: type) -> SlotReaders:
+    return tuple((shown, cls.__dict__[raw].__get__) for raw, _, shown in slot_names(cls))
+
+
 def slot_of(node: Any, shown: str) -> Any:
     """The slot that is shown under this name, as torch shows it: ``self``, ``tensors[2]``, ``saved_tensors[0]``."""
     name, listed, number = shown.partition("[")
@@ -100,11 +120,6 @@ def memory_of_node(node: Any) -> dict[str, Any]:
     metadata = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
     memory: dict[str, Any] = metadata.setdefault(_MARK, {})
     return memory
-
-
-def is_saved_tensor_type(cls: type) -> bool:
-    """Whether objects of this type are one slot as torch shows it, not a list of them."""
-    return cls is _SavedTensor
 
 
 _SavedTensor = torch._C._autograd.SavedTensor
@@ -188,17 +203,36 @@ def may_be_of_a_view(node: Any) -> bool:
 _RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
 
 
-def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int], str | None, int]:
-    """How to read nodes of one type: next_functions, sequence number, the name if all share it, the `Kind`.
+class NodeReaders(NamedTuple):
+    """How to read nodes of one type.
+
+    Attributes
+    ----------
+    next_functions, number
+        Functions of a node: its edges, its sequence number.
+    name
+        The name that all nodes of the type have; None: each has to be asked.
+    kind
+        A `Kind`.
+    """
+
+    next_functions: Callable[[Any], Any]
+    number: Callable[[Any], int]
+    name: str | None
+    kind: int
+
+
+def node_readers(cls: type) -> NodeReaders:
+    """How to read nodes of one type.
 
     A custom Function is read through the base class: its author may have set `ctx.name` or the like.
     """
     if is_custom_function(cls):
         kind = Kind.COMPILED if is_compiled(cls) else Kind.CUSTOM
-        return next_functions_of_custom, FunctionBase._sequence_nr, None, int(kind)
+        return NodeReaders(next_functions_of_custom, FunctionBase._sequence_nr, None, int(kind))
     name = cls.__name__
     if name == "AccumulateGrad":
-        return cls.next_functions.__get__, cls._sequence_nr, name, int(Kind.ACCUMULATE)  # type: ignore[attr-defined]
+        return NodeReaders(cls.next_functions.__get__, cls._sequence_nr, name, int(Kind.ACCUMULATE))  # type: ignore[attr-defined]
     if name == "CopySlices":
         kind = Kind.COPY_SLICES
     elif name in _RUNS_ALWAYS_RAISING:
@@ -208,7 +242,7 @@ def node_readers(cls: type) -> tuple[Callable[[Any], Any], Callable[[Any], int],
     # Functions made from formulas (MulBackward0) are called as their type is; the engine's own (CopySlices,
     # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
     shared = name if name.rstrip("0123456789").endswith("Backward") else None
-    return cls.next_functions.__get__, cls._sequence_nr, shared, int(kind)  # type: ignore[attr-defined]
+    return NodeReaders(cls.next_functions.__get__, cls._sequence_nr, shared, int(kind))  # type: ignore[attr-defined]
 
 
 def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:

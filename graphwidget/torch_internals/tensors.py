@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from operator import attrgetter
@@ -37,9 +37,10 @@ __all__ = [
     "is_unshared",
     "is_view",
     "leaf_and_grad",
-    "looks",
+    "look",
     "maybe_no_leaf",
     "maybe_stale_view",
+    "name_of_dtype",
     "nbytes",
     "never_rebuilt",
     "numel",
@@ -52,7 +53,6 @@ __all__ = [
     "shape_of",
     "storage_key",
     "storage_of",
-    "storage_sizes",
     "tensors_alive",
     "untyped_storage",
     "version",
@@ -91,11 +91,33 @@ _look_of_the_base: tuple[Callable[[Any], Any], ...] = tuple(_Base.__dict__[name]
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
-def looks(tensors: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """(version, requires_grad, dtype, shape, nbytes) of many tensors. Raises if one of them cannot tell them all."""
-    if _PLAIN.issuperset(map(type, tensors)):
-        return map(_look, tensors)
-    return (tuple([read(tensor) for read in _look_of_the_base]) for tensor in tensors)
+def look(tensor: Any) -> tuple[int, bool, Any, Any, int]:
+    """(version, requires_grad, dtype, shape, bytes) of a tensor that something saved.
+
+    What it cannot tell, as a sparse, nested or functional one, is -1 (version), None (dtype, shape) or 0 (bytes).
+    """
+    try:
+        if type(tensor) in _PLAIN:
+            return _look(tensor)  # type: ignore[return-value]
+        return tuple([read(tensor) for read in _look_of_the_base])  # type: ignore[return-value]
+    except Exception:
+        return version_of(tensor), requires_grad(tensor), _known(dtype, tensor), _known_shape(tensor), bytes_of(tensor)
+
+
+def _known(read: Callable[[Any], Any], tensor: Any) -> Any:
+    try:
+        return read(tensor)
+    except (RuntimeError, TypeError):
+        return None
+
+
+def _known_shape(tensor: Any) -> Any:
+    found = _known(shape, tensor)
+    try:
+        hash(found)
+    except (RuntimeError, TypeError):  # a length that is not one number
+        return None
+    return found
 
 
 is_view: Callable[[Any], bool] = _Base._is_view
@@ -168,14 +190,6 @@ def creation_is_no_grad(tensor: Any) -> bool:
     if _creation_meta is None or not is_view(tensor):
         return False
     return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
-
-
-_nbytes_of_storage: Callable[[Any], int] = torch.UntypedStorage.nbytes
-
-
-def storage_sizes(tensors: Iterable[Any]) -> Iterator[int]:
-    """Bytes of the memory behind many tensors. Raises if one of them has none."""
-    return map(_nbytes_of_storage, map(untyped_storage, tensors))
 
 
 def storage_of(tensor: Any) -> tuple[int, int] | None:
@@ -339,7 +353,13 @@ def as_integers(lengths: Any) -> tuple[int, ...]:
 
 def dtype_name(tensor: Any) -> str:
     """The dtype as "float32"."""
-    return str(dtype(tensor)).removeprefix("torch.")
+    return name_of_dtype(dtype(tensor))
+
+
+@functools.cache
+def name_of_dtype(dtype: Any) -> str:
+    """A dtype of torch as "float32"."""
+    return str(dtype).removeprefix("torch.")
 
 
 def count_of(tensor: Any) -> int:

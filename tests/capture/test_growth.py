@@ -6,8 +6,9 @@ import pytest
 from cells import Notebook
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture import tracker
 from graphwidget.capture.owners import search as owners
+from graphwidget.capture.policy import TrackerPolicy
+from graphwidget.capture.tracker import OLDER
 from graphwidget.capture.writes.statements import HARMLESS_WRITER
 
 START = """
@@ -32,9 +33,7 @@ KEEP = "kept.extend(torch.tanh(net(x)) for _ in range(100))\nlast = kept[-1].sum
 def notebook():
     made = Notebook()
     yield made
-    made.tracker.stop()
-    assert list(made.tracker.problems) == []
-    assert not made.errors
+    made.close()
 
 
 def graphs(notebook: Notebook, since: int = 0) -> list[int]:
@@ -66,8 +65,8 @@ def test_what_shares_a_part_with_the_graph_of_a_call_is_looked_at_with_it(notebo
     assert "other" not in {owner.path for owner in call.graph.owners}
 
 
-def test_a_call_without_foreseen_end_ran_what_its_root_leads_to_and_nothing_else(notebook):
-    notebook.tracker.log.forecaster = None
+def test_a_call_without_a_forecast_ran_what_its_root_leads_to_and_nothing_else():
+    notebook = Notebook(forecaster=None)
     notebook.run("x = torch.ones(3, requires_grad=True)\nh = (x * 2).exp()\nb = h.sum()\na = h.prod()\na.backward()")
     (call,) = notebook.tracker.calls
     assert call.executed_count == 4  # Prod, Exp, Mul, AccumulateGrad
@@ -97,20 +96,25 @@ def test_a_cell_that_follows_another_at_once_searches_no_names_when_it_begins(no
     notebook.run("y = x * 2")
     assert len(searches) == 1  # when it has ended
     notebook.run("z = y + 1\ny.data += 1")
-    assert [write.by for write in notebook.tracker._writes.hidden()] == ["y.data += 1"]
+    assert [write.by for write in notebook.tracker.record().hidden] == ["y.data += 1"]
 
 
 # ---------------------------------------------------------------- everything, when somebody asks
 
 
+# As if reading had taken too much of the time already.
+NO_TIME_TO_READ = TrackerPolicy(free_seconds=0.0, share=0.0)
+
+
 @pytest.fixture
-def no_time(monkeypatch):
-    """As if looking had taken too much of the time already."""
-    monkeypatch.setattr(tracker, "FREE_LOOKS", 0.0)
-    monkeypatch.setattr(tracker, "LOOK_SHARE", 0.0)
+def busy():
+    made = Notebook(policy=NO_TIME_TO_READ)
+    yield made
+    made.close()
 
 
-def test_everything_is_looked_at_when_somebody_asks_if_looking_took_too_much(notebook, no_time):
+def test_everything_is_read_when_somebody_asks_if_reading_took_too_much(busy):
+    notebook = busy
     notebook.run("x = torch.ones(3, requires_grad=True)\na = x * 2")
     notebook.run("b = a.exp()")
     assert [event.snapshot is not None for event in notebook.tracker.events] == [True, False]
@@ -122,7 +126,8 @@ def test_everything_is_looked_at_when_somebody_asks_if_looking_took_too_much(not
     assert notebook.tracker.calls[0].roots[0].path == "c"
 
 
-def test_who_listens_gets_everything_at_each_end_of_a_cell(notebook, no_time):
+def test_who_listens_gets_everything_at_each_end_of_a_cell(busy):
+    notebook = busy
     told = []
     notebook.tracker.subscribe(told.append)
     for i in range(3):
@@ -130,9 +135,9 @@ def test_who_listens_gets_everything_at_each_end_of_a_cell(notebook, no_time):
     assert [len(event.snapshot) for event in told] == [2, 4, 6]
 
 
-def test_of_cells_that_follow_at_once_who_listens_hears_of_the_last_once_nobody_waits(no_time):
+def test_of_cells_that_follow_at_once_who_listens_hears_of_the_last_once_nobody_waits():
     waiting, told = [], []
-    notebook = Notebook(idle=lambda: lambda _seconds, call: waiting.append(call))
+    notebook = Notebook(idle=lambda: lambda _seconds, call: waiting.append(call), policy=NO_TIME_TO_READ)
     notebook.tracker.subscribe(lambda event: told.append((event.cell, len(notebook.tracker.snapshot()))))
     try:
         for i in range(4):
@@ -158,13 +163,13 @@ with torch.no_grad():
 """
 
 
-def test_a_line_that_writes_what_nobody_holds_is_compared_a_few_times_only(notebook):
+def test_a_line_that_writes_what_nobody_holds_is_compared_a_few_times_only(notebook, monkeypatch):
     compared = []
-    changes = notebook.tracker._writes.watched.changes
-    notebook.tracker._writes.watched.changes = lambda: compared.append(1) or changes()
+    watched = notebook.tracker.write_recorder.watched
+    changes = watched.changes
+    monkeypatch.setattr(watched, "changes", lambda: compared.append(1) or changes())
     notebook.run(ROWS)
     assert len(compared) < 3 * HARMLESS_WRITER  # of 360 passes
-    assert not notebook.tracker._writes._left_out
 
 
 @pytest.mark.parametrize("mode", ["torch.no_grad()", "torch.enable_grad()"])
@@ -211,5 +216,5 @@ def test_what_nobody_looked_at_is_not_told_as_nothing(notebook):
     *calls, end = [event for event in notebook.tracker.events if event.id > first.id + 2]
     assert {(event.kind, event.held_bytes, event.nodes) for event in calls} == {("call", None, None)}
     assert end.held_bytes == 8000
-    assert calls[0].snapshot.notes == (tracker.OLDER,)
+    assert calls[0].snapshot.notes == (OLDER,)
     assert {event.snapshot is None for event in calls[3:]} == {True}  # only counted

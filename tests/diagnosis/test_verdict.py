@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from graphwidget.capture.tracker import Tracker
-from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.model import Verdict
 from graphwidget.render.report import summary, verdict_lines
 
 
-def looked_at(*cells: str, diagnose: Any = diagnosis.diagnose) -> tuple[Verdict, str]:
+def looked_at(*cells: str, diagnose: Any = diagnose) -> tuple[Verdict, str]:
     """Run cells with a tracker, as the extension does; the verdict and its words."""
     space: dict[str, Any] = {"torch": torch, "w": torch.ones(2, requires_grad=True)}
     tracker = Tracker(lambda: space, diagnose=diagnose)

@@ -13,7 +13,7 @@ import torch
 from read_wire import small
 
 from graphwidget.capture.tracker import Tracker
-from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine import forecast as engine
 from graphwidget.model import CellRun
 from graphwidget.notebook.actions import Actions
@@ -29,7 +29,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.names: dict = {}
-        self.tracker = Tracker(lambda: self.names, forecaster=engine.forecast, diagnose=diagnosis.diagnose)
+        self.tracker = Tracker(lambda: self.names, forecaster=engine.forecast, diagnose=diagnose)
         self.source = TrackerSource(self.tracker, lambda: self.names)
         self.turns, self.offers = Turns(), Offers()
         self.replies: list[dict] = []

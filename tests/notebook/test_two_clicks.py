@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_actions import Stage
 
-from graphwidget.diagnosis import diagnose as diagnosis
+from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.notebook.notes import explain_call
 
 TWO = """
@@ -123,7 +123,7 @@ def test_the_note_tells_the_checked_fixes(stage):
     with pytest.raises(RuntimeError):
         stage.cell(ENDLESS)
     record = stage.tracker.record()
-    finding = next(one for one in diagnosis.diagnose(record) if one.severity == "error")
+    finding = next(one for one in diagnose(record) if one.severity == "error")
     note = " ".join(explain_call(record, record.calls[-1]).split())
     assert [fix.id for fix in finding.fixes] == ["recompute_in_loop"]
     assert finding.fixes[0].text in note and "detach" not in note

@@ -153,9 +153,10 @@ class CallLog:
                 try:
                     return original(outputs, *args, **kwargs)
                 finally:
-                    self.recognition.freed_unknown_nodes()
+                    self._guarded(self._after_unseen)
             try:
-                result = original(outputs, *args, **kwargs)
+                with ti.nested():
+                    result = original(outputs, *args, **kwargs)
             except BaseException as error:
                 self._guarded(self._after, pending, outputs, args, error)
                 raise
@@ -166,8 +167,8 @@ class CallLog:
 
     def _guarded(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Run one of our own steps untraced, under the lock. Its exceptions are noted; the call goes on without it."""
-        lines = self.provenance.lines
         try:
+            lines = self.provenance.lines
             paused = lines.pause()
             if paused is None and lines.lost:
                 lines.reclaim(sys._getframe(2))
@@ -202,8 +203,11 @@ class CallLog:
                 self._read_in_full(pending, outputs, args, frames)
         except Exception as error:
             self.problem(error)
-        pending.inside.__enter__()
         return pending
+
+    def _after_unseen(self) -> None:
+        """A call has ended that is not recorded."""
+        self.recognition.freed_unknown_nodes()
 
     def _pending(self, args: tuple[Any, ...], kwargs: dict[str, Any], frames: Sequence[FrameType]) -> PendingCall:
         """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
@@ -256,7 +260,6 @@ class CallLog:
     # ------------------------------------------------------------ after
 
     def _after(self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], error: BaseException | None) -> None:
-        pending.inside.__exit__(None, None, None)
         self.running.pop(pending.n, None)
         if pending.model is not None and error is None:
             self._count(pending, pending.model)

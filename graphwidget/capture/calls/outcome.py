@@ -10,9 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import Forecast, Kind, Node, NodeFacts, SlotState, Snapshot, in_order, torch_messages
-
-HOLDING = (SlotState.HELD, SlotState.STALE, SlotState.PACKED)
+from graphwidget.model import (
+    KEEPS_MEMORY,
+    Forecast,
+    Kind,
+    Node,
+    NodeFacts,
+    SlotState,
+    Snapshot,
+    in_order,
+    torch_messages,
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
             continue
         slots, slots_after = before.slots_of(index), later.slots_of(after)
         if (_holds_hidden(before, index) and _released(later, after)) or any(
-            before.slot_state[a] in HOLDING and later.slot_state[b] == SlotState.FREED
+            KEEPS_MEMORY[before.slot_state[a]] and later.slot_state[b] == SlotState.FREED
             for a, b in zip(slots, slots_after, strict=False)
         ):
             found.append(index)
@@ -142,7 +150,7 @@ def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bo
     holding = {
         i
         for i in executed
-        if _holds_hidden(before, i) or any(before.slot_state[s] in HOLDING for s in before.slots_of(i))
+        if _holds_hidden(before, i) or any(KEEPS_MEMORY[before.slot_state[s]] for s in before.slots_of(i))
     }
     return holding == set(newly_freed(before, later))
 
@@ -214,7 +222,7 @@ def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snap
         if _holds_hidden(before, i):
             facts[i] = replace(facts[i], released=True)
         for s in before.slots_of(i):
-            if state[s] in HOLDING:
+            if KEEPS_MEMORY[state[s]]:
                 state[s], freed_by[s] = SlotState.FREED, n
     return replace(before, slot_state=state, slot_freed_by=freed_by, facts=facts)
 

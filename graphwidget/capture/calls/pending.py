@@ -7,11 +7,10 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.models import Model
-from graphwidget.capture.calls.outcome import HOLDING, Outcome, bytes_behind, failed_node, only_one
+from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.model import BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
+from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
 
 __all__ = ["PendingCall", "Signature", "record_of_pending"]
 
@@ -55,8 +54,6 @@ class PendingCall:
         Whether its graph was walked.
     graph, forecast, held
         The graph before it, the forecast, and who held what: path -> sequence number.
-    inside
-        A context that is entered while the engine runs.
     """
 
     n: int
@@ -79,7 +76,6 @@ class PendingCall:
     graph: Snapshot | None = None
     forecast: Forecast | None = None
     held: dict[str, int] | None = None
-    inside: Any = field(default_factory=ti.nested)
 
     @property
     def line_key(self) -> tuple[int, int] | None:
@@ -96,7 +92,7 @@ def record_of_pending(
     freed_by = None
     if text is not None and torch_messages.says(text, torch_messages.FREED):
         freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
-    slots = [s for i in outcome.executed for s in before.slots_of(i) if before.slot_state[s] in HOLDING]
+    slots = [s for i in outcome.executed for s in before.slots_of(i) if KEEPS_MEMORY[before.slot_state[s]]]
     leaves = [i for i in outcome.executed if before.kind[i] == Kind.ACCUMULATE]
     slot = forecast.fails_slot if outcome.agreed and forecast is not None and error is not None else None
     return BackwardCall(

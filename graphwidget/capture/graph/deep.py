@@ -18,19 +18,18 @@ import functools
 import queue
 import sys
 import threading
-from array import array
 from collections.abc import Generator, Sequence
 from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph.pieces import at_once
 
-__all__ = ["UNMET", "make_safe_to_drop", "making_safe_to_drop"]
+__all__ = ["make_safe_to_drop", "making_safe_to_drop"]
 
 SEGMENT = 1000  # nodes; a level of the cascade takes some 200 bytes of stack, threads may have only 512 KiB
 _KEY = "breaks"
 PIECE = 16_384  # nodes whose heights are found without a pause
-UNMET = -1  # height of a node of which it is not known
+_UNKNOWN = -1  # height of a node
 
 _dropped: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -54,7 +53,6 @@ def making_safe_to_drop(
     numbers: Sequence[int],
     edge_start: Sequence[int],
     edge_to: Sequence[int],
-    heights: array[int] | None = None,
 ) -> Generator[None, None, int]:
     """Put breaks into the graph of one walk where a path is longer than two segments.
 
@@ -64,9 +62,6 @@ def making_safe_to_drop(
         The nodes of the walk and their sequence numbers.
     edge_start, edge_to
         Its edges in compressed rows.
-    heights
-        How high each node stands above the leaves: the longest path below it, in edges. Those that are `UNMET` are
-        filled in, unless the graph is small; nodes of which it is known are safe already.
 
     Yields
     ------
@@ -80,10 +75,7 @@ def making_safe_to_drop(
     """
     if len(nodes) < 2 * SEGMENT or not _wrappers_last():
         return 0
-    height = [UNMET] * len(nodes) if heights is None else list(heights)
-    after = yield from _edges_to_break(numbers, list(edge_start), list(edge_to), height)
-    if heights is not None:
-        heights[:] = array("i", height)
+    after = yield from _edges_to_break(numbers, list(edge_start), list(edge_to))
     count = 0
     for index, targets in after.items():
         memory = ti.memory_of_node(nodes[index])
@@ -99,19 +91,17 @@ make_safe_to_drop = at_once(making_safe_to_drop)
 
 
 def _edges_to_break(
-    numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int], height: list[int]
+    numbers: Sequence[int], edge_start: Sequence[int], edge_to: Sequence[int]
 ) -> Generator[None, None, dict[int, list[int]]]:
     """Edges that every long path must take once in a segment: those between two floors of the graph.
 
     Nodes are taken by number: a node is younger than those that it leads to. An edge that breaks this rule (two
     threads) gets a break itself.
     """
-    unmet = [i for i, known in enumerate(height) if known == UNMET]
-    for i in unmet:
-        if edge_start[i] == edge_start[i + 1]:
-            height[i] = 0
+    count = len(numbers)
+    height = [0 if edge_start[i] == edge_start[i + 1] else _UNKNOWN for i in range(count)]
     broken: dict[int, list[int]] = {}
-    order = sorted(unmet, key=list(numbers).__getitem__)
+    order = sorted(range(count), key=list(numbers).__getitem__)
     for at in range(0, len(order), PIECE):
         yield
         _rise(order[at : at + PIECE], edge_start, edge_to, height, broken)

@@ -23,7 +23,6 @@ from operator import or_
 from typing import Any
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.graph.memo import Memos
 from graphwidget.model import Snapshot
 
 __all__ = ["Identity"]
@@ -37,7 +36,6 @@ class Identity:
     """Hands out uids. Keep one per tracker; it holds no tensor and no node."""
 
     def __init__(self) -> None:
-        self.memos = Memos()  # of the snapshots with these uids
         self._next = 0
         self._token = f"uid{next(_tokens)}"  # under which our marks are
         self.apart_below = 0  # nodes with lower numbers may be of several threads
@@ -57,26 +55,8 @@ class Identity:
         """Another thread has made nodes, too, with numbers below this one: those numbers tell nothing from now on."""
         self.apart_below = max(self.apart_below, below)
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether a number and a name may belong to two living nodes, so that `known` must not be asked."""
-        return bool(self.apart_below or self._shared_keys)
-
     def __len__(self) -> int:
         return len(self._known) + len(self._leaves)
-
-    def known(self, node: Any) -> int | None:
-        """The uid that a node got; None: it got none yet."""
-        _, number_of, name, _ = ti.node_readers(type(node))
-        number = number_of(node)
-        if number != ti.NO_SEQUENCE:
-            above = self._names.get(ti.name_of(node) if name is None else name)
-            return None if above is None else self._known.get(number | above)
-        variable = ti.accumulated_variable(node)
-        uid: int | None = None
-        if variable is None or self._twins:
-            uid = ti.memory_of_node(node).get(self._token)
-        return self._known_leaf(variable) if uid is None and variable is not None else uid
 
     def _known_leaf(self, variable: Any) -> int | None:
         entry = self._leaves.get(id(variable))

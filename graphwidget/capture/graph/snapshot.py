@@ -15,7 +15,6 @@ from graphwidget import torch_internals as ti
 from graphwidget.capture.graph import facts as fact_reading
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
-from graphwidget.capture.graph.memo import Memo
 from graphwidget.capture.graph.pieces import at_once, within
 from graphwidget.capture.graph.slots import SlotColumns
 from graphwidget.capture.graph.tables import Tables
@@ -149,9 +148,8 @@ class _Reader:
         self.watched_from = watched_from
         self.refuses_inputs = refuses_inputs
         self.thorough = thorough
-        self.memo = identity.memos.of(previous)
-        self.tables = Tables(self.memo.looks)
-        self.columns = SlotColumns(self.tables, previous, self.memo, freed_by or Freed(), settle)
+        self.tables = Tables()
+        self.columns = SlotColumns(self.tables, previous, freed_by or Freed(), settle)
         self.roots: list[_Seed] = []
         self.inputs: list[_Seed] = []
         self.owned: list[tuple[_Seed, Any]] = []
@@ -232,7 +230,7 @@ class _Reader:
     def find_nodes(self) -> Iterator[int]:
         """Everything that can be reached. Yields how many nodes are known."""
         seeds = [seed.node for seed in (*self.roots, *(seed for seed, _ in self.owned)) if seed.node is not None]
-        self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous, self.memo.heights)
+        self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous)
         return self.walk.finding()
 
     # ------------------------------------------------------------ leaves
@@ -373,8 +371,8 @@ class _Reader:
             slot_version=columns.version,
             names=tuple(walk.names),
             slot_names=tuple(tables.slot_names),
-            dtypes=tuple(columns.dtypes),
-            shapes=tuple(columns.shapes),
+            dtypes=tuple(tables.dtypes),
+            shapes=tuple(map(ti.as_integers, tables.shapes)),
             places=place_table,
             modules=module_table,
             storages=self._storages(),
@@ -386,7 +384,6 @@ class _Reader:
             notes=tuple(self.notes),
             checks_nan=ti.checks_nan(),
             ranks=ti.ranks(),
-            memo=self.identity.memos.keep(Memo(tables.looks, columns.look, columns.key, walk.heights)),
         )
 
     def _storages(self) -> Storages:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
@@ -22,6 +22,14 @@ __all__ = ["OptimizerSteps"]
 MAX_OPTIMIZERS = 100  # whose last steps are remembered
 
 
+class _LastStep(NamedTuple):
+    """The last step of an optimizer: `id`s of the tensors that it modified, by how much it raised their versions."""
+
+    ids: list[int]
+    raised: list[int]
+    write: Write
+
+
 class OptimizerSteps:
     """Records steps while it is installed.
 
@@ -31,6 +39,8 @@ class OptimizerSteps:
         The tensors that are watched, and where writes are noted.
     provenance
         Knows where code is running.
+    unexplained
+        Called if a step has raised versions by more than the step before: something else has written in between.
     """
 
     def __init__(
@@ -39,14 +49,14 @@ class OptimizerSteps:
         log: WriteLog,
         provenance: Provenance,
         *,
+        unexplained: Callable[[], None],
         problem: Callable[[BaseException], None],
     ) -> None:
-        self.watched, self.log, self.problem = watched, log, problem
+        self.watched, self.log, self.unexplained, self.problem = watched, log, unexplained, problem
         self.provenance, self.lines = provenance, provenance.lines
         self._resting: dict[int, Any] = {}  # thread -> how to trace again after a step
         self._handles: list[Any] = []
-        # `id` of an optimizer -> ids of what its last step modified, and its write
-        self._last: dict[int, tuple[list[int], Write]] = {}
+        self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has not modified anything yet -> its last step, as a write to nothing
         self.idle: dict[int, Write] = {}
 
@@ -105,7 +115,7 @@ class OptimizerSteps:
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
         """See which parameters a step has modified, and note it."""
-        changed = self._changed(parameters)
+        changed, raised = self._changed(parameters)
         if not changed:
             self._note_idle(optimizer, parameters)
             return
@@ -113,9 +123,11 @@ class OptimizerSteps:
         ids = [id(tensor) for _, tensor in changed]
         where = self.lines.where(sys._getframe()) or NOWHERE
         last = self._last.pop(id(optimizer), None)
-        if last is not None and last[0] == ids and _as_stored(changed, last[1]):
-            write: Write | None = last[1]  # the same as the step before it, as in a training loop
-            self.log.add_step(where, last[1])
+        if last is not None and last.ids == ids and _as_stored(changed, last.write):
+            write: Write | None = last.write  # the same as the step before it, as in a training loop
+            self.log.add_step(where, last.write)
+            if last.raised != raised:
+                self.unexplained()
         else:
             place = self.provenance.place(where)
             by = place.source if ".step(" in place.source else ""
@@ -123,22 +135,27 @@ class OptimizerSteps:
         if write is not None:
             if len(self._last) >= MAX_OPTIMIZERS:
                 self._last.clear()
-            self._last[id(optimizer)] = (ids, write)
+            self._last[id(optimizer)] = _LastStep(ids, raised, write)
 
-    def _changed(self, parameters: list[Any]) -> list[tuple[str, Any]]:
-        """Names and tensors that a step has modified. Of those that are not watched: all that have a gradient."""
+    def _changed(self, parameters: list[Any]) -> tuple[list[tuple[str, Any]], list[int]]:
+        """Names and tensors that a step has modified, and by how much it raised the versions of those watched.
+
+        Of those that are not watched: all that have a gradient.
+        """
         watched = self.watched
-        changed = []
+        changed: list[tuple[str, Any]] = []
+        raised = []
         for parameter in parameters:
             at = watched.index.get(id(parameter))
             if at is not None and watched.refs[at]() is parameter:
                 now = internals.version(parameter)
                 if now != watched.versions[at]:
+                    raised.append(now - watched.versions[at])
                     watched.versions[at] = now
                     changed.append((watched.paths[at], parameter))
             elif internals.grad(parameter) is not None:
                 changed.append(("", parameter))
-        return changed
+        return changed, raised
 
     def _note_idle(self, optimizer: Any, parameters: list[Any]) -> None:
         """A step that had no gradient to go by, of an optimizer that has never had one."""

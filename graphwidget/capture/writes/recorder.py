@@ -89,7 +89,7 @@ class WriteRecorder:
         self.book, self.lines, self.statements, self.problem = provenance.book, provenance.lines, statements, problem
         self.watched = WatchedTensors()
         self.log = WriteLog(calls, provenance.place)
-        self.steps = OptimizerSteps(self.watched, self.log, provenance, problem=problem)
+        self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
         self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
         # Lines that are not compared, and the scopes in which one of them may have run since the last comparison.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}

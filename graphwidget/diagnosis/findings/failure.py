@@ -50,7 +50,7 @@ class Failure:
 
     @property
     def line(self) -> str:
-        """The text of the statement, if it is all on one line; else nothing, as no edit can be told for it."""
+        """The text of the line, if it is one whole statement; else empty."""
         one = self.statement is not None and self.statement.lineno == self.statement.end_lineno
         return self.place.source if one and source.statement_of(self.place.source) is not None else ""
 

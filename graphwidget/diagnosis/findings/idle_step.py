@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import at, lasting_name, names, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
 
@@ -15,9 +16,9 @@ _STEP = ".step"
 
 def find(record: Record) -> Iterator[Finding]:
     """Idle steps that a backward came before, of cells as they were last run."""
-    last = {run.cell_id if run.cell_id is not None else run.cell: run for run in record.runs.values()}
+    latest = Cells.of(record).latest
     for step in record.idle:
-        run = next((one for one in last.values() if one.run == step.place.run), None)
+        run = next((one for one in latest if one.run == step.place.run), None)
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
             yield from _of(record, run, step, before[-1])
@@ -91,7 +92,7 @@ def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[s
 
 
 def _owner(step: Write) -> str:
-    """The optimizer, as its line calls it; empty: not told."""
+    """The optimizer, as its line calls it; empty: unknown."""
     tree = source.parse(step.by)
     called = [name for name in (source.calls_in(tree) if tree else ()) if name.endswith(_STEP)]
     return called[0].removesuffix(_STEP) if len(called) == 1 else ""

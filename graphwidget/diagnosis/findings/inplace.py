@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings import failed_node
-from graphwidget.diagnosis.fixes.case import simulate
 from graphwidget.diagnosis.fixes.inplace import for_inplace
+from graphwidget.diagnosis.fixes.second_backward.case import simulate
 from graphwidget.diagnosis.reuse.blame import culprit
 from graphwidget.diagnosis.reuse.inplace_modules import named, with_modules
 from graphwidget.diagnosis.reuse.reuse import Reuse

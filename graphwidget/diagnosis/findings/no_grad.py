@@ -9,7 +9,9 @@ from dataclasses import replace
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph import frozen, switched, unrecorded
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
-from graphwidget.diagnosis.no_graph.origins import CUTTING, Cut, Origins, Spot, any_of
+from graphwidget.diagnosis.no_graph.cutting import CUTTING, any_of
+from graphwidget.diagnosis.no_graph.origins import Cut, Origins
+from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
@@ -81,8 +83,8 @@ def _root(call: BackwardCall) -> str:
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
     runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
     scene = record.scenes.get(call.n, Scene())
-    origins = Origins(runs, dict(runs[-1].modules) if runs else {}, scene)
-    root, spot = expression(name), origins.spot_of(call)
+    origins = Origins(Values(runs, dict(runs[-1].modules) if runs else {}, scene))
+    root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
     off = switched.in_force(origins, root, spot, made_of)
@@ -115,11 +117,11 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
-        # Of several, one of which no optimizer tells to be the wrong one, each may be meant.
+        # If there are several, and no optimizer shows which is wrong, each may be meant.
         clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
-        _gradient_without_graph(record, origins.runs[where.at], node)
+        _gradient_without_graph(record, origins.values.runs[where.at], node)
         for where, node, _ in origins.back(root, spot)
         if isinstance(node, ast.stmt) and hasattr(node, "value") and not origins.is_cut(where, node)
     )
@@ -140,22 +142,22 @@ def _of_grad(name: str) -> Cause | None:
 
 
 def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause | None:
-    """A leaf that was told to require grad after the root had been computed from it."""
+    """A leaf that was made to require grad after the root had been computed from it."""
     for spot_made, node, _ in origins.back(root, spot):
-        run = origins.runs[spot_made.at] if 0 <= spot_made.at < len(origins.runs) else None
+        run = origins.values.runs[spot_made.at] if 0 <= spot_made.at < len(origins.values.runs) else None
         if run is None or not isinstance(node, ast.stmt) or source.function_at(run.source, node.lineno):
             continue
         for read in sorted(source.names_in(source.given(node))):
-            for at in range(spot_made.at, len(origins.runs)):
-                for told in _asking(origins.runs[at], read):
-                    if at == spot_made.at and told.lineno <= node.lineno:
+            for at in range(spot_made.at, len(origins.values.runs)):
+                for asking in _asking(origins.values.runs[at], read):
+                    if at == spot_made.at and asking.lineno <= node.lineno:
                         continue
-                    place, made = place_of(origins.runs[at], told.lineno), place_of(run, node.lineno)
+                    place, made = place_of(origins.values.runs[at], asking.lineno), place_of(run, node.lineno)
                     if source.loop_at(run.source, node.lineno) is not None:
                         continue
                     sentence = f"Ask for it before `{name}` is computed ({where(made)})."
                     return Cause(
-                        f"{short(ast.unparse(told))} ({where(place)}) came too late: {short(ast.unparse(node))} "
+                        f"{short(ast.unparse(asking))} ({where(place)}) came too late: {short(ast.unparse(node))} "
                         f"({where(made)}) had been computed without a graph.",
                         Fix("unfreeze", sentence, False, line_of(place)),
                         place,
@@ -164,10 +166,10 @@ def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause 
 
 
 def _asking(run: CellRun, name: str) -> list[ast.stmt]:
-    """The statements of a cell, not in functions, that tell a tensor to require grad."""
+    """The statements of a cell, not in functions, that make a tensor require grad."""
     tree = source.parse(run.source)
-    told = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
-    return [s for s in source.own_statements(tree.body) if ast.unparse(s) in told] if tree else []
+    asking = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
+    return [s for s in source.own_statements(tree.body) if ast.unparse(s) in asking] if tree else []
 
 
 def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
@@ -183,7 +185,7 @@ def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
 
 
 def _cut_by(record: Record, cut: Cut) -> Cause:
-    """What is said of a cut."""
+    """The cause for a cut."""
     run, statement = cut.run, cut.statement
     if cut.around is not None:
         return _gradless(record, cut)
@@ -320,7 +322,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
     for at, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
             continue
-        statement = node if isinstance(node, ast.stmt) else origins.statement_of(at, node)
+        statement = node if isinstance(node, ast.stmt) else origins.values.statement_of(at, node)
         if statement is None:
             continue
         value = source.given(node) if isinstance(node, ast.stmt) else node
@@ -333,7 +335,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
             if cause := next((one for one in before if one is not None), None):
                 return cause
         if had is not False:
-            place = place_of(origins.runs[at.at], statement.lineno)
+            place = place_of(origins.values.runs[at.at], statement.lineno)
             sure = "" if had else ", if what it compares had one"
             text = f"{short(ast.unparse(statement))} ({where(place)}) leaves the graph{sure}: it compares."
             sentence = f"Compute the loss from numbers instead of a comparison ({where(place)})."
@@ -344,11 +346,11 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
 def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
     """No line is to blame: that nothing requires grad is said only where it is known."""
     name = made_of[0]
-    if origins.scene.grad_mode is False:
+    if origins.values.scene.grad_mode is False:
         words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."
         text = f"Grad mode is off where {short(call.place.source)} runs: nothing that is computed there gets a graph."
         return Cause(text, Fix("remove_no_grad", words, False), None)
-    if origins.goes_back_to_grad(root, spot) is False and not restore_graph.trains(origins.runs, made_of):
+    if origins.goes_back_to_grad(root, spot) is False and not restore_graph.trains(origins.values.runs, made_of):
         fix = Fix("unfreeze", "Make a parameter or an input with `requires_grad=True`.", False)
         return Cause(f"Nothing that `{name}` was made from requires grad.", fix, None)
     words = (

@@ -59,7 +59,7 @@ def _of_plain(failure: Failure, name: str) -> Finding:
 
 
 def _blamed(failure: Failure) -> set[str]:
-    """Of which tensors a `.grad` stands where the error says that something was None: ``w.grad.norm`` for 'norm'."""
+    """The tensors whose `.grad` stands where the error says that something was None: ``w.grad.norm`` for 'norm'."""
     error = failure.run.error or ""
     attribute = re.search(r"'NoneType' object has no attribute '(\w+)'", error)
     found = set[str]()
@@ -203,7 +203,7 @@ def _name_of_input(call: BackwardCall, index: int) -> str | None:
 
 
 def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
-    """To pass `allow_unused` is a way out only where the call reaches another of its inputs: else it gives nothing."""
+    """`allow_unused` helps only if the call reaches another of its inputs: else it gives nothing."""
     which = f"`{name}`" if name else "it"
     use = Fix("use_input", f"See that `{root}` is computed from {which} itself, and that nothing cuts it off.", False)
     if not _reaches_another(call):

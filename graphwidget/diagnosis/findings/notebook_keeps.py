@@ -1,6 +1,6 @@
 """Graphs that only the notebook itself keeps: what cells displayed, and the frames of the last error.
 
-That is how notebooks work, and mostly no mistake. So it is told as worth knowing, where somebody goes on working in the
+That is how notebooks work, and mostly no mistake. So it is worth knowing, where somebody goes on working in the
 kernel, and only if it is much that nothing else keeps.
 """
 

@@ -47,14 +47,14 @@ class Pile:
 
 def find(record: Record) -> Iterator[Finding]:
     """Everything that piles up in variables now, and what piled up in functions that have ended since."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for pile in _piles(record, record.snapshot):
-        told.update(map(local, pile.paths))
+        reported.update(map(local, pile.paths))
         yield _told(record, pile, None)
     for look in _last_looks(record):
         for pile in _piles(record, look.graph, frames_only=True):
-            if told.isdisjoint(map(local, pile.paths)):
-                told.update(map(local, pile.paths))
+            if reported.isdisjoint(map(local, pile.paths)):
+                reported.update(map(local, pile.paths))
                 yield _told(record, pile, look)
 
 
@@ -77,17 +77,17 @@ def _piles(record: Record, graph: Snapshot, frames_only: bool = False) -> Iterat
     everything = reachable(graph, (owner.node for owner in owners))
     seqs = sorted(graph.seq[i] for i in everything if graph.seq[i] >= 0)
     counted = sorted(((line.periods(seqs), at) for at, line in enumerate(lines)), reverse=True)
-    told: set[int] = set()
+    reported: set[int] = set()
     for periods, at in counted:
         if periods < ENOUGH:
             return
-        for pile in _of_line(record, graph, lines[at], owners, everything, told):
+        for pile in _of_line(record, graph, lines[at], owners, everything, reported):
             if not frames_only or pile.owners[0].kind == "frame":
                 yield pile
 
 
 def _of_line(
-    record: Record, graph: Snapshot, line: Line, owners: list[Owner], everything: set[int], told: set[int]
+    record: Record, graph: Snapshot, line: Line, owners: list[Owner], everything: set[int], reported: set[int]
 ) -> Iterator[Pile]:
     below = iterations_below(graph, line, everything, ENOUGH)
     chains = [owner for owner in owners if len(below[owner.node]) >= ENOUGH]
@@ -99,13 +99,13 @@ def _of_line(
     carried = leak_fixes.carried_names(record)
     found.sort(key=lambda one: (one[0] and not carried.intersection(map(_last_name, one[1])), len(one[3])))
     for chain, paths, held, inside in found[:MOST]:
-        left = inside - told
+        left = inside - reported
         made = {i: at for i in left if (at := line.iteration(graph, i)) is not None}
         if len(set(made.values())) < ENOUGH or not (chain or _grows(record, graph, paths[0], held)):
             continue
         iterations = _of_no_use(record, graph, line, made)
         if len(iterations) >= ENOUGH:
-            told |= inside
+            reported |= inside
             mine = {id(owner) for owner in held}
             rest = reachable(graph, (owner.node for owner in owners if id(owner) not in mine))
             elsewhere = {at for i, at in made.items() if i in rest}
@@ -121,7 +121,7 @@ def _last_name(path: str) -> str:
 
 
 def _chains(graph: Snapshot, owners: list[Owner]) -> Iterator[tuple[tuple[str, ...], tuple[Owner, ...]]]:
-    """Tensors each of which leads to many iterations; those that one line made in the same way are told together."""
+    """Tensors each of which leads to many iterations; those that one line made in the same way are one pile."""
     once: dict[tuple[int, int], Owner] = {}
     for owner in owners:
         once.setdefault((owner.node, owner.output_nr), owner)
@@ -181,7 +181,7 @@ def _grows(record: Record, graph: Snapshot, path: str, held: tuple[Owner, ...]) 
 
 
 def _of_no_use(record: Record, graph: Snapshot, line: Line, made: dict[int, int]) -> frozenset[int]:
-    """The iterations of which the kept nodes are of no use any more, as far as can be known.
+    """The iterations whose kept nodes are of no use any more, as far as can be known.
 
     A node that the call of its own iteration ran is kept for nothing. One that a later call ran together with those of
     other iterations was kept for that. One that nothing has run may be waiting for such a call, if there were such

@@ -1,6 +1,6 @@
 """What PyTorch refuses outside the engine: errors of cells that no call raised.
 
-Told from torch's message, the text of the line that raised, and what its names were when it did, as was measured.
+Known from torch's message, the text of the line that raised, and the measured values of its names at that moment.
 Where a fix is called verified, that leaves no doubt that the program then runs, or the engine's simulation said so.
 """
 
@@ -240,11 +240,11 @@ def _flag_of_no_leaf(failure: Failure) -> Finding | None:
     if name is None:
         return None
     cut, made = f"{name} = {name}.detach()", failure.made(failure.computed(name))
-    # Another value of a loop's variable, or of what a module computes anew, changes nothing where the old one is kept.
+    # Another value of a loop's variable, or of what a module computes again, changes nothing where the old one is kept.
     alone = name.isidentifier() and name not in source.loop_names(failure.cell)
     return failure.finding(
         f"`{name}` is no leaf.",
-        f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf can be told.",
+        f"`{name}` was computed{made}, from what requires grad. So it does, too. Only a leaf's flag can be changed.",
         failure.fix(
             "detach",
             f"Cut it off: `{cut}`." if alone else f"Use `{name}.detach()` where it is read.",
@@ -284,8 +284,8 @@ def _optimized(failure: Failure) -> Finding:
 
 def _no_parameter(failure: Failure) -> Finding | None:
     """``net.weight = net.weight - 0.1 * net.weight.grad``."""
-    told = re.search(r"cannot assign '([\w.]+)' as parameter '(\w+)'", failure.run.error or "")
-    if told is not None and not told[1].endswith("Tensor"):
+    refusal = re.search(r"cannot assign '([\w.]+)' as parameter '(\w+)'", failure.run.error or "")
+    if refusal is not None and not refusal[1].endswith("Tensor"):
         return None  # a list, a string: not of autograd
     statement = failure.statement
     name = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else None
@@ -301,7 +301,7 @@ def _no_parameter(failure: Failure) -> Finding | None:
     )
     computed = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp)
     what = "a computed tensor" if computed else "a tensor that is no Parameter"
-    which = f"`{name}`" if name else f"`{told[2]}`" if told is not None else "A parameter"
+    which = f"`{name}`" if name else f"`{refusal[2]}`" if refusal is not None else "A parameter"
     return failure.finding(
         f"{which} must stay a Parameter.",
         f"{short(failure.text)} would replace it by {what}. No optimizer knows that one, and `parameters()` would not "

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
-from graphwidget.diagnosis.fixes.case import Case, kept_bytes
-from graphwidget.diagnosis.fixes.ladder import fixes_of
+from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
+from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting

@@ -49,7 +49,7 @@ def _nothing_ran(record: Record) -> Iterator[Finding]:
         yield Finding(
             "silent",
             "warning",
-            f"`{path}` was made without a graph (In[{made[0]}], line {made[1]}), and told to require grad. "
+            f"`{path}` was made without a graph (In[{made[0]}], line {made[1]}), and then set to require grad. "
             f"So it is a leaf: backward reached nothing but `{path}` itself.",
             f"`{root_name(call)}.backward()` reached no parameter.",
             call.n,
@@ -78,9 +78,9 @@ def _computed(record: Record, name: str) -> tuple[int, int] | None:
             if value is None or run.cell is None:
                 continue
             created = isinstance(value, ast.Call) and ast.unparse(value.func).rsplit(".", 1)[-1] in _CREATORS
-            told = any(c.startswith(f"{name}.requires_grad_") for c in source.calls_in(value))
+            asked = any(c.startswith(f"{name}.requires_grad_") for c in source.calls_in(value))
             new = created and not _from_values(record, value)
-            return None if new or told or isinstance(value, ast.Constant) else (run.cell, statement.lineno)
+            return None if new or asked or isinstance(value, ast.Constant) else (run.cell, statement.lineno)
     return None
 
 
@@ -115,12 +115,12 @@ def _from_values(record: Record, value: ast.AST) -> bool:
 
 def _retained_for_nothing(record: Record) -> Iterator[Finding]:
     """A retain_graph=True after which no call ran any of the kept nodes."""
-    told: set[tuple[int | None, int | None]] = set()
+    reported: set[tuple[int | None, int | None]] = set()
     for position, call in enumerate(record.calls):
         if not call.retain_graph or call.create_graph or call.result != "ok" or not call.executed:
             continue
         line = (call.place.cell, call.place.line)
-        if line in told:
+        if line in reported:
             continue
         kept = set(call.executed)
         later = record.calls[position + 1 :]
@@ -131,7 +131,7 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
         run = record.runs.get(call.place.run) if call.place.run is not None else None
         if run is not None and "retain_graph" not in run.source:
             continue  # a function of a library set it: there is nothing to drop
-        told.add(line)
+        reported.add(line)
         if line in _needed(record):
             continue  # another pass of the same line needs it
         graph = call.graph
@@ -147,7 +147,7 @@ def _retained_for_nothing(record: Record) -> Iterator[Finding]:
 
 
 def _needed(record: Record) -> set[tuple[int | None, int | None]]:
-    """The lines of calls of which a later call ran what they kept, or may have done."""
+    """The lines of calls whose kept nodes a later call ran, or may have run."""
     found = set()
     for position, call in enumerate(record.calls):
         line, kept = (call.place.cell, call.place.line), set(call.executed)
@@ -161,7 +161,7 @@ def _needed(record: Record) -> set[tuple[int | None, int | None]]:
 def _unseen_writes(record: Record) -> Iterator[Finding]:
     """A write between a forward and its backward that no version tells of: no check sees it."""
     every = (*record.hidden, *(write for write in record.writes if not write.optimizer))
-    told: set[object] = set()
+    reported: set[object] = set()
     known = [(call, call.graph) for call in record.calls if call.graph is not None and call.result == "ok"]
     for call, graph in known[-MOST_CALLS:] if every else ():
         oldest = min((number for number in graph.seq if number >= 0), default=0)
@@ -170,8 +170,8 @@ def _unseen_writes(record: Record) -> Iterator[Finding]:
         for write in since:
             tensors = in_order({name for key, seq, name in saved if key in write.storages and seq < write.number})
             line = source_line(write.place)
-            if tensors and line not in told:
-                told.add(line)
+            if tensors and line not in reported:
+                reported.add(line)
                 yield _unseen_write(write, tensors, call)
 
 

@@ -19,8 +19,8 @@ MUCH = 2**20  # bytes of saved tensors from which on they are worth a word
 MOST = 200  # elements of a container looked at one by one
 
 
-def find(record: Record, told: Collection[str], much: int = MUCH) -> Iterator[Finding]:
-    """Containers of outputs that nothing has run, from `much` bytes on; not those that were `told` of already."""
+def find(record: Record, known: Collection[str], much: int = MUCH) -> Iterator[Finding]:
+    """Containers of outputs that nothing has run, from `much` bytes on; those in `known` have a finding already."""
     graph = record.snapshot
     if graph.held_bytes() < much:
         return
@@ -31,7 +31,7 @@ def find(record: Record, told: Collection[str], much: int = MUCH) -> Iterator[Fi
         if owner.path.endswith("]") and place is not None and _is_unrun(graph, owner, ran):
             groups[(owner.path[: owner.path.rindex("[")], source_line(place))].append(owner)
     for (path, _), owners in groups.items():
-        if len(owners) < ENOUGH or spoken(path) in told or not _is_of_a_loop(graph, owners):
+        if len(owners) < ENOUGH or spoken(path) in known or not _is_of_a_loop(graph, owners):
             continue
         inside = reachable(graph, (owner.node for owner in owners))
         kept = _bytes_of_their_own(graph, inside, path)

@@ -1,14 +1,14 @@
 """What a person can do about a finding: `FIX_IDS`, all kinds of change; `FIXES`, which of them to try first.
 
-A fix for a second backward is a file with a function ``propose(case)``, which returns a `Fix`, or None where the fix
-makes no sense; its place in the order is a place in the ladder below. Fixes of the other kinds of finding follow from
-what caused the finding; they are built where the cause is found: `inplace` and `leak` here, the others in
-`graphwidget.diagnosis.findings` and `graphwidget.diagnosis.no_graph`.
+A fix for a second backward is a file of `second_backward` with a function ``propose(case)``, which returns a `Fix`, or
+None where the fix makes no sense. Its place in the order is its place in the ladder below. Fixes for the other kinds of
+finding follow from the cause of the finding, and are built where that is found: for writes in place and for graphs
+that pile up in this folder, for the others in `graphwidget.diagnosis.findings` and `graphwidget.diagnosis.no_graph`.
 """
 
 from __future__ import annotations
 
-from graphwidget.diagnosis.fixes import (
+from graphwidget.diagnosis.fixes.second_backward import (
     clear,
     create_graph,
     detach,
@@ -18,7 +18,7 @@ from graphwidget.diagnosis.fixes import (
     retain,
     sum_losses,
 )
-from graphwidget.diagnosis.fixes.ladder import Ladder, Rung, only_if
+from graphwidget.diagnosis.fixes.second_backward.ladder import Ladder, Rung, only_if
 
 __all__ = ["FIXES", "FIX_IDS"]
 
@@ -47,13 +47,15 @@ FIX_IDS = {
     "retain_grad": "ask for the `.grad` of a computed tensor",
     "allow_unused": "accept that an input gets no gradient",
     "use_input": "compute the loss from the input",
+    "run_backward": "run backward before `.grad` is read",
+    "skip_none": "leave out parameters whose `.grad` is None",
     "new_optimizer": "make the optimizer from the parameters that are trained",
-    "no_grad_or_item": "use a number, or `torch.no_grad()`",
+    "no_grad_or_item": "compute under `torch.no_grad()`, or take a number",
     "float_dtype": "use a floating-point type",
     "scalar_loss": "reduce the loss to one number",
     "pass_gradient": "pass a gradient to `backward`",
-    "leaf": "require grad of a leaf",
-    "copy_weights": "copy weights in place of a module",
+    "leaf": "use a leaf in place of a computed tensor",
+    "copy_weights": "copy the weights of a module, without its graph",
     # graphs pile up
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",

@@ -1,8 +1,8 @@
-"""What an edit would destroy: names that it deletes or gives another value, and what hangs on them.
+"""What an edit would destroy: names that it deletes, or to which it gives another value.
 
-Every fix that is offered goes through this, of whatever finding. An edit may detach a tensor at its name, and it may
-delete or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader,
-or an object of which nobody knows what it is stays as it is.
+Every fix of every finding is checked before it is offered. An edit may detach a tensor at its name, and it may delete
+or empty what holds tensors only. A module, a parameter or another leaf, a buffer, an optimizer, a data loader, or an
+object of unknown kind must stay as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.model import CellRun, Fix, Record, Snapshot
 
@@ -21,7 +22,7 @@ _STAYS = ("module", "parameter", "leaf", "leaves", "buffer", "optimizer", "loade
 
 @dataclass(frozen=True)
 class Change:
-    """A path that an edit deletes, gives another value, or one that is made of its own: ``h = h.detach()``."""
+    """What an edit does to a path: deletes it, gives it another value, or one made of its own (``h = h.detach()``)."""
 
     path: str
     how: Literal["deleted", "replaced", "made_of_itself"]
@@ -33,7 +34,7 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
     Parameters
     ----------
     graph
-        Where else to look for leaves: the graph just before the call that failed.
+        The graph just before the call that failed, which may have other leaves.
     """
     graphs = [one for one in (record.snapshot, graph) if one is not None]
     for change in changes(record, fix.edit):
@@ -51,8 +52,8 @@ def destroys(record: Record, fix: Fix, graph: Snapshot | None = None) -> str:
 
 
 def changes(record: Record, edit: Collection[str]) -> Iterator[Change]:
-    """What an edit deletes or rebinds. What the program's own lines do that it moves or repeats is no change of it."""
-    own = {line.strip() for run in record.runs.values() for line in run.source.splitlines()}
+    """What an edit deletes or rebinds, apart from what the program's own lines do that it moves or repeats."""
+    own = {line.strip() for run in record.runs.values() for line in source.lines_of(run.source)}
     removed = [step[2:].strip() for step in edit if step.startswith("- ")]
     rebound = {name for line in removed for s in _statements([line]) for name in source.targets(s)}
     new = [step[2:] for step in edit if step.startswith("+ ") and step[2:].strip() not in own]
@@ -91,8 +92,8 @@ def _is_stepped(record: Record, path: str) -> bool:
 def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str | None:
     """What a path holds: see `Record.holders`. None: unknown.
 
-    In a method, `self.h` is any `….h`; a variable of a function is looked for in every function. In doubt it is what
-    has to stay.
+    In a method, `self.h` is any `….h`; a variable of a function may be of any function. In doubt it is a kind that has
+    to stay.
     """
     kinds = [kind for name, kind in record.holders.items() if _may_be(name, path)]
     for graph in graphs:
@@ -105,7 +106,7 @@ def held_by(record: Record, path: str, graphs: Collection[Snapshot] = ()) -> str
 
 
 def _may_be(known: str, path: str) -> bool:
-    """Whether a known path may be what a line calls by another: the same, or `….h` for `self.h`."""
+    """Whether a line may mean a known path by another: the same one, or `….h` by `self.h`."""
     name = local(known)
     return name == path or (path.startswith("self.") and name.endswith(path[len("self") :]))
 
@@ -127,7 +128,7 @@ def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> 
     Any read in a function counts, and in a loop around the place. What reads it only to give it a new value does not.
     """
     last = path.rsplit(".", 1)[-1].split("[", 1)[0]
-    for run in _latest(record):
+    for run in Cells.of(record).latest:
         tree = source.parse(run.source)
         for node in ast.walk(tree) if tree is not None else ():
             named = getattr(node, "id", None) if isinstance(node, ast.Name) else getattr(node, "attr", None)
@@ -138,16 +139,6 @@ def read_later(record: Record, path: str, at: tuple[int, int] | None = None) -> 
             if in_function or (at is not None and _behind(record, run, line, at)):
                 return True
     return False
-
-
-def _latest(record: Record) -> list[CellRun]:
-    """Each cell once, as it was last run, in the order of running."""
-    latest: dict[object, CellRun] = {}
-    for _, run in sorted(record.runs.items()):
-        key = run.cell_id if run.cell_id is not None else run.run
-        latest.pop(key, None)
-        latest[key] = run
-    return list(latest.values())
 
 
 def _behind(record: Record, run: CellRun, line: int, at: tuple[int, int]) -> bool:

@@ -1,16 +1,17 @@
-"""Ways out of a backward that met a saved tensor modified in place."""
+"""Fixes for a backward that needs a saved tensor which was modified in place."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphwidget.diagnosis.fixes import detach, recompute
-from graphwidget.diagnosis.fixes.case import Case, simulate
 from graphwidget.diagnosis.fixes.rerun.plan import rerun
+from graphwidget.diagnosis.fixes.second_backward import detach, recompute
+from graphwidget.diagnosis.fixes.second_backward.case import Case, simulate
+from graphwidget.diagnosis.fixes.step_later import adds_to_its_gradients, step_later
+from graphwidget.diagnosis.fixes.writes import another_write, works_without
 from graphwidget.diagnosis.reuse import blame
 from graphwidget.diagnosis.reuse.inplace_modules import expression
 from graphwidget.diagnosis.reuse.reuse import Reuse
@@ -36,7 +37,7 @@ def for_inplace(
     setting: Setting | None,
     tensor: str | None,
 ) -> tuple[Fix, ...]:
-    """Candidates for a call that met a saved tensor modified in place.
+    """The fixes of a call that needs a saved tensor which was modified in place.
 
     Parameters
     ----------
@@ -52,12 +53,12 @@ def for_inplace(
     else:
         order = _after_a_write(record, call, graph, writes[0] if writes else None, tensor)
     fixes = [fix for candidate in order if (fix := candidate()) is not None]
-    if writes and writes[-1].optimizer and not any(fix.verified and (fix.edits or fix.edit) for fix in fixes):
-        fixes.insert(0, _again_in_words(call, writes[-1]))
+    if writes and writes[-1].optimizer and not any(fix.verified and fix.edits for fix in fixes):
+        fixes.insert(0, _again_inanother_write(call, writes[-1]))
     return tuple(fixes)
 
 
-def _again_in_words(call: BackwardCall, write: Write) -> Fix:
+def _again_inanother_write(call: BackwardCall, write: Write) -> Fix:
     """The forward pass behind the step, where no edit is known that puts it there and helps."""
     root = root_name(call)
     behind = f"behind `{root}`" if root.isidentifier() else "of this call"
@@ -77,14 +78,14 @@ def _after_a_step(
     write = writes[0]
     fresh = simulate(graph=with_nothing_stale(graph), call=call).ok is True
     other = setting if setting is not None and not setting.reuse.same_root else None
-    mixes = _mixes(graph, call, write)
+    mixes = adds_to_its_gradients(graph, call, write)
     again = _once_more(record, call, graph, write, setting, fresh)
     if other is not None and other.reuse.built_after:
         yield partial(detach.propose, Case(other))
     if mixes or (setting is not None and setting.reuse.same_root):
         yield again
     if not _comes_round(write, call):  # a step of an earlier pass has no later place
-        yield lambda: _step_later(record, call, graph, write, mixes)
+        yield lambda: step_later(record, call, graph, write, mixes)
     if other is not None and not other.reuse.built_after:
         yield partial(detach.propose, Case(other))
     if not mixes and other is not None:
@@ -118,148 +119,6 @@ def _comes_round(write: Write, call: BackwardCall) -> bool:
     """Whether the write stands behind the call in one loop."""
     a, b = write.place, call.place
     return a.run is not None and a.run == b.run and (a.outer_line or 0) >= (b.outer_line or 0)
-
-
-def _step_later(record: Record, call: BackwardCall, graph: Snapshot, write: Write, mixes: bool) -> Fix | None:
-    place = write.place
-    line = source_line(place)
-    works, other = _tried(record, call, graph, lambda found, _: [w for w in found if source_line(w.place) != line])
-    cell = Cells.of(record).text(place.cell)
-    step = _step(cell, place.line)
-    moved = _beside(cell, step) if step is not None else []
-    if _read_on_the_way(record, call, write, moved) or _in_another_loop(record, call, write, step):
-        return None  # what it assigns is needed before the call; or it is made in each pass of a loop
-    resets = _own_resets(record, call, write, moved)
-    if mixes and not _cleared(record, call, graph, write) <= set(map(_owner, moved)):
-        works = False  # what another optimizer clears in between, the step needs
-    spot = at(place)
-    edits: Edits = ()
-    if step is not None and place.cell is not None and (place.cell, place.line) == (place.outer_cell, place.outer_line):
-        spot, edits = (place.cell, step.lineno), _moved(record, place.cell, moved, resets, call)
-    by = (
-        short("; ".join(map(ast.unparse, moved))) if step is not None and not hasattr(step, "body") else short(write.by)
-    )
-    price = "It costs nothing."
-    if mixes:
-        price = f"{short(write.by)} then takes the gradients of both, also those of {where(call.place) or 'this call'}."
-    if mixes and re.search(r"\.step\([^)]", write.by):
-        price += " Unless its closure clears them first."
-    along = "".join(f", and {short(ast.unparse(s))} with it," for s in resets)
-    return Fix(
-        "zero_grad_or_step_order",
-        f"Run every backward before {by} ({where(place)}) changes the weights: "
-        f"move it{along} behind {where(call.place) or 'this call'}.{_words(other)}",
-        works,
-        spot,
-        price,
-        edits=edits,
-    )
-
-
-def _mixes(graph: Snapshot, call: BackwardCall, write: Write) -> bool:
-    """Whether the write goes by gradients, and the call, too, adds to them."""
-    if not write.optimizer and ".grad" not in write.by:
-        return False
-    inside = reachable(graph, (root.node for root in call.roots))
-    return any(set(graph.leaves[i].paths) & set(write.paths) for i in inside if i in graph.leaves)
-
-
-def _step(cell: str, line: int | None) -> source.Statement | None:
-    """The statement to move: the outermost one around a write that makes no sense without it (`with`, `for`)."""
-    around = source.statements_at(cell, line) if line is not None else []
-    whole = [s for s in around if source.is_small(s)][:1] or around[-1:]
-    if not whole or hasattr(whole[0], "body"):
-        return whole[0] if whole else None
-    side_by_side = source.beginning_at(cell, whole[0].lineno)
-    return next((s for s in side_by_side if any(c.endswith(".step") for c in source.calls_in(s))), whole[0])
-
-
-def _beside(cell: str, step: source.Statement) -> list[source.Statement]:
-    """A step, and the others that are on its line."""
-    there = source.beginning_at(cell, step.lineno)
-    return [s for s in there if _owner(s)] if _owner(step) and len(there) > 1 else [step]
-
-
-def _in_another_loop(record: Record, call: BackwardCall, write: Write, step: source.Statement | None) -> bool:
-    """Whether a loop around a step does not go around the call: ``for opt, loss in zip(opts, losses):``."""
-    place, there = write.place, call.place
-    cell = Cells.of(record).text(place.cell)
-    around = source.loops_around(cell, step.lineno) if step is not None else []
-    if place.cell != there.cell:
-        return bool(around)
-    return any(not loop.lineno < (there.line or 0) <= (loop.end_lineno or 0) for loop in around)
-
-
-def _own_resets(
-    record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]
-) -> list[source.Statement]:
-    """Each `zero_grad` between some steps and the call that clears what they are to go by, once they are moved."""
-    owners = set(map(_owner, steps))
-    return [s for s, name in _resets(record, call, write, steps[0]) if name in owners] if steps else []
-
-
-def _read_on_the_way(record: Record, call: BackwardCall, write: Write, steps: list[source.Statement]) -> bool:
-    """Whether a line between some steps and the call, or the call's own, reads what the steps assign."""
-    assigned = {name for step in steps for name in source.targets(step)}
-    cell, there = write.place.cell, call.place.cell
-    runs = [run for _, run in sorted(record.runs.items()) if (write.place.run or 0) <= run.run <= (call.place.run or 0)]
-    for run in runs if assigned else ():
-        first = steps[-1].lineno if run.cell == cell else 0
-        last = (call.place.line or 0) if run.cell == there else len(run.source.splitlines())
-        between = source.between(run.source, first, last)
-        if any(assigned & source.names_read(s) for s in between):
-            return True
-    return False
-
-
-def _moved(
-    record: Record, cell: int, steps: list[source.Statement], resets: list[source.Statement], call: BackwardCall
-) -> Edits:
-    """The steps behind the call, and what clears gradients in between behind them: it would undo what they are for."""
-    cells, there = Cells.of(record), at(call.place)
-    if there is None:
-        return ()
-    text, target = cells.text(cell), cells.text(there[0])
-    lines = [line for step in steps for line in _lines(text, step)]
-    lines += [line for reset in resets for line in _lines(target, reset)]
-    added = text_edit.insert_after(there[0], target, there[1], ["\n".join(lines)])
-    if cell == there[0]:
-        removed = text_edit.remove(cell, text, *steps, *resets)
-    else:
-        removed = (*text_edit.remove(cell, text, *steps), *text_edit.remove(there[0], target, *resets))
-    return (*removed, *added) if added else ()
-
-
-def _lines(text: str, statement: source.Statement) -> list[str]:
-    """The lines of a statement; of one that shares its line, its own."""
-    alone = len(source.beginning_at(text, statement.lineno)) < 2
-    return text_edit.statement_lines(text, statement) if alone else [ast.unparse(statement)]
-
-
-def _resets(
-    record: Record, call: BackwardCall, write: Write, step: source.Statement | None
-) -> Iterator[tuple[source.Statement, str]]:
-    """The statements between a step and a call, in the cell of the call, that clear gradients; with whose."""
-    cell, there = Cells.of(record).text(write.place.cell), Cells.of(record).text(call.place.cell)
-    first = (step.end_lineno or step.lineno) if step is not None and there == cell else 0
-    for statement in source.between(there, first, call.place.line or 0):
-        for called in source.calls_in(statement):
-            if called.endswith(".zero_grad"):
-                yield statement, called.removesuffix(".zero_grad")
-
-
-def _owner(step: source.Statement | None) -> str:
-    """The optimizer of a statement that is a step."""
-    called = source.calls_in(step) if step is not None else ()
-    return next((name.removesuffix(".step") for name in called if name.endswith(".step")), "")
-
-
-def _cleared(record: Record, call: BackwardCall, graph: Snapshot, write: Write) -> set[str]:
-    """The optimizers and modules that clear, before the call, gradients by which a step went."""
-    step = _step(Cells.of(record).text(write.place.cell), write.place.line)
-    paths = [path for leaf in graph.leaves.values() if set(leaf.paths) & set(write.paths) for path in leaf.paths]
-    names = {name for _, name in _resets(record, call, write, step)}
-    return {n for n in names if n == _owner(step) or any(path.startswith((f"{n}.", f"{n}[")) for path in paths)}
 
 
 def _forward_again(setting: Setting, write: Write, fresh: bool) -> Fix | None:
@@ -302,13 +161,13 @@ def _with_the_rest(record: Record, call: BackwardCall, graph: Snapshot, first: _
     """The fix that begins with a remedy: as long as another write stands in the way, with one for that, too."""
     taken = [first]
     while True:
-        works, other = _tried(record, call, graph, lambda found, made: _left(record, found, made, taken))
+        works, other = works_without(record, call, graph, lambda found, made: _left(record, found, made, taken))
         more = _remedies(record, call, graph, other[1], other[0]) if other is not None else ()
         usable = next((r for r in sorted(more, key=lambda r: r.id != first.id) if r.edits), None)
         if usable is None or len(taken) == MOST_WRITES:
             break
         taken.append(usable)
-    sentence = " ".join(dict.fromkeys(remedy.sentence for remedy in taken)) + _words(other)
+    sentence = " ".join(dict.fromkeys(remedy.sentence for remedy in taken)) + another_write(other)
     place, edits = first.at, first.edits
     if len(taken) > 1:
         edits = tuple(dict.fromkeys(edit for remedy in taken for edit in remedy.edits)) if edits else ()
@@ -321,24 +180,6 @@ def _first_line(record: Record, edits: Edits) -> Spot | None:
     order = list(Cells.of(record).texts)
     spots = [(order.index(edit.cell), edit.start[0]) for edit in edits if edit.cell in order]
     return (order[min(spots)[0]], min(spots)[1]) if spots else None
-
-
-def _tried(
-    record: Record,
-    call: BackwardCall,
-    graph: Snapshot,
-    left: Callable[[tuple[Write, ...], Place | None], list[Write]],
-) -> tuple[bool, tuple[str | None, Write] | None]:
-    """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
-    the way."""
-    reached = reachable(graph, (root.node for root in call.roots))
-    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made), reached)
-    forecast = simulate(tried, call)
-    if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
-        return forecast.ok is True, None
-    index = forecast.fails_at.index
-    tensor, found = blame.culprit(record, tried, index, call.n)
-    return False, next(((tensor, write) for write in left(found, tried.place_of(index))), None)
 
 
 def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: list[_Remedy]) -> list[Write]:
@@ -359,11 +200,6 @@ def _left(record: Record, found: tuple[Write, ...], made: Place | None, taken: l
 def _by_what(write: Write) -> tuple[object, ...]:
     """The line that writes, and the module that does it there: a line may run several."""
     return (*source_line(write.place), write.inside.path if write.inside is not None else "")
-
-
-def _words(other: tuple[str | None, Write] | None) -> str:
-    """What a fix says of the write that it leaves."""
-    return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""
 
 
 def _names(record: Record, write: Write) -> set[tuple[object, ...]]:
@@ -434,7 +270,7 @@ def _at_the_write(
 
 
 def _no_longer_in_place(record: Record, write: Write, module: ModuleCall) -> _Remedy:
-    """The module is told so before the line of the cell that leads to it."""
+    """The module's `inplace` is set to False before the line of the cell that calls it."""
     name, place, spot = expression(module), write.place, outer_at(write.place)
     if not name or spot is None:
         sentence = f"Make the `{module.class_name}` with `inplace=False`."

@@ -172,7 +172,7 @@ def _cut_each_time(record: Record, pile: Pile) -> Fix | None:
             return None
         edits = text_edit.insert_after(run.cell, run.source, line, cut)
         text = f"Cut the graph each time: {short('; '.join(cut), 90)} after In[{run.cell}], line {line}."
-        loop = source.loop_at(run.source, line)  # each pass makes it anew
+        loop = source.loop_at(run.source, line)  # each pass makes it again
         inside_loop = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1) if loop is not None else range(line + 1)
         free = not needed(record, last, {(run.cell, one) for one in inside_loop})
         return Fix("detach", text + ("" if free else _UNLESS), free, (run.cell, line), _NONE, edits=edits)

@@ -1,4 +1,4 @@
-"""Edits that give a tensor the graph back that a line took from it, and whether a graph would then be there."""
+"""Edits that restore the graph of a tensor, which a line took from it; and what the program trains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def without(cell: int | None, text: str, statement: ast.stmt, cut: str) -> Edits
 
 
 def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
-    """The first statement of a block on which a statement of it builds, and the names that it all is made of."""
+    """The first statement of a block that a statement of it needs, and all names from which these compute."""
     first, needed = statement, source.names_in(statement)
     for one in reversed(getattr(around, "body", [])):
         holds = one.lineno <= statement.lineno <= (one.end_lineno or 0)
@@ -42,7 +42,7 @@ def feeding(around: ast.stmt, statement: ast.stmt) -> tuple[ast.stmt, set[str]]:
 
 
 def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) -> Edits:
-    """A statement of a `with`, and what follows it there, behind the `with`."""
+    """Move a statement of a `with`, and those that follow it there, behind the `with`."""
     if len(around.items) > 1 or first not in around.body:
         return ()
     old = text_edit.statement_lines(text, around)
@@ -55,9 +55,9 @@ def out_of_with(cell: int | None, text: str, around: ast.With, first: ast.stmt) 
 
 
 def updated_in_place(text: str, statement: ast.stmt) -> str:
-    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the one makes a new tensor without a graph.
+    """``w = w - 0.1 * w.grad`` as ``w -= 0.1 * w.grad``: under `no_grad` the first makes a new tensor without a graph.
 
-    Only of a tensor whose `.grad` the cell reads: it is a leaf that is trained by hand. Else empty.
+    Only for a tensor whose `.grad` the cell reads, which is a leaf that is trained by hand. Otherwise empty.
     """
     if not isinstance(statement, ast.Assign):
         return ""
@@ -81,7 +81,7 @@ def without_decorator(
 
 
 def trains(runs: Iterable[CellRun], names: Iterable[str]) -> bool:
-    """Whether one of these names surely requires grad, or is a module whose parameters do: nothing freezes anything."""
+    """Whether one of these names surely requires grad, or its parameters do. Not if anything is frozen anywhere."""
     texts = [run.source for run in runs]
     if any(_FREEZES.search(text) for text in texts):
         return False
@@ -102,10 +102,10 @@ def _makes_parameters(text: str) -> bool:
 
 
 def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> bool:
-    """Whether all modules that some statements call may well get a gradient.
+    """Whether all modules that some statements call are probably meant to get a gradient.
 
-    It is one module; or an optimizer has the parameters of all; or, without any optimizer, each module works on what
-    the one before has made: a teacher beside its student does not.
+    There is one module only; or optimizers have the parameters of all; or, without any optimizer, each module works on
+    the output of the one before (a teacher beside its student does not).
     """
     known, steps = list(runs), list(statements)
     called = {name for s in steps for name in source.calls_in(s) if trains(known, [name])}
@@ -114,14 +114,14 @@ def meant_to_train(runs: Iterable[CellRun], statements: Iterable[ast.stmt]) -> b
 
 
 def only_optimized(runs: Iterable[CellRun], statement: ast.stmt) -> bool:
-    """Whether optimizers, if there are any, step all modules that a statement calls: a teacher is not to be trained."""
+    """Whether optimizers, if there are any, step all modules that a statement calls: they do not train a teacher."""
     known = list(runs)
     stepped, called = optimized(known), {name for name in source.calls_in(statement) if trains(known, [name])}
     return not stepped or called <= stepped
 
 
 def first_trained(runs: Iterable[CellRun], block: list[ast.stmt], first: ast.stmt) -> ast.stmt:
-    """Of a block the first statement, from one on, that uses what an optimizer steps; that one where none does."""
+    """The first statement of a block, from `first` on, that uses what an optimizer steps; `first` where none does."""
     stepped = optimized(list(runs))
     later = (s for s in block if s.lineno >= first.lineno)
     return next((s for s in later if source.names_read(s) & stepped), first)

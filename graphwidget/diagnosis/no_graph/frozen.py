@@ -6,7 +6,8 @@ import ast
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.origins import Origins, Spot
+from graphwidget.diagnosis.no_graph.origins import Origins
+from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
@@ -18,7 +19,7 @@ __all__ = ["frozen", "frozen_modules"]
 
 def frozen_modules(origins: Origins, names: list[str]) -> Cause:
     """Modules, frozen, from which the root was computed."""
-    found = {name: line for name in names if (line := origins.frozen_by(name)) is not None}
+    found = {name: line for name in names if (line := origins.values.frozen_by(name)) is not None}
     lines = list(found.values())
     name = next(iter(found), names[0])
     if not lines and any(_without_parameters(origins, one) for one in names):
@@ -28,14 +29,14 @@ def frozen_modules(origins: Origins, names: list[str]) -> Cause:
         text = f"No parameter of `{name}` requires grad."
         return Cause(text, Fix("unfreeze", f"Let what should train in `{name}` require grad.", False), None)
     run, one, outer = lines[0]
-    alone = len(names) == 1 and sum(1 for _ in origins.freezing()) == 1
+    alone = len(names) == 1 and sum(1 for _ in origins.values.freezing()) == 1
     return _unfreeze(
-        origins, run, one, alone and origins.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
+        origins, run, one, alone and origins.values.freezes_all(one, outer), f"no parameter of `{name}` requires grad."
     )
 
 
 def _without_parameters(origins: Origins, name: str) -> bool:
-    values = [sight.values[name] for sight in origins.scene.sights if name in sight.values]
+    values = [sight.values[name] for sight in origins.values.scene.sights if name in sight.values]
     return any(one.kind == "module" and one.requires_grad is None for one in values)
 
 
@@ -43,7 +44,7 @@ def _unfreeze(origins: Origins, run: CellRun, one: ast.stmt, works: bool, what: 
     """To let it train is offered; that the gradient of an input is wanted, too, where one is read: which is unknown."""
     place, text = place_of(run, one.lineno), ast.unparse(one)
     edits = text_edit.replace_in(run.cell, run.source, one, "False", "True")
-    asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.runs))
+    asked, stepped = _gradients_of_inputs(origins), restore_graph.optimized(list(origins.values.runs))
     outer = source.statements_at(run.source, one.lineno)[0]
     works = works and (not stepped or bool(source.names_in(outer) & stepped))
     sentence = f"Let what should train require grad: change `{text}`."
@@ -60,29 +61,29 @@ def _gradients_of_inputs(origins: Origins) -> tuple[str, ...]:
 
     Then the gradient of an input is wanted.
     """
-    values = {name: one for sight in origins.scene.sights for name, one in sight.values.items()}
-    trees = [tree for run in origins.runs if (tree := source.parse(run.source)) is not None]
+    values = {name: one for sight in origins.values.scene.sights for name, one in sight.values.items()}
+    trees = [tree for run in origins.values.runs if (tree := source.parse(run.source)) is not None]
     read = (n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad")
-    stepped = sorted(restore_graph.optimized(list(origins.runs)))
+    stepped = sorted(restore_graph.optimized(list(origins.values.runs)))
     found = dict.fromkeys([*(ast.unparse(node.value) for node in read), *stepped])
     plain = (name for name in found if name in values and values[name].kind == "tensor")
     return tuple(name for name in plain if not values[name].requires_grad and values[name].type_name != "Parameter")
 
 
 def frozen(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
-    """No line cut it: something that it was made from was told not to require grad, and nothing else surely does."""
+    """No line cut it: something that it was made from was set not to require grad, and nothing else surely does."""
     if origins.has_graph(root, spot):
         return None
     what = f"nothing that `{made_of[0]}` was made from requires grad."
-    alone = sum(1 for _ in origins.freezing()) == 1
-    for run, one, outer in origins.freezing():
+    alone = sum(1 for _ in origins.values.freezing()) == 1
+    for run, one, outer in origins.values.freezing():
         named = source.names_in(outer) | ({outer.name} if isinstance(outer, ast.FunctionDef) else set())
         meant = named.intersection(made_of)
-        if meant and not any(origins.modules.get(name) for name in meant):
+        if meant and not any(origins.values.modules.get(name) for name in meant):
             known = origins.goes_back_to_grad(root, spot) is False
             doubt = "" if known else "what it freezes does not require grad, and nothing else is known to."
-            return _unfreeze(origins, run, one, alone and origins.freezes_all(one, outer), doubt or what)
+            return _unfreeze(origins, run, one, alone and origins.values.freezes_all(one, outer), doubt or what)
     for where_made, node, _ in origins.back(root, spot):
         if isinstance(node, ast.stmt) and "requires_grad=False" in ast.unparse(source.given(node)):
-            return _unfreeze(origins, origins.runs[where_made.at], node, False, "it does not require grad.")
+            return _unfreeze(origins, origins.values.runs[where_made.at], node, False, "it does not require grad.")
     return None

@@ -8,7 +8,8 @@ import sys
 
 from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause
-from graphwidget.diagnosis.no_graph.origins import Origins, Spot
+from graphwidget.diagnosis.no_graph.origins import Origins
+from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.wording import at as line_of
@@ -25,21 +26,21 @@ def _computed(origins: Origins, root: ast.expr, spot: Spot) -> list[tuple[int, C
 
     What the body of a function assigns was computed when the function was called: by the call's own cell.
     """
-    last, found = len(origins.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
+    last, found = len(origins.values.runs) - 1, list[tuple[int, CellRun, ast.stmt | None]]()
     for name in sorted(source.names_in(root)):
-        if not isinstance(root, ast.Name) and origins.trains(name, spot) is not None:
+        if not isinstance(root, ast.Name) and origins.values.trains(name, spot) is not None:
             continue
-        for at, node in origins.made(name, spot):
+        for at, node in origins.values.made(name, spot):
             if isinstance(node, ast.stmt) and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                inside = source.function_at(origins.runs[at.at].source, node.lineno) is not None
-                found.append((last if inside else at.at, origins.runs[at.at], node))
+                inside = source.function_at(origins.values.runs[at.at].source, node.lineno) is not None
+                found.append((last if inside else at.at, origins.values.runs[at.at], node))
                 break
-    return found or ([(last, origins.runs[last], None)] if last >= 0 else [])
+    return found or ([(last, origins.values.runs[last], None)] if last >= 0 else [])
 
 
 def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
     """Grad mode was off when the cell began that made it: so it was measured. Nothing made there can have a graph."""
-    runs = list(origins.runs)
+    runs = list(origins.values.runs)
     if any("enable_grad" in run.source for run in runs):
         return None
     name = made_of[0]
@@ -66,7 +67,7 @@ def in_force(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -
 
 def switched_off(origins: Origins, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause | None:
     """The cell that made it, or the last one, switched grad mode off and left it so."""
-    runs = list(origins.runs)
+    runs = list(origins.values.runs)
     for at, text, made in _computed(origins, root, spot):
         until = made.lineno if made is not None and text is runs[at] else sys.maxsize
         found = _switch(runs, runs[at], until)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
-from graphwidget.diagnosis.no_graph.origins import Origins, Spot, any_of
+from graphwidget.diagnosis.no_graph.cutting import any_of
+from graphwidget.diagnosis.no_graph.origins import Origins
+from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
@@ -17,12 +19,12 @@ __all__ = ["around_the_call", "not_recorded"]
 
 def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot) -> Cause | None:
     """Grad mode was off where the call raised, as was measured, and the root was computed within what had done it."""
-    scene, own = origins.scene, call.place
+    scene, own = origins.values.scene, call.place
     if scene.grad_mode is not False:
         return None
     name = ast.unparse(root)
     for depth, sight in enumerate(scene.sights):
-        run = next((run for run in origins.runs if run.run == sight.place.run), None)
+        run = next((run for run in origins.values.runs if run.run == sight.place.run), None)
         at = source.statements_at(run.source, sight.place.line or 0) if run is not None else []
         switch = grad_modes.around(run.source, at[-1]) if run is not None and at else None
         if run is None or (switch is None and not sight.decorators):
@@ -54,11 +56,11 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
 def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast.stmt | None) -> bool:
     """Whether what the root is made of was assigned while the frame at this depth was under it."""
     names = sorted(source.names_in(expression(name)))
-    for at, one in (pair for each in names for pair in origins.made(each, spot)):
+    for at, one in (pair for each in names for pair in origins.values.made(each, spot)):
         if not isinstance(one, ast.stmt) or isinstance(one, (ast.FunctionDef, ast.ClassDef)):
             continue
-        inside = source.function_at(origins.runs[at.at].source, one.lineno)
-        own = source.function_at(origins.runs[spot.at].source, spot.line)
+        inside = source.function_at(origins.values.runs[at.at].source, one.lineno)
+        own = source.function_at(origins.values.runs[spot.at].source, spot.line)
         if at.at == spot.at and (
             (depth > 0 and own is not None and inside == own)
             or (depth == 0 and outer is not None and outer.lineno <= one.lineno <= (outer.end_lineno or 0))
@@ -72,15 +74,15 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
     for where_made, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
             continue
-        statement = node if isinstance(node, ast.stmt) else origins.statement_of(where_made, node)
+        statement = node if isinstance(node, ast.stmt) else origins.values.statement_of(where_made, node)
         value = source.given(node) if isinstance(node, ast.stmt) else node
         calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
         for call in calls:
-            passed = origins.unrecorded(call, where_made)
+            passed = origins.values.unrecorded(call, where_made)
             had = any_of(origins.passes_graph(one, where_made) for one in passed) if passed is not None else True
             if statement is None or had is True:
                 continue
-            place = place_of(origins.runs[where_made.at], statement.lineno)
+            place = place_of(origins.values.runs[where_made.at], statement.lineno)
             given = f"{short(ast.unparse(call))} ({where(place)})"
             tensors = [ast.unparse(one) for one in passed or () if _is_plain_tensor(origins, one, where_made)]
             known = (
@@ -89,7 +91,7 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
             return Cause(
                 f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
                 f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
-                _for_unrecorded(origins.runs[where_made.at], call, place, tensors),
+                _for_unrecorded(origins.values.runs[where_made.at], call, place, tensors),
                 place,
             )
     return None
@@ -97,11 +99,11 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
 
 def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
     """Whether an argument is a tensor without grad: as was measured, at a call of the function if it is an argument."""
-    value = origins.measured(ast.unparse(one), spot)
+    value = origins.values.measured(ast.unparse(one), spot)
     if value is not None:
         return value.kind == "tensor" and not value.requires_grad
-    passed = [(at, made) for at, made in origins.made(ast.unparse(one), spot) if isinstance(made, ast.expr)]
-    seen = [origins.measured(ast.unparse(made), at) for at, made in passed]
+    passed = [(at, made) for at, made in origins.values.made(ast.unparse(one), spot) if isinstance(made, ast.expr)]
+    seen = [origins.values.measured(ast.unparse(made), at) for at, made in passed]
     return bool(seen) and all(each is not None and each.kind == "tensor" and not each.requires_grad for each in seen)
 
 

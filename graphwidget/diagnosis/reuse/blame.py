@@ -1,4 +1,4 @@
-"""Which lines modified what a node had saved, and what stays modified if some of them had not done so."""
+"""Which lines modified what a node had saved, and what would still be modified without some of these lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | 
 
 
 def _hidden_culprit(record: Record, graph: Snapshot, index: int, n: int) -> tuple[str | None, tuple[Write, ...]]:
-    """The same for a write into a view, of which nobody sees what it saved: the only tensor that was modified since."""
+    """`culprit` for a write into a view. What that saved is hidden: it is the only tensor that was modified since."""
     found = _hidden_writes(record, graph, index, n)
     if len(found) != 1:
         return None, ()
@@ -43,7 +43,7 @@ def _hidden_culprit(record: Record, graph: Snapshot, index: int, n: int) -> tupl
 
 
 def _hidden_writes(record: Record, graph: Snapshot, index: int, n: int) -> dict[int, tuple[Write, ...]]:
-    """Per storage the writes since a write into a view: what that saved may be any of them.
+    """Writes since a write into a view, by storage: each of these may be what it saved.
 
     The write itself counts where it reads what it writes to: ``y[1] *= y[2]`` saves a part of what it modifies.
     """
@@ -67,12 +67,11 @@ def reads_its_target(graph: Snapshot, index: int) -> bool:
 
 
 def of_storage(record: Record, graph: Snapshot, index: int, key: int, n: int) -> tuple[Write, ...]:
-    """The writes to a storage before call `n` and after a node had saved it; if none is known to be, the last.
+    """The writes to a storage before call `n` and after a node had saved it; if none surely is, the last one.
 
-    Not one that surely came before the node: then another has modified it, which nobody saw.
-
-    A write that made the node and whose result it saved came before: ``y.exp_()``. So did that of a module whose node
-    is the older one, though both have run on one line.
+    A write that surely came before the node is left out: another write, which was not recorded, has modified it then.
+    A write that made the node, and whose result the node saved, came before: ``y.exp_()``. So did the write of a
+    module whose node is older, although both have run on one line.
     """
     made, seq = graph.place_of(index), graph.seq[index]
     writes = [w for w in record.writes if key in w.storages and w.after_calls <= n]
@@ -91,15 +90,15 @@ Undone = Callable[[tuple[Write, ...], Place | None], bool]
 def without(
     record: Record, graph: Snapshot, n: int, undone: Undone, reached: Collection[int] | None = None
 ) -> Snapshot:
-    """As if what only these writes modified, between being saved and call `n`, had not been modified.
+    """The graph as if some writes had not been made: what only these modified, until call `n`, is as it was saved.
 
     Parameters
     ----------
     reached
-        Indices of the nodes that the call gets to: of the others nothing is asked. None: all.
+        Indices of the nodes that the call reaches: the others stay as they are. None: all.
     undone
-        Whether nothing is left of these writes, in order, which are all that modified one saved tensor; with the place
-        of the node that had saved it.
+        Given all writes that modified one saved tensor, in order, and the place of the node that had saved it: whether
+        none of them is left.
     """
 
     def cured(index: int, found: Collection[tuple[Write, ...]]) -> bool:
@@ -128,7 +127,7 @@ def _same_line(write: Place, made: Place) -> bool:
 
 
 def _before(write: Write, made: Place | None, seq: int) -> bool:
-    """Whether a write had surely ended when a node was made: it began before that, and on another line."""
+    """Whether a write had surely ended when a node was made: it began before, and on another line."""
     if made is None or not 0 <= write.number <= seq:
         return False
     spot = (write.place.run, write.place.outer_line, write.place.iteration)

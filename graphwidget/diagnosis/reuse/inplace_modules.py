@@ -1,7 +1,7 @@
-"""Which modules with ``inplace=True`` modified a tensor: also one without a name, which no line is seen to modify.
+"""Which modules with ``inplace=True`` modified a tensor; also a tensor without a name, which no line seems to modify.
 
-Between the parts of an `nn.Sequential`, or inside a library's model, tensors have no names of the user's. But a node
-that such a module made has replaced what it was given, and the graph says what that was.
+Between the parts of an `nn.Sequential`, or inside a library's model, tensors have no names in the program. But a node
+that such a module made has overwritten its input, and the graph says what that was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["expression", "named", "with_modules"]
 
 
 def with_modules(record: Record, graph: Snapshot) -> Record:
-    """The record, with the modules of the writes that it has, and with those that only the graph tells of."""
+    """The record with the modules of its writes, and with the writes that only the graph shows."""
     if not any(module.inplace for module in graph.modules):
         return record
     made = {
@@ -40,7 +40,7 @@ def _unseen(record: Record, graph: Snapshot, indices: Collection[int]) -> Iterat
     results = _stale_results(graph)
     for index in indices:
         place, seq = graph.place_of(index), graph.seq[index]
-        # What it saved of its own is in the memory that it was given; else that of the node before, which is stale.
+        # Its own result is in the memory of its input. If it saved none: the result of the node before, which is stale.
         key = _result(graph, index)
         before = graph.next(index)
         if key is None and len(before) == 1:

@@ -1,4 +1,4 @@
-"""Which pass of which loop made a node: the calls of one line of the program, and what lies between them.
+"""Which iteration of which loop made a node: the calls of one line of the program, and what lies between them.
 
 Between two backward calls of one line lies an iteration, whichever loop, function or re-run made it.
 """
@@ -13,7 +13,7 @@ from functools import cached_property
 from graphwidget.diagnosis.wording import source_line
 from graphwidget.model import BackwardCall, Place, Record, Snapshot
 
-ENOUGH = 3  # iterations before we speak of a pile
+ENOUGH = 3  # iterations that make a pile
 
 
 class Line:

@@ -9,6 +9,7 @@ from functools import cached_property
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
@@ -29,8 +30,11 @@ class Setting:
 
     def text_of_cell(self, cell: int | None) -> str:
         """Source of the latest run of `In[cell]`."""
-        runs = [run for run in self.reuse.record.runs.values() if cell is not None and run.cell == cell]
-        return runs[-1].source if runs else ""
+        return self._cells.text(cell)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells.of(self.reuse.record)
 
     def run_of(self, place: Place | None) -> CellRun | None:
         """The run of the cell that a place belongs to."""

@@ -10,7 +10,7 @@ from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.paths import Steps, steps
 from graphwidget.model import TextEdit
 
-__all__ = ["detached_in", "detached_value", "kept_detached", "taken_in"]
+__all__ = ["detached_in", "detached_value", "taken_in"]
 
 _KEEPING = ("append", "appendleft", "add", "insert")
 
@@ -44,11 +44,6 @@ def detached_in(cell: int | None, text: str, holder: str, inside: Iterable[str])
         if edits:
             found[value.lineno] = edits
     return sorted(found.items())
-
-
-def kept_detached(cell: str, holder: str, inside: Iterable[str]) -> list[tuple[int, tuple[str, ...]]]:
-    """`detached_in` with the lines that show each edit."""
-    return [(line, text_edit.shown(cell, edits)) for line, edits in detached_in(None, cell, holder, inside)]
 
 
 def taken_in(cell: str, names: Collection[str]) -> Iterator[str]:

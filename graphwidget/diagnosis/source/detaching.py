@@ -64,10 +64,10 @@ def _lines(paths: Collection[str], shown: _Shown) -> list[str]:
 
 
 class _Shown:
-    """What the cells show of the containers on the way to a tensor."""
+    """What the cells show of the containers that hold a tensor."""
 
     def __init__(self, cells: Collection[str], owners: Collection[Owner]) -> None:
-        self.guessed = False  # whether a container was told by the cells alone, or may hold something else, too
+        self.guessed = False  # whether a container is known from the cells alone, or may hold something else, too
         self.texts = [ast.unparse(tree) if (tree := source.parse(cell)) is not None else cell for cell in cells]
         self.elements = frozenset(local(owner.path) for owner in owners if owner.kind == "element")
         self.tensors = frozenset("".join(steps(local(owner.path))) for owner in owners)
@@ -79,7 +79,7 @@ class _Shown:
         self.frozen_fields = {name for _, frozen in fixed for name in frozen}
 
     def _add(self, owner: Owner) -> None:
-        """What the containers on the way to a tensor are, by their paths; by any key, too, where the kind is one."""
+        """The containers that hold a tensor, by their paths; also under `[*]` for any key, where all have one type."""
         parts = steps(local(owner.path))
         for container in owner.containers:
             parts = parts[:-1]

@@ -1,6 +1,6 @@
-"""Whether the edit of a fix can be made: it fits the text, the cells still parse, every name is known where it is read.
+"""Whether the edits of a fix can be made: they fit the text, the cells still parse, and names are known where read.
 
-A simulation on the graph says that a fix would help. This says that the program with the edit in it
+A simulation on the graph says that a fix would help. This says that the program with the edits in it
 is still a program: read from the text alone, as strict as a run from top to bottom.
 """
 
@@ -11,55 +11,35 @@ import builtins
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
-from graphwidget.diagnosis.source.edits import Edit, in_front
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.model import Fix, Record, TextEdit
-
-Spot = tuple[int, int]  # cell, line
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def with_edits(record: Record, fix: Fix) -> Fix:
+def with_display(record: Record, fix: Fix) -> Fix:
     """The fix with the lines that show its edits."""
-    cells = cells_of(record)
-    if fix.edit and fix.at is not None and not fix.edits:
-        return replace(fix, edits=_from_lines(cells, fix.at, fix.edit))
-    if fix.edits and all(edit.cell in cells for edit in fix.edits):
-        return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
-    return fix
-
-
-def _from_lines(cells: dict[int, str], at: Spot, edit: Edit) -> text_edit.Edits:
-    """An edit in the language of `edits` as edits of text."""
-    after = apply(cells, at, edit)
-    found: list[TextEdit] = []
-    for cell, text in cells.items() if after is not None else ():
-        old, new = source.lines_of(text), source.lines_of(after.texts[cell]) if after is not None else []
-        for code, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            lines = "".join(f"{line}\n" for line in new[k:m])
-            if code != "equal" and i == len(old) and not text.endswith("\n"):
-                found.append(TextEdit((i, len(old[-1])), (i, len(old[-1])), "\n" + lines.removesuffix("\n"), cell))
-            elif code != "equal":
-                found.append(TextEdit((i + 1, 0), (j + 1, 0), lines, cell))
-    return tuple(found)
+    cells = Cells.of(record).texts
+    if not fix.edits or not all(edit.cell in cells for edit in fix.edits):
+        return fix
+    return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
 
 
 def checked(record: Record, fix: Fix) -> Fix:
     """The fix as it is, or without its edit and not verified: what cannot be written down, nobody has checked."""
     if fix.by_hand or (fix.edit and fix.at is None):
         return fix
-    if fix.edits and fix.at is not None and possible(cells_of(record), fix.edits):
+    if fix.edits and fix.at is not None and possible(Cells.of(record).texts, fix.edits):
         return fix
     return replace(fix, verified=False, edit=(), edits=())
 
 
 def made_once_run_often(record: Record, fix: Fix) -> bool:
     """Whether an edit gives a graph to what is made before a loop that runs backward: each pass would need it."""
-    after = applied(cells_of(record), fix.edits) if fix.edits else None
+    after = applied(Cells.of(record).texts, fix.edits) if fix.edits else None
     if after is None:
         return False
     for cell, line in after.written:
@@ -89,30 +69,10 @@ def _runs_backward(node: ast.AST) -> bool:
     return isinstance(node, ast.stmt) and source.backward_root(ast.unparse(node)) is not None
 
 
-def cells_of(record: Record) -> dict[int, str]:
-    """In the order of running: the number of each cell and its text, as it was last run."""
-    latest: dict[int, str] = {}
-    for _, run in sorted(record.runs.items()):
-        if run.cell is not None:
-            latest.pop(run.cell, None)
-            latest[run.cell] = run.source
-    return latest
-
-
 def possible(cells: dict[int, str], edits: Iterable[TextEdit]) -> bool:
     """Whether edits can be applied, and leave cells that parse and know each name that they read."""
     after = applied(cells, edits)
-    return after is not None and _is_program(cells, after)
-
-
-def fits(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> bool:
-    """The same for an edit from (cell, line) on."""
-    after = apply(cells, at, edit)
-    return after is not None and _is_program(cells, after)
-
-
-def _is_program(cells: dict[int, str], after: Applied) -> bool:
-    if any(source.parse(text) is None for text in after.texts.values()):
+    if after is None or any(source.parse(text) is None for text in after.texts.values()):
         return False
     if _loses_a_name(cells, after.texts) or _hides_a_name(after) or _assigns_nowhere(after):
         return False
@@ -141,75 +101,6 @@ def applied(cells: dict[int, str], edits: Iterable[TextEdit]) -> Applied | None:
         return None
     own = {cell: [edit for edit in edits if edit.cell == cell] for cell in cells}
     return Applied(texts, [(cell, line) for cell in cells for line in text_edit.written(cells[cell], own[cell])])
-
-
-def apply(cells: dict[int, str], at: tuple[int, int], edit: Edit) -> Applied | None:
-    """Apply an edit as `edits` describes it. None: a line of it is not there."""
-    order = list(cells)
-    texts = {cell: text.splitlines() for cell, text in cells.items()}
-    cell, line = at
-    if cell not in texts or not 0 < line <= len(texts[cell]):
-        return None
-    written: list[tuple[int, int]] = []
-    removed = False
-    depth = _indentation(texts[cell][line - 1])
-    for position, step in enumerate(edit):
-        sign, text = step[0], step[2:]
-        if sign == "+":
-            texts[cell].insert(line - 1, depth + text)
-            written.append((cell, line))
-            line += 1
-            continue
-        found = _find(texts, order[order.index(cell) :], line, text)
-        if found is None:
-            return None
-        cell, line = found
-        if sign == "-":
-            depth = depth if removed else _indentation(texts[cell][line - 1])
-            alone = not removed and not "".join(edit[position + 1 : position + 2]).startswith("+")
-            texts[cell][line - 1 : line] = [depth + "pass"] if alone else []  # its block may hold nothing else
-            line += alone
-        else:
-            depth = _indentation(texts[cell][line - 1])
-            line += 1
-        removed = sign == "-"
-    return Applied({cell: "\n".join(lines) for cell, lines in texts.items()}, written)
-
-
-def joined(cells: dict[int, str], edits: list[tuple[Spot, Edit]]) -> tuple[Spot, Edit] | None:
-    """Several edits, each from its (cell, line) on, as one. None: applied as one they would change other lines."""
-    order = list(cells)
-    if not all(edit and at[0] in cells for at, edit in edits):
-        return None
-    edits = sorted(edits, key=lambda one: (order.index(one[0][0]), one[0][1]))
-    texts = dict(cells)
-    for at, edit in reversed(edits):  # the last first: no line that is still to be found moves
-        after = apply(texts, at, edit)
-        if after is None:
-            return None
-        texts = after.texts
-    (first, steps), *others = edits
-    whole, last = list(steps), first
-    for at, edit in others:
-        before_the_same = at == last and whole[-1] == edit[-1] and edit[-1].startswith("  ")
-        whole[-1:] = edit if before_the_same else [whole[-1], *in_front(edit)]
-        last = at
-    after = apply(cells, first, tuple(whole))
-    return (first, tuple(whole)) if after is not None and after.texts == texts else None
-
-
-def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _find(texts: dict[int, list[str]], cells: list[int], line: int, wanted: str) -> tuple[int, int] | None:
-    """The next line with this text, in this cell or in one that ran later."""
-    for cell in cells:
-        for at in range(line, len(texts[cell]) + 1):
-            if texts[cell][at - 1].strip() == wanted.strip():
-                return cell, at
-        line = 1
-    return None
 
 
 # ------------------------------------------------------------------ names

@@ -25,7 +25,7 @@ _OVERWRITING = {
     *("copy_", "zero_", "fill_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_"),
     *("log_normal_", "cauchy_"),
 }
-# Methods of which there is no other form, or one that does something else; they depend on the old values.
+# Methods that have no other form, or one that does something else; they depend on the old values.
 _ONLY_IN_PLACE = {
     *("apply_", "map_", "map2_", "fill_diagonal_", "set_", "resize_", "resize_as_", "resize_as_sparse_"),
     *("sparse_resize_", "sparse_resize_and_clear_"),

@@ -26,7 +26,7 @@ def is_code(path: str) -> bool:
 
 
 def is_assignable(path: str) -> bool:
-    """Whether a path is one that a program can assign to: names, attributes and elements, and no call on the way."""
+    """Whether a path is one that a program can assign to: names, attributes and elements, without a call among them."""
     statement = statement_of(path)
     part = statement.value if isinstance(statement, ast.Expr) else None
     while isinstance(part, (ast.Attribute, ast.Subscript)):

@@ -195,11 +195,26 @@ def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, 
         given = next((one for one in call.keywords if one.arg == name), None)
         if given is not None:
             return replace_node(cell, text, given.value, value)
-        line, column = span(text, call)[1]
-        before = text[: _offset(_offsets(text), (line, column - 1))].rstrip()
-        comma = ", " if (call.args or call.keywords) and not before.endswith(",") else ""
-        return (TextEdit((line, column - 1), (line, column - 1), comma + keyword, cell),)
+        at, comma = _end_of_arguments(text, call)
+        return (TextEdit(at, at, comma + keyword, cell),)
     return ()
+
+
+def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:
+    """Where one more argument of a call is written, and the comma in front of it.
+
+    That is behind the last argument; where that is in brackets or a comment follows it, before the closing bracket.
+    """
+    line, column = span(text, call)[1]
+    given = [*call.args, *(one.value for one in call.keywords)]
+    ends = sorted(span(text, one)[1] for one in given)
+    if not ends:
+        return (line, column - 1), ""
+    starts = _offsets(text)
+    behind = text[_offset(starts, ends[-1]) : _offset(starts, (line, column - 1))].strip()
+    if behind in ("", ","):
+        return ends[-1], ", "
+    return (line, column - 1), "" if behind.endswith(",") else ", "
 
 
 def remove(cell: int | None, text: str, *statements: ast.stmt) -> Edits:
@@ -379,7 +394,7 @@ def _groups(edits: list[TextEdit]) -> Iterator[list[TextEdit]]:
 
 
 def _last_line(edit: TextEdit) -> int:
-    """The last line of which an edit changes anything: an end before the first column leaves its line alone."""
+    """The last line that an edit changes: an end before the first column leaves its line alone."""
     return edit.end[0] - (edit.end[1] == 0 and edit.end > edit.start)
 
 

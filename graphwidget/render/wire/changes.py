@@ -59,7 +59,7 @@ def _same_memory(new: Snapshot, old: Snapshot) -> bool:
     if new is old:
         return True
     here, there = new.storages, old.storages
-    if new.slot_bytes is old.slot_bytes and new.slot_storage is old.slot_storage:  # often so, and quick to tell
+    if new.slot_bytes == old.slot_bytes and new.slot_storage == old.slot_storage:  # often so, and quick to tell
         return (here.key, here.bytes, here.owners) == (there.key, there.bytes, there.owners)
     kept = new.slot_state.translate(in_state(*set(SlotState) - {SlotState.FREED}))
 

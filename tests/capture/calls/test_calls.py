@@ -5,46 +5,16 @@ from __future__ import annotations
 import threading
 
 import pytest
-import torch
+from cells import Notebook
 from torch.utils.checkpoint import checkpoint
-
-from graphwidget.capture.tracker import Tracker
-from graphwidget.engine.forecast import forecast
-from graphwidget.model import BackwardCall
-
-
-class Notebook:
-    """Runs cells with the tracker on."""
-
-    def __init__(self) -> None:
-        self.namespace: dict[str, object] = {"torch": torch, "checkpoint": checkpoint, "threading": threading}
-        self.tracker = Tracker(lambda: self.namespace, forecaster=forecast)
-        self.tracker.start()
-        self.number = 0
-
-    def run(self, source: str) -> BaseException | None:
-        self.number += 1
-        filename = f"<cell {self.number}>"
-        self.tracker.begin_cell(self.number, source, filename=filename)
-        error: BaseException | None = None
-        try:
-            exec(compile(source, filename, "exec"), self.namespace)
-        except Exception as raised:
-            error = raised.with_traceback(None)
-        self.tracker.end_cell(error)
-        return error
-
-    @property
-    def calls(self) -> tuple[BackwardCall, ...]:
-        return self.tracker.calls
 
 
 @pytest.fixture
 def notebook():
     made = Notebook()
+    made.namespace.update(checkpoint=checkpoint, threading=threading)
     yield made
-    made.tracker.stop()
-    assert list(made.tracker.problems) == []
+    made.close()
 
 
 def test_a_second_backward_names_its_node_who_freed_it_and_who_carried_it(notebook: Notebook) -> None:
@@ -172,13 +142,13 @@ def test_an_old_part_is_noticed_however_many_calls_went_well(notebook: Notebook)
     assert (call.place.iteration, call.forecast, call.freed_by) == (40, "freed", 0)
 
 
-def test_a_forecaster_that_fails_spoils_no_call(notebook: Notebook) -> None:
+def test_a_forecaster_that_fails_spoils_no_call() -> None:
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("ours")
 
-    notebook.tracker.log.forecaster = broken  # type: ignore[assignment]
+    notebook = Notebook(forecaster=broken)
     assert notebook.run("x = torch.ones(3, requires_grad=True)\nx.exp().sum().backward()") is None
     (call,) = notebook.calls
     assert (call.result, call.forecast, call.executed_count, call.freed_slots) == ("ok", "unknown", 3, 1)
     assert "ours" in notebook.tracker.problems[0]
-    notebook.tracker.problems.clear()
+    notebook.tracker.stop()

@@ -1,14 +1,12 @@
-"""Calls of a tight loop that are recognised at a glance, and only counted."""
+"""Calls of a tight loop that are only counted, and the steps of optimizers between them."""
 
 from array import array
 
 import pytest
-import torch
+from cells import NO_TIME, Notebook
 
-from graphwidget.capture.calls import log as calls
+from graphwidget.capture.calls.policy import CallPolicy
 from graphwidget.capture.graph.freed import Freed
-from graphwidget.capture.tracker import Tracker
-from graphwidget.capture.writes import optimizer_steps as steps
 from graphwidget.engine.forecast import forecast
 
 LOOP = """
@@ -27,48 +25,21 @@ for i in range(100):
 """
 
 
-class Notebook:
-    """Runs cells as a notebook does."""
-
-    def __init__(self) -> None:
-        self.namespace: dict[str, object] = {"torch": torch}
-        self.tracker = Tracker(lambda: self.namespace, forecaster=forecast)
-        self.recognised = 0
-        self.number = 0
-        recognise = self.tracker.log.counted
-
-        def count(*arguments: object) -> None:
-            self.recognised += 1
-            recognise(*arguments)  # type: ignore[misc]
-
-        self.tracker.log.counted = count
-        self.tracker.start()
-
-    def run(self, source: str) -> BaseException | None:
-        self.number += 1
-        name = f"<cell {self.number}>"
-        self.tracker.begin_cell(self.number, source, filename=name)
-        error = None
-        try:
-            exec(compile(source, name, "exec"), self.namespace)
-        except BaseException as raised:
-            error = raised
-        self.tracker.end_cell(error)
-        return error
-
-
 @pytest.fixture
-def notebook(monkeypatch):
-    monkeypatch.setattr(calls, "SHARE", -1.0)  # as if looking had taken too long already
-    made = Notebook()
+def notebook():
+    made = Notebook(calls=NO_TIME)
     yield made
-    made.tracker.stop()
-    assert list(made.tracker.problems) == []
+    made.close()
 
 
-def test_calls_of_a_loop_are_recognised_and_keep_their_places_and_order(notebook):
+def not_walked(notebook: Notebook) -> int:
+    """How many calls were taken to be like another one without a walk over their graphs."""
+    return sum(any("not walked" in words for words in call.assumes) for call in notebook.calls)
+
+
+def test_calls_of_a_loop_are_counted_and_keep_their_places_and_order(notebook):
     assert notebook.run(LOOP) is None
-    assert notebook.recognised > 50
+    assert not_walked(notebook) > 50
     found = notebook.tracker.calls
     assert [call.n for call in found] == list(range(100))
     assert [call.place.iteration for call in found] == list(range(100))
@@ -80,18 +51,18 @@ def test_calls_of_a_loop_are_recognised_and_keep_their_places_and_order(notebook
     assert "not walked" in found[60].assumes[-1]
 
 
-def test_what_a_recognised_call_freed_is_known_when_it_is_met_again(notebook):
+def test_what_a_counted_call_freed_is_known_when_a_later_call_needs_it(notebook):
     notebook.run(LOOP)
     assert notebook.run("kept[70].sum().backward()") is not None
     call = notebook.tracker.calls[-1]
     assert (call.failed_node, call.freed_by) == ("ExpBackward0", 70)
 
 
-def test_a_recognised_call_that_raises_after_all_is_recorded_as_such(notebook):
+def test_a_counted_call_that_raises_after_all_is_recorded_as_such(notebook):
     hook = "w.register_hook(lambda g: 1 / (len(kept) - 80) and None)\n"
     source = LOOP.replace("for i in", hook + "for i in")
     assert isinstance(notebook.run(source), ZeroDivisionError)
-    assert notebook.recognised > 30
+    assert not_walked(notebook) > 30
     found = notebook.tracker.calls
     assert [call.result for call in found] == ["ok"] * 79 + ["raised"]
     assert (found[-1].error_type, found[-1].place.iteration, found[-1].n) == ("ZeroDivisionError", 79, 79)
@@ -110,7 +81,7 @@ def test_a_recursive_call_from_another_frame_has_its_own_outer_line(notebook):
     assert notebook.tracker.calls[-1].place.outer_line == 16
 
 
-def test_listeners_hear_of_recognised_calls_now_and_then(notebook):
+def test_listeners_hear_of_counted_calls_now_and_then(notebook):
     heard = []
     notebook.tracker.subscribe(heard.append)
     notebook.run("import time\n" + LOOP.replace("    step(i)", "    step(i)\n    time.sleep(0.004)"))
@@ -135,7 +106,6 @@ def test_two_optimizers_in_turns_keep_their_own_lines_and_iterations(notebook):
     )
     writes = notebook.tracker.writes
     found = [(w.place.line, w.place.iteration, w.after_calls, w.by, w.paths) for w in writes if w.optimizer]
-    assert len(notebook.tracker._writes.steps.usual) == 2
     assert found == [
         step
         for i in range(40)
@@ -161,32 +131,29 @@ for i in range(60):
 """
 
 
-def steps_of(notebook, monkeypatch, odd=-1, more="pass"):
-    monkeypatch.setattr(steps, "COMPARE_EVERY", 1e9)  # as if the loop were tight
+def steps_of(notebook, odd=-1, more="pass"):
     assert notebook.run(STEPS.replace("ODD", str(odd)).replace("MORE", more)) is None
     return [w for w in notebook.tracker.writes if w.optimizer]
 
 
-def test_steps_compared_several_at_once_are_all_noted(notebook, monkeypatch):
-    found = steps_of(notebook, monkeypatch)
+def test_every_step_of_a_loop_is_noted(notebook):
+    found = steps_of(notebook)
     assert [w.place.iteration for w in found] == list(range(60))
     assert {w.paths for w in found} == {("a.weight", "b.weight")}
 
 
-def test_what_a_step_unlike_the_others_wrote_is_never_said_wrongly(notebook, monkeypatch):
-    found = {w.place.iteration: w for w in steps_of(notebook, monkeypatch, odd=50)}
-    assert 50 not in found or found[50].paths == ("a.weight",)
-    assert [found[i].paths for i in (3, 30, 59) if i in found][-1] == ("a.weight", "b.weight")
-    assert 59 in found  # once they are unlike, steps are looked at one by one
+def test_a_step_unlike_the_others_is_noted_with_what_it_wrote(notebook):
+    found = {w.place.iteration: w.paths for w in steps_of(notebook, odd=50)}
+    assert found == {i: ("a.weight",) if i == 50 else ("a.weight", "b.weight") for i in range(60)}
 
 
-def test_a_write_between_steps_makes_the_lines_suspect_that_were_left_out(notebook, monkeypatch):
+def test_a_write_between_steps_makes_the_lines_suspect_that_were_left_out(notebook):
     notebook.namespace["peek"] = lambda: notebook.tracker.writes
     more = "(a.weight.detach() if i >= 45 else torch.ones(1)).mul_(1.0)\n    if i in (44, 50): peek()"
-    found = steps_of(notebook, monkeypatch, more=more)
+    found = steps_of(notebook, more=more)
     line = STEPS.splitlines().index("    MORE") + 1
     others = {w.place.iteration for w in notebook.tracker.writes if not w.optimizer and w.place.line == line}
-    assert {w.place.iteration for w in found} >= {*range(40), *range(55, 60)}
+    assert {w.place.iteration for w in found} == set(range(60))
     assert {w.paths for w in found} == {("a.weight", "b.weight")}
     assert others >= set(range(55, 60)) and min(others) >= 45
 
@@ -202,13 +169,15 @@ for i in range(60):
 """
 
 
-def test_a_call_over_nodes_older_than_the_last_call_is_counted_if_that_one_did_not_run_them(notebook, monkeypatch):
-    looks = []
-    take = notebook.tracker.log._take
-    monkeypatch.setattr(notebook.tracker.log, "_take", lambda *args, **how: looks.append(1) or take(*args, **how))
+def test_a_call_over_nodes_older_than_the_last_call_is_counted_if_that_one_did_not_run_them():
+    foreseen = []
+    notebook = Notebook(
+        calls=NO_TIME, forecaster=lambda *args, **options: foreseen.append(1) or forecast(*args, **options)
+    )
     assert notebook.run(ADVERSARIES) is None
-    assert len(looks) <= 2 * calls.DETAILED
-    assert [call.executed_count for call in notebook.tracker.calls[-2:]] == [5, 9]
+    assert len(foreseen) <= 2 * CallPolicy().in_full
+    assert [call.executed_count for call in notebook.calls[-2:]] == [5, 9]
+    notebook.close()
 
 
 def test_what_the_last_calls_freed_is_told_by_numbers():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from array import array
 
 import pytest
-from cells import Notebook
+from cells import ALL_IN_FULL, NO_TIME, Notebook
 from read_wire import decode
 
-from graphwidget.capture.calls import log as calls
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import SlotState, Snapshot
 from graphwidget.render.text import picture
@@ -91,8 +90,7 @@ LOOPS = {
 def notebook():
     made = Notebook()
     yield made
-    made.tracker.stop()
-    assert list(made.tracker.problems) == []
+    made.close()
 
 
 def known(snapshot: Snapshot) -> list[tuple]:
@@ -112,17 +110,12 @@ def unknown(snapshot: Snapshot) -> int:
 
 
 def run(name: str, passes: int, *, tight: bool) -> Notebook:
-    """A notebook that has run a loop: as in a tight one, or with every call looked at in full."""
-    made = Notebook()
-    with pytest.MonkeyPatch.context() as patch:
-        for share in ("SHARE", "FULL_SHARE"):
-            patch.setattr(calls, share, -1.0 if tight else 1e9)
-        patch.setattr(calls, "DETAILED", calls.DETAILED if tight else 10**9)
-        made.run(START)
-        made.run(f"N = {passes}\n{LOOPS[name]}")
-    made.tracker.stop()
+    """A notebook that has run a loop: as in a tight one, or with every call read in full."""
+    made = Notebook(calls=NO_TIME if tight else ALL_IN_FULL)
+    made.run(START)
+    made.run(f"N = {passes}\n{LOOPS[name]}")
+    made.close()
     assert made.errors == []
-    assert list(made.tracker.problems) == []
     return made
 
 
@@ -150,8 +143,8 @@ def test_the_last_pass_is_told_by_the_last_call_live_in_the_past_and_in_text(not
     assert "unknown call" not in text
 
 
-def test_a_graph_of_an_early_pass_is_still_told_after_many(notebook, monkeypatch):
-    monkeypatch.setattr(calls, "SHARE", -1.0)
+def test_who_freed_the_graph_of_an_early_pass_is_still_known_after_many():
+    notebook = Notebook(calls=NO_TIME)
     notebook.run("w = torch.ones(2, requires_grad=True)\nkept = {}")
     notebook.run(
         "for i in range(20_000):\n    loss = (w * w).sum()\n    loss.backward()\n    if i in (7, 9_000): kept[i] = loss"
@@ -162,6 +155,7 @@ def test_a_graph_of_an_early_pass_is_still_told_after_many(notebook, monkeypatch
         for o in snapshot.owners
     }
     assert (by["kept[7]"], by["kept[9000]"], by["loss"]) == ({7}, {9_000}, {19_999})
+    notebook.close()
 
 
 def test_a_hundred_thousand_calls_are_remembered_in_bounded_memory():

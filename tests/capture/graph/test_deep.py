@@ -87,11 +87,9 @@ for pieces in (1, 4, 14, 16, 20, 24, 28, 35):
 INTERRUPTED = """
 for module, name in (
     (walk, "islice"),
-    (walk.Walk, "_pick_up"),
     (walk.ti, "sequence_numbers"),
     (identity, "or_"),
-    (walk, "joined"),
-    (walk.Walk, "_name_old_leaves"),
+    (walk.ti, "node_readers"),
     (deep, "_rise"),
     (deep.ti, "memory_of_node"),
 ):

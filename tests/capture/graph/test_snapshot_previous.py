@@ -11,7 +11,7 @@ import pytest
 import torch
 from graphs import Held, leaf, states
 
-from graphwidget.capture.graph import gathering
+from graphwidget import torch_internals as ti
 from graphwidget.capture.graph import slots as slots_module
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take
@@ -123,7 +123,7 @@ class Meddler(Program):
 
 
 def node_columns(snapshot: Snapshot) -> dict[int, Any]:
-    """uid -> all that is known of a node. (Nodes that the previous snapshot has stand last.)"""
+    """uid -> all that is known of a node."""
     found = {}
     for node in snapshot.nodes:
         inputs = snapshot.edge_nr[snapshot.edge_start[node.index] : snapshot.edge_start[node.index + 1]]
@@ -168,13 +168,13 @@ def remember(seen: dict[tuple[int, str], Any], snapshot: Snapshot) -> None:
                 assert seen[node.uid, slot.name] == what
 
 
-@pytest.mark.parametrize("chunk", [3, 256])
+@pytest.mark.parametrize("piece", [3, 2048])
 @pytest.mark.parametrize("kind", [Program, Meddler])
 @pytest.mark.parametrize("seed", range(40))
 def test_it_says_what_a_fresh_one_says_whatever_happened_in_between(
-    seed: int, kind: type[Program], chunk: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, kind: type[Program], piece: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(slots_module, "CHUNK", chunk)
+    monkeypatch.setattr(slots_module, "PIECE", piece)
     program, identity = kind(seed), Identity()
     previous, met, seen = None, set(), {}
     for _ in range(25):
@@ -216,8 +216,8 @@ def test_what_was_freed_is_copied_and_not_read_again(monkeypatch: pytest.MonkeyP
     freed = take([loss], identity=identity, previous=before)
     newer = loss * x.cos().sum()
     read = []
-    look = gathering._data_of
-    monkeypatch.setattr(gathering, "_data_of", lambda slot: read.append(slot) or look(slot))
+    data_of = ti.data_of_slot
+    monkeypatch.setattr(ti, "data_of_slot", lambda slot: read.append(slot) or data_of(slot))
     after = take([newer], identity=identity, previous=freed)
     assert states(after, "SinBackward0") == {"self": "freed"}
     assert len(read) == sum(slot.state is SlotState.HELD for node in after.nodes for slot in node.saved) == 3
@@ -233,14 +233,3 @@ def test_who_freed_it_may_be_learnt_later():
     assert sine.saved[0].freed_by is None
     known = take([loss], identity=identity, previous=unknown, freed_by={sine.uid: 4})
     assert known.node(sine.index).saved[0].freed_by == 4
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_nodes_that_are_not_as_the_first_of_their_type_are_read_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch):
-    program, identity = Program(seed), Identity()
-    for _ in range(25):
-        program.step()
-    owners = [Held(str(i), tensor) for i, tensor in enumerate(program.tensors)]
-    quick = slots(take([], owners=owners, identity=identity))
-    monkeypatch.setattr(gathering.Gatherer, "_all_at_once", lambda *_: 1 / 0)
-    assert slots(take([], owners=owners, identity=identity)) == quick

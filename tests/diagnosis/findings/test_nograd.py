@@ -32,7 +32,7 @@ def explained(*cells, modes=()):
     call = BackwardCall(0, last, "backward", False, False, root, (), result="raised", error=NO_GRAD)
     record = Record(Snapshot(), (call,), (), runs)
     finding = nograd.explain(record, call)
-    return replace(finding, fixes=tuple(fitting.with_edits(record, fix) for fix in finding.fixes))
+    return replace(finding, fixes=tuple(fitting.with_display(record, fix) for fix in finding.fixes))
 
 
 CASES = {

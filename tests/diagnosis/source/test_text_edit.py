@@ -176,7 +176,7 @@ def test_the_lines_that_edits_write_are_numbered_as_in_the_text_they_leave(words
         ("g, = torch.autograd.grad(y[i], x)", "g, = torch.autograd.grad(y[i], x, retain_graph=True)"),
         ("loss.backward(retain_graph=False)", "loss.backward(retain_graph=True)"),
         ("[l.backward() for l in losses]", "[l.backward(retain_graph=True) for l in losses]"),
-        ("größe.backward(\n    gradient=v,\n)", "größe.backward(\n    gradient=v,\nretain_graph=True)"),
+        ("größe.backward(\n    gradient=v,\n)", "größe.backward(\n    gradient=v, retain_graph=True,\n)"),
         ("loss.backward(retain_graph=True)", "loss.backward(retain_graph=True)"),
         ("step()", "step()"),
     ],

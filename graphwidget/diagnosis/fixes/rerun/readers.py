@@ -23,7 +23,7 @@ def is_used(setting: Setting, again: list[Statement], cell: str, line: int, loop
     Parameters
     ----------
     cell, line, loop
-        In front of which line of which text they are put, and the loop at whose start that is.
+        The text and the line in front of which they are put; the loop, if that line is its first.
     """
     behind = [loop] if loop is not None else list(_behind(cell, line))
     functions = [_taken(node) for run in setting.reuse.record.runs.values() for node in _functions(run.source)]

@@ -21,7 +21,7 @@ _Key = tuple[int, int, int]  # of a statement: run, line, column
 
 @dataclass(frozen=True)
 class Target:
-    """The line in front of which statements are put: its cell, the text of that, and what is around the line.
+    """The line in front of which statements are put: its cell, the text of the cell, and the block around the line.
 
     Attributes
     ----------

@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from graphwidget.diagnosis.fixes import earlier_call
-from graphwidget.diagnosis.fixes.case import Case
 from graphwidget.diagnosis.fixes.cuts.between_passes import after_call
 from graphwidget.diagnosis.fixes.rerun.plan import Rerun
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.model import Fix
@@ -37,21 +38,21 @@ def makes_sense(case: Case) -> bool:
 
 def propose(case: Case) -> Fix:
     """``memory.clear()`` behind the earlier call; or before the lines that fill it, which run again."""
-    container = local(case.reuse.container or Carrier(case.setting).name)
-    id, verified, price = "clear_buffer", case.works_if_fresh, "What it holds is used once."
-    plan = _filling_again(case)
+    container, setting = local(case.reuse.container or Carrier(case.setting).name), case.setting
+    clear, plan = f"{container}.clear()", _filling_again(case)
+    edits: Edits = ()
     if plan is not None and plan.at is not None:
+        at: Spot | None = plan.at
         cell, line = plan.at
         text = f"Empty `{container}` before In[{cell}], line {line} and fill it again. {plan.sentence}"
-        empty = text_edit.insert_before(cell, case.setting.text_of_cell(cell), line, [f"{container}.clear()"])
-        return Fix(id=id, text=text, verified=verified, at=plan.at, price=price, edits=(*empty, *plan.edits))
-    place = after_call(case.setting, case.reuse.earlier, case.reuse.later.carriers[:1])
-    edits: Edits = ()
-    if place is not None:
-        cell, line = place
-        edits = text_edit.insert_after(cell, case.setting.text_of_cell(cell), line, [f"{container}.clear()"])
-    text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{container}.clear()`."
-    return Fix(id=id, text=text, verified=verified, at=place, price=price, edits=edits)
+        edits = (*text_edit.insert_before(cell, setting.text_of_cell(cell), line, [clear]), *plan.edits)
+    else:
+        at = after_call(setting, case.reuse.earlier, case.reuse.later.carriers[:1])
+        text = f"Empty `{container}` after {earlier_call.named(case.reuse.earlier)}: `{clear}`."
+        if at is not None:
+            edits = text_edit.insert_after(at[0], setting.text_of_cell(at[0]), at[1], [clear])
+    price = "What it holds is used once."
+    return Fix(id="clear_buffer", text=text, verified=case.works_if_fresh, at=at, price=price, edits=edits)
 
 
 def _filling_again(case: Case) -> Rerun | None:

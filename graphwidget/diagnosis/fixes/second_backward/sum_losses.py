@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes.case import Case
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.text_edit import Edits

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from graphwidget.diagnosis.fixes import earlier_call
-from graphwidget.diagnosis.fixes.case import Case
 from graphwidget.diagnosis.fixes.cuts.cuts import Cuts
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.source import fitting
+from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.wording import no_gradient, short
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import Fix
@@ -17,7 +18,7 @@ def propose(case: Case) -> Fix | None:
     reuse, setting = case.reuse, case.setting
     if not reuse.brings_leaves:
         return None  # nothing would be left to reach
-    cells, cuts = fitting.cells_of(reuse.record), Cuts(setting)
+    cells, cuts = Cells.of(reuse.record).texts, Cuts(setting)
     possible = [c for c in cuts.for_later() if not c.edits or fitting.possible(cells, c.edits)]
     if not possible:
         return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from graphwidget.diagnosis.fixes import detach, recompute, retain
-from graphwidget.diagnosis.fixes.case import Case
+from graphwidget.diagnosis.fixes.second_backward import detach, recompute, retain
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.model import Fix
 
 __all__ = ["Ladder", "Propose", "Rung", "climb", "fixes_of", "only_if"]

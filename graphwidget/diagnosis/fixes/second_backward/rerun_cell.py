@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphwidget.diagnosis.fixes.case import Case
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.wording import outer_at
 from graphwidget.model import Fix

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphwidget.diagnosis.fixes import earlier_call
-from graphwidget.diagnosis.fixes.case import Case, kept_bytes
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case, kept_bytes
 from graphwidget.diagnosis.wording import at
 from graphwidget.model import Fix, bytes_text
 

@@ -116,7 +116,7 @@ class Case:
         return bool(reuse.steps_between and not reuse.earlier.graph)
 
     def _inputs_stay(self, graph: Snapshot) -> bool:
-        """Whether every tensor of which a gradient was asked for since the earlier call would still require grad."""
+        """Whether all `inputs` of the calls since the earlier one would still require grad."""
         leaves = set(graph.leaves)
         for call in self.reuse.record.calls:
             if self.reuse.earlier.n < call.n <= self.reuse.later.n and call.graph is not None:

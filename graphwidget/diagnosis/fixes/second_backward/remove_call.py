@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from graphwidget.diagnosis.fixes import earlier_call
-from graphwidget.diagnosis.fixes.case import Case
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.source import syntax, text_edit
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.wording import at, number, root_name, short

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphwidget.diagnosis.fixes import earlier_call
-from graphwidget.diagnosis.fixes.case import Case
+from graphwidget.diagnosis.fixes.second_backward import earlier_call
+from graphwidget.diagnosis.fixes.second_backward.case import Case
 from graphwidget.diagnosis.wording import at
 from graphwidget.model import Fix
 

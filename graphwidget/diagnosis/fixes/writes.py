@@ -1,0 +1,36 @@
+"""Whether a call would work if some writes to saved tensors were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphwidget.diagnosis.fixes.second_backward.case import simulate
+from graphwidget.diagnosis.reuse import blame
+from graphwidget.diagnosis.wording import short, where
+from graphwidget.engine.what_if import reachable
+from graphwidget.model import BackwardCall, Place, Record, Snapshot, Write
+
+__all__ = ["another_write", "works_without"]
+
+
+def works_without(
+    record: Record,
+    call: BackwardCall,
+    graph: Snapshot,
+    left: Callable[[tuple[Write, ...], Place | None], list[Write]],
+) -> tuple[bool, tuple[str | None, Write] | None]:
+    """Whether a call works if of the writes to what each node saved only some are `left`; or the tensor and write in
+    the way."""
+    reached = reachable(graph, (root.node for root in call.roots))
+    tried = blame.without(record, graph, call.n, lambda found, made: not left(found, made), reached)
+    forecast = simulate(tried, call)
+    if forecast.ok is not False or forecast.reason != "inplace" or forecast.fails_at is None:
+        return forecast.ok is True, None
+    index = forecast.fails_at.index
+    tensor, found = blame.culprit(record, tried, index, call.n)
+    return False, next(((tensor, write) for write in left(found, tried.place_of(index))), None)
+
+
+def another_write(other: tuple[str | None, Write] | None) -> str:
+    """What a fix says of the write that it leaves."""
+    return f" That is not all: {short(other[1].by)} ({where(other[1].place)}) is in the way, too." if other else ""

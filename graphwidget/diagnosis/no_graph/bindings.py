@@ -1,0 +1,73 @@
+"""Statements that give a name its value, as seen from a line: assignments, heads of loops, definitions."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.source import syntax as source
+
+_PUTTING = ("append", "extend", "insert", "add", "update")
+
+_CONTAINERS = ("list", "dict", "set", "deque", "collections.deque", "OrderedDict")
+
+
+def gone_over(cell: str, name: str, line: int) -> list[ast.expr]:
+    """What a comprehension on a line goes over under a name."""
+    loops = [n for s in source.statements_at(cell, line)[-1:] for n in ast.walk(s) if isinstance(n, ast.comprehension)]
+    return [loop.iter for loop in loops if name in source.names_in(loop.target)]
+
+
+def defines(node: ast.AST, name: str) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name
+
+
+def put(statement: ast.AST, name: str) -> list[ast.expr]:
+    """What a statement puts into a container of that name: ``losses.append(loss)``."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return []
+    return call.args if call.func.attr in _PUTTING and ast.unparse(call.func.value) == name else []
+
+
+def is_empty(node: ast.AST) -> bool:
+    """Whether what is written there is a container without anything in it."""
+    if isinstance(node, (ast.List, ast.Set)):
+        return not node.elts
+    if isinstance(node, ast.Dict):
+        return not node.keys
+    return isinstance(node, ast.Call) and not (node.args or node.keywords) and ast.unparse(node.func) in _CONTAINERS
+
+
+def _gives(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement gives a name a value, or one of its elements."""
+    if isinstance(statement, ast.For):
+        return name in source.names_in(statement.target)
+    if put(statement, name):
+        return True
+    return any(target == name or target.startswith(f"{name}[") for target in source.targets(statement))
+
+
+def binding(statements: list[ast.stmt], name: str, line: int) -> list[ast.stmt]:
+    """The last of some statements before a line that gives a name its value, and the one of the pass of a loop before.
+
+    An element that is given a value does not hide what the whole was before.
+    """
+    giving = sorted((s for s in statements if _gives(s, name)), key=lambda s: s.lineno)
+    earlier = [s for s in giving if s.lineno < line]
+    whole = next((i for i, s in reversed(list(enumerate(earlier))) if not only_element(s, name)), 0)
+    loops = [s for s in statements if isinstance(s, (ast.For, ast.While)) and s.lineno < line <= (s.end_lineno or 0)]
+    again = [s for s in giving if s.lineno >= line and any(s.lineno <= (loop.end_lineno or 0) for loop in loops)]
+    return [*reversed(earlier[whole:]), *reversed(again)]
+
+
+def only_element(statement: ast.stmt, name: str) -> bool:
+    return not isinstance(statement, ast.For) and name not in source.targets(statement)
+
+
+def of_attribute(owner: ast.ClassDef, name: str) -> list[ast.AST]:
+    """What a class assigns to an attribute of `self`, in any method; or its method of that name: the class itself."""
+    attribute = name.split(".")[1]
+    if any(isinstance(s, ast.FunctionDef) and s.name == attribute for s in owner.body):
+        return [s for s in owner.body if isinstance(s, ast.FunctionDef) and s.name == attribute]
+    whole = f"self.{attribute}"
+    return [s for s in ast.walk(owner) if isinstance(s, ast.stmt) and whole in source.targets(s)]

@@ -1,0 +1,60 @@
+"""Functions and classes in program text."""
+
+from __future__ import annotations
+
+import ast
+
+from graphwidget.diagnosis.source.syntax.statements import parse, statements_at
+
+
+def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.FunctionDef] | None:
+    """The innermost function whose body has the line, with the class that it is a method of."""
+    found: tuple[ast.ClassDef | None, ast.FunctionDef] | None = None
+    around: ast.ClassDef | None = None
+    for statement in statements_at(source, line):
+        if isinstance(statement, ast.ClassDef):
+            around = statement
+        elif isinstance(statement, ast.FunctionDef):
+            found, around = (around, statement), None
+    return found
+
+
+def method_at(source: str, line: int) -> ast.FunctionDef | None:
+    """The innermost function around a line, if its first argument is `self`."""
+    found = function_at(source, line)
+    return found[1] if found is not None and [a.arg for a in found[1].args.args][:1] == ["self"] else None
+
+
+def function_called(source: str, name: str) -> ast.FunctionDef | None:
+    """The last function of a cell that is called `name`."""
+    tree = parse(source)
+    found = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.FunctionDef) and s.name == name]
+    return found[-1] if found else None
+
+
+def functions_of(source: str, name: str) -> list[ast.FunctionDef]:
+    """The function of a cell that is called `name`, or what an object of the class `name` does when it is called."""
+    function = function_called(source, name)
+    tree = parse(source)
+    classes = [s for s in (ast.walk(tree) if tree else ()) if isinstance(s, ast.ClassDef) and s.name == name]
+    inside = [s for found in classes for s in found.body if isinstance(s, ast.FunctionDef)]
+    return [*([function] if function else []), *(s for s in inside if s.name in ("forward", "__call__"))]
+
+
+def fixed_fields(source: str) -> tuple[set[str], set[str]]:
+    """Fields of named tuples, and of frozen dataclasses, that a cell defines: nothing can be assigned to them."""
+    tuples, frozen = set[str](), set[str]()
+    tree = parse(source)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ClassDef):
+            fields = {ast.unparse(s.target) for s in node.body if isinstance(s, ast.AnnAssign)}
+            if any(ast.unparse(base).endswith("NamedTuple") for base in node.bases):
+                tuples |= fields
+            elif any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list):
+                frozen |= fields
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("namedtuple") and len(node.args) > 1:
+            given = node.args[1]
+            texts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+            for one in (part.value for part in texts if isinstance(part, ast.Constant)):
+                tuples.update(str(one).replace(",", " ").split())
+    return tuples, frozen

@@ -1,0 +1,73 @@
+"""Loops in program text: around a line, what they are called, what they hand on to their next pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from graphwidget.diagnosis.source.syntax.names import carried, changed, names_in, names_read
+from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
+
+LOOPS = (ast.For, ast.While)
+
+
+def loop_at(source: str, line: int) -> ast.For | ast.While | None:
+    """The innermost loop statement that has the line in its body."""
+    return next(reversed(loops_around(source, line)), None)
+
+
+def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
+    """The loop statements that have the line in their bodies, outermost first."""
+    return [s for s in statements_at(source, line)[:-1] if isinstance(s, LOOPS)]
+
+
+def head(loop: ast.For | ast.While) -> str:
+    """What to call a loop: ``for t``, ``while h.norm() > 1``."""
+    if isinstance(loop, ast.While):
+        return f"while {ast.unparse(loop.test)}"
+    parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    return f"for {', '.join(map(ast.unparse, parts))}"
+
+
+def is_comprehension(statement: ast.stmt) -> bool:
+    """Whether a statement loops inside its expression: ``[l.backward() for l in losses]``."""
+    if hasattr(statement, "body"):
+        return False
+    kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    return any(isinstance(node, kinds) for node in ast.walk(statement))
+
+
+@lru_cache(maxsize=1024)
+def loop_names(source: str) -> frozenset[str]:
+    """Names that a `for` assigns: they stand for another tensor in each pass."""
+    tree = parse(source)
+    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension))] if tree else []
+    return frozenset(name for loop in loops for name in names_in(loop.target))
+
+
+def forgotten(source: str, line: int) -> set[str]:
+    """Names that the loop around a line assigns in each pass, and that no later line of it reads."""
+    loop = loop_at(source, line)
+    if loop is None:
+        return set()
+    later = {name for step in steps_of(loop) if step.lineno > line for name in names_read(step)}
+    return changed(loop) - carried(loop) - later
+
+
+def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
+    """Statements of a loop after a line that only hand a tensor on to the next pass, ``prev = out``, with both names.
+
+    What is handed on is a new value in each pass, and nothing else is assigned to the other name.
+    """
+    own = changed(loop) - carried(loop)
+    steps = list(steps_of(loop))
+    for step in steps:
+        if not isinstance(step, ast.Assign) or len(step.targets) != 1 or step.lineno <= line:
+            continue
+        target, value = step.targets[0], step.value
+        if isinstance(target, ast.Name) and isinstance(value, ast.Name) and value.id in own:
+            others = [s for s in steps if s is not step and target.id in changed(s)]
+            used = any(s.lineno > step.lineno and target.id in names_read(s) for s in steps)
+            if not others and not used:
+                yield step, target.id, value.id

@@ -1,0 +1,156 @@
+"""Statements of a text: which stand at a line, which blocks they are in, what follows them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+
+def lines_of(source: str) -> list[str]:
+    """The lines of a text without their ends, as Python counts them: a form feed ends none."""
+    return re.split(r"\r\n|\r|\n", source.removesuffix("\n")) if source else []
+
+
+@lru_cache(maxsize=256)
+def parse(source: str) -> ast.Module | None:
+    """The tree of a cell, or None."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in lines_of(source)]
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def statement_of(text: str) -> ast.stmt | None:
+    """The one statement that a text is, or None."""
+    try:
+        body = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def expression_of(text: str) -> ast.expr | None:
+    """The expression that a text is, or None."""
+    statement = statement_of(text)
+    return statement.value if isinstance(statement, ast.Expr) else None
+
+
+def line_text(source: str, line: int | None) -> str:
+    """The text of line `line` (from 1), stripped; empty when there is none."""
+    lines = lines_of(source)
+    return lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
+
+
+Statement = ast.stmt
+
+
+def _spans(node: ast.AST, line: int) -> bool:
+    first = getattr(node, "lineno", None)
+    last = getattr(node, "end_lineno", None)
+    return first is not None and last is not None and first <= line <= last
+
+
+def statements_at(source: str, line: int) -> list[Statement]:
+    """The statements that contain the line, outermost first."""
+    tree = parse(source)
+    found: list[Statement] = []
+    body: list[ast.stmt] = tree.body if tree else []
+    while body:
+        inside = next((s for s in body if _spans(s, line)), None)
+        if inside is None:
+            break
+        found.append(inside)
+        body = [s for block in _blocks(inside) for s in block]
+    return found
+
+
+def _blocks(statement: Statement) -> list[list[Statement]]:
+    """The blocks of a statement: what it runs, its `else`, its handlers."""
+    blocks = [getattr(statement, field, []) for field in ("body", "orelse", "finalbody")]
+    return blocks + [handler.body for handler in getattr(statement, "handlers", [])]
+
+
+def leading_to(source: str, line: int) -> list[Statement]:
+    """The statements that begin up to a line in the blocks around it, in the order of the text."""
+    tree = parse(source)
+    found: list[Statement] = []
+    body: list[ast.stmt] = tree.body if tree else []
+    for around in (*statements_at(source, line), None):
+        found += [s for s in body if s.lineno <= line and s is not around]
+        blocks = _blocks(around) if around is not None else []
+        body = next((block for block in blocks if any(_spans(s, line) for s in block)), [])
+    return sorted(found, key=lambda s: (s.lineno, s.col_offset))
+
+
+def between(source: str, first: int, last: int) -> list[ast.stmt]:
+    """Simple statements that begin after line `first` and not after `last`."""
+    tree = parse(source)
+    found = [s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")] if tree else []
+    return [s for s in found if first < s.lineno <= last]
+
+
+def block_of(source: str, statement: ast.stmt) -> list[ast.stmt]:
+    """The block that has a statement in it; empty: it is not of this text."""
+    spot = (statement.lineno, statement.col_offset)
+    around = _blocks_around(source, statement.lineno)
+    return next((block for block in around if any((s.lineno, s.col_offset) == spot for s in block)), [])
+
+
+def behind(source: str, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that follow one in its block."""
+    spot = (statement.lineno, statement.col_offset)
+    return [s for s in block_of(source, statement) if (s.lineno, s.col_offset) > spot]
+
+
+def _blocks_around(source: str, line: int) -> list[list[ast.stmt]]:
+    """The blocks around a line, the outermost first."""
+    tree = parse(source)
+    found = [tree.body] if tree is not None else []
+    for one in statements_at(source, line):
+        found += _blocks(one)
+    return found
+
+
+def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at any depth of a body, in the order of the text, without those of functions and classes in it."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        yield statement
+        for block in _blocks(statement):
+            yield from own_statements(block)
+
+
+def beginning_at(source: str, line: int) -> list[ast.stmt]:
+    """The simple statements that begin at a line: several, where ``;`` is between them."""
+    tree = parse(source)
+    simple = (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and not hasattr(s, "body")) if tree else ()
+    return sorted((s for s in simple if s.lineno == line), key=lambda s: s.col_offset)
+
+
+def steps_of(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """The simple statements in a statement, and the heads of the others as statements, in the order of the text."""
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield ast.Assign(targets=[statement.target], value=statement.iter, lineno=statement.lineno)
+    elif isinstance(statement, (ast.While, ast.If)):
+        yield ast.Expr(statement.test, lineno=statement.lineno)
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            named = [item.optional_vars] if item.optional_vars else []
+            yield ast.Assign(targets=named, value=item.context_expr, lineno=statement.lineno)
+    elif not hasattr(statement, "body"):
+        yield statement
+    for field in ("body", "orelse", "finalbody"):
+        for inner in getattr(statement, field, ()):
+            yield from steps_of(inner)
+
+
+def steps_of_all(tree: ast.Module) -> Iterator[ast.stmt]:
+    """`steps_of` of everything in a cell, functions and classes included."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for statement in node.body:
+                yield from steps_of(statement)
