@@ -77,7 +77,7 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["t", "table view"],
   ["l", "legend"],
-  ["+ − 0", "zoom in, out, fit (also Ctrl + wheel)"],
+  ["+ − 0", "zoom in, out, fit (also Ctrl + wheel, two fingers)"],
   ["Shift + arrows", "move the picture (also drag)"],
   ["Esc", "close, deselect, leave the search"],
   ["?", "tools and keys"],
