@@ -107,8 +107,8 @@ def look(tensor: Any) -> tuple[int, bool, Any, Any, int]:
     """
     try:
         if type(tensor) in _PLAIN:
-            return _look(tensor)  # type: ignore[return-value]
-        return tuple([read(tensor) for read in _look_of_the_base])  # type: ignore[return-value]
+            return _look(tensor)
+        return tuple([read(tensor) for read in _look_of_the_base])
     except Exception:
         return (
             version_of(tensor),
