@@ -14,6 +14,7 @@ read, and when a slot that saved it is unpacked. `maybe_stale_view` tells such v
 # Each part lists its names.
 from graphwidget.torch_internals.checkpoints import *
 from graphwidget.torch_internals.engine import *
+from graphwidget.torch_internals.memory import *
 from graphwidget.torch_internals.nodes import *
 from graphwidget.torch_internals.private import *
 from graphwidget.torch_internals.state import *

@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import Any
 
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from graphwidget.torch_internals.private import find, reader
 
@@ -31,12 +30,9 @@ __all__ = [
     "history",
     "hook_registries",
     "hooks_of",
-    "is_held_elsewhere",
     "is_leaf",
-    "is_memory_of",
     "is_ordinary_view",
     "is_tensor",
-    "is_unshared",
     "is_view",
     "leaf_and_grad",
     "look",
@@ -53,13 +49,10 @@ __all__ = [
     "retains_grad",
     "shape",
     "shape_of",
-    "storage_key",
-    "storage_of",
     "tensors_alive",
     "untyped_storage",
     "version",
     "version_of",
-    "weak_memory",
 ]
 
 _NO_SUBCLASSES = "Code of tensor subclasses may run when graphwidget reads tensors."
@@ -114,10 +107,16 @@ def look(tensor: Any) -> tuple[int, bool, Any, Any, int]:
     """
     try:
         if type(tensor) in _PLAIN:
-            return _look(tensor)  # type: ignore[return-value]
-        return tuple([read(tensor) for read in _look_of_the_base])  # type: ignore[return-value]
+            return _look(tensor)
+        return tuple([read(tensor) for read in _look_of_the_base])
     except Exception:
-        return version_of(tensor), requires_grad(tensor), _known(dtype, tensor), _known_shape(tensor), bytes_of(tensor)
+        return (
+            version_of(tensor),
+            requires_grad(tensor),
+            _known(dtype, tensor),
+            _known(_hashable_shape, tensor),
+            bytes_of(tensor),
+        )
 
 
 def _known(read: Callable[[Any], Any], tensor: Any) -> Any:
@@ -127,13 +126,10 @@ def _known(read: Callable[[Any], Any], tensor: Any) -> Any:
         return None
 
 
-def _known_shape(tensor: Any) -> Any:
-    found = _known(shape, tensor)
-    try:
-        hash(found)
-    except (RuntimeError, TypeError):  # a length that is not one number
-        return None
-    return found
+def _hashable_shape(tensor: Any) -> Any:
+    """The shape; raises if a length is not one number."""
+    hash(shape(tensor))
+    return shape(tensor)
 
 
 is_view: Callable[[Any], bool] = find(
@@ -211,75 +207,6 @@ def creation_is_no_grad(tensor: Any) -> bool:
     if _creation_meta is None or not is_view(tensor):
         return False
     return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
-
-
-_address: Callable[[Any], int] = reader(
-    "torch.UntypedStorage._cdata",
-    "Which tensors share memory is unknown; their bytes are counted one by one.",
-    attrgetter("_cdata"),
-)
-
-
-def storage_of(tensor: Any) -> tuple[int, int] | None:
-    """(key, bytes) of the memory behind a tensor. The key is an address: it means something only while that lives."""
-    try:
-        storage = untyped_storage(tensor)
-        return _address(storage), storage.nbytes()
-    except (RuntimeError, NotImplementedError, AttributeError):
-        return None
-
-
-def is_held_elsewhere(grad: Any) -> bool:
-    """Whether something in C++ besides its leaf holds a `.grad`, or shares its memory: a saved tensor, a view."""
-    try:
-        return _holders(grad) > _holders_of_a_grad()
-    except AttributeError:
-        return True
-
-
-def _cannot_count(_: Any) -> int:
-    raise AttributeError("this torch does not count who holds a tensor")
-
-
-_NO_COUNTS = "Whether something in C++ holds a `.grad` is unknown: it counts as held."
-_holders_of_tensor: Callable[[Any], int] = find("torch._C.TensorBase._use_count", _NO_COUNTS, _cannot_count)
-_holders_of_memory: Callable[[Any], int] = find("torch._C._storage_Use_Count", _NO_COUNTS, _cannot_count)
-
-
-def _holders(tensor: Any) -> int:
-    storage = untyped_storage(tensor)
-    return int(_holders_of_tensor(tensor)) + int(_holders_of_memory(_address(storage)))
-
-
-@functools.lru_cache(maxsize=1)
-def _holders_of_a_grad() -> int:
-    leaf = torch.ones((), dtype=torch.float32, device="cpu", requires_grad=True)
-    leaf.grad = torch.ones((), dtype=torch.float32, device="cpu")
-    return _holders(grad(leaf))
-
-
-def is_unshared(tensor: Any) -> bool:
-    """Whether nothing holds a tensor or its memory but its one Python object. Then no node has saved it, nor a view.
-
-    Only of plain tensors that require no grad; False where it cannot be told.
-    """
-    try:
-        return type(tensor) is torch.Tensor and not requires_grad(tensor) and _holders(tensor) <= _holders_of_a_tensor()
-    except (RuntimeError, NotImplementedError, AttributeError):
-        return False
-
-
-@functools.lru_cache(maxsize=1)
-def _holders_of_a_tensor() -> int:
-    return _holders(torch.ones((), dtype=torch.float32, device="cpu"))
-
-
-# The key of `storage_of` alone, quickly; 0 or an exception where there is none.
-storage_key: Callable[[Any], int] = find(
-    "torch._C._storage_address",
-    "Nothing: finding out which tensors share memory takes longer.",
-    lambda tensor: _address(untyped_storage(tensor)),
-)
 
 
 _COMPRESSED = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
@@ -433,19 +360,3 @@ def version_of(tensor: Any) -> int:
         return version(tensor)
     except RuntimeError:
         return -1
-
-
-def weak_memory(tensor: Any) -> Any:
-    """A weak reference to the memory behind a tensor, None if it has none. It keeps no data alive."""
-    try:
-        return StorageWeakRef(untyped_storage(tensor))  # type: ignore[no-untyped-call]
-    except Exception:  # sparse, functional: no storage
-        return None
-
-
-def is_memory_of(reference: Any, tensor: Any) -> bool:
-    """Whether a weak reference made by `weak_memory` is to the memory of this tensor, and that has lived since."""
-    found = storage_of(tensor)
-    if reference is None or found is None:
-        return reference is None and found is None
-    return bool(reference.cdata == found[0]) and not reference.expired()

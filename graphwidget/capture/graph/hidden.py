@@ -165,7 +165,7 @@ class _Asking(ti.TorchDispatchMode):  # type: ignore[misc]
 
 
 # A method of that name in the class would be wrapped to import `torch._dynamo` at its first call: that takes seconds.
-_Asking.__torch_dispatch__ = _Asking.answered  # type: ignore[assignment,method-assign]
+_Asking.__torch_dispatch__ = _Asking.answered
 _DISPATCH = _Asking.answered.__code__
 
 

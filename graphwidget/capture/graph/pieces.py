@@ -59,7 +59,7 @@ def within(
             pieces.close()
 
 
-class WorkLock(RLock):  # `threading.RLock` is a function that makes one
+class WorkLock(RLock):  # type: ignore[misc]  # `threading.RLock` is a function that makes one
     """A lock over which work may be left for later: whoever takes it first completes that.
 
     So nobody who has the lock ever sees half of it, and nobody has to ask.
@@ -77,7 +77,7 @@ class WorkLock(RLock):  # `threading.RLock` is a function that makes one
         self._problem = problem
         self._left: _Pieces[object] | None = None
 
-    def __enter__(self) -> bool:
+    def __enter__(self) -> bool:  # type: ignore[override]
         self.acquire()
         if self._left is not None:
             try:

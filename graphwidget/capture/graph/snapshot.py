@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph import facts as fact_reading
@@ -34,7 +34,9 @@ from graphwidget.model import (
 
 __all__ = ["take", "taking"]
 
-_PlaceColumns = tuple[array, tuple[Place, ...], array, tuple[ModuleCall, ...]]  # two columns, each with its table
+_PlaceColumns = tuple[
+    array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]
+]  # two columns, each with its table
 
 
 def taking(

@@ -81,7 +81,7 @@ class Walk:
         """Index of a node; None: it was not found."""
         return self._index.get(node)
 
-    def _find(self) -> Iterator[int]:
+    def _find(self) -> Generator[int, None, None]:
         nodes, index = self.nodes, self._index
         starts, targets, inputs = self.edge_start, self.edge_to, self.edge_nr
         following = iter(nodes)  # `nodes` grows while it is read
