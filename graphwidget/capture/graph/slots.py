@@ -100,7 +100,7 @@ class SlotColumns:
         self._old = Snapshot() if previous is None else previous
         self._uids: Sequence[int] = ()
         self._numbers: Sequence[int] = ()
-        self._losers = noted.losers()
+        self._losers = noted.ids_that_lost_their_gradient()
 
     def skip(self, count: int) -> None:
         """Add nodes whose slots are not asked for."""

@@ -27,7 +27,7 @@ from graphwidget.capture.python.code import Reading, read_function
 __all__ = [
     "hooks_on_node",
     "is_python",
-    "losers",
+    "ids_that_lost_their_gradient",
     "lost_its_gradient",
     "numbers_with_hooks",
     "unstoppable_unpack_hooks",
@@ -184,7 +184,7 @@ def _lose(tensor: Any) -> None:
     _lost[key] = weakref.ref(tensor, functools.partial(_lost.pop, key))
 
 
-def losers() -> KeysView[int]:
+def ids_that_lost_their_gradient() -> KeysView[int]:
     """Ids of living tensors that were seen to lose their gradient, though they may have been given a new one since.
 
     One that was `.detach_()`ed and then made to require one again looks like any leaf, and what saved it raises.
