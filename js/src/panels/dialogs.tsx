@@ -95,11 +95,14 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
+  // An SVG of this very view, and its text, need no kernel.
+  const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
   return (
     <>
       <div class="gw-row">
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
+        {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
         {tool("Tidy: lay out afresh", act.tidy)}
       </div>
