@@ -68,7 +68,7 @@ export class Canvas {
     this.#rings,
   );
   readonly #bitmap: Bitmap;
-  readonly #map = new Minimap(this.viewport);
+  readonly #map = new Minimap(this.viewport, () => this.#events.moved());
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
   #selected: string | null = null;

@@ -30,14 +30,17 @@ export class Minimap {
   readonly #seen = svg("rect", { class: "g-focus" });
   readonly element = svg("svg", { class: "gw-mini", "aria-hidden": "true" }, this.#cards, this.#seen);
   readonly #viewport: Viewport;
+  readonly #moved: () => void;
   #content: Box = { x: 0, y: 0, w: 0, h: 0 };
   /** All cards of the picture. */
   #all: readonly Box[] = [];
   #corner: Corner = "bottom right";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(viewport: Viewport) {
+  /** `moved`: called when it has gone to another corner by itself, so that what keeps off it can follow. */
+  constructor(viewport: Viewport, moved: () => void = () => {}) {
     this.#viewport = viewport;
+    this.#moved = moved;
     const go = ({ clientX, clientY }: PointerEvent) => {
       const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.element.getScreenCTM()!.inverse());
       viewport.centre(x, y);
@@ -72,7 +75,7 @@ export class Minimap {
     setAttribute(this.element, "hidden", whole);
     if (whole) return;
     setAttributes(this.#seen, { x, y, width: w, height: h });
-    if (this.#viewport.taken) this.#timer = setTimeout(() => this.#moveAway(), REST_MS);
+    if (this.#viewport.taken) this.#timer = setTimeout(() => this.#atRest(), REST_MS);
     else this.#moveAway();
   }
 
@@ -91,6 +94,12 @@ export class Minimap {
       w: WIDTH,
       h: HEIGHT,
     };
+  }
+
+  #atRest(): void {
+    const before = this.#corner;
+    this.#moveAway();
+    if (this.#corner !== before) this.#moved();
   }
 
   /** Goes to the corner where it covers the least. */
