@@ -1,4 +1,4 @@
-"""The IPython extension: tells the tracker when cells begin and end, and takes itself away again.
+"""The IPython extension: it reports to the tracker when cells begin and end, and can be unloaded.
 
 What IPython does that this file has to survive: the cell that loads the extension has an end but no
 beginning; so have empty cells; an end may come without a result; cells run inside cells (magics,
@@ -73,7 +73,7 @@ class Extension:
         # Newer IPythons count a cell before it runs, older ones after it.
         self._counted_first: bool | None = None
         self.magics = Magics(self)
-        # Bound methods are made anew each time they are read; these are the ones to unregister.
+        # Each access to a bound method makes a new object; these are the ones to unregister.
         self._callbacks = {"pre_run_cell": self._pre_run_cell, "post_run_cell": self._post_run_cell}
 
     def _new_tracker(self) -> Tracker:

@@ -10,9 +10,9 @@ from inspect import signature
 
 import pytest
 import torch
+from cells import Notebook
 from read_wire import small
 
-from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine import forecast as engine
 from graphwidget.model import CellRun
@@ -28,15 +28,14 @@ class Stage:
     """A namespace that is tracked, and a page that asks."""
 
     def __init__(self) -> None:
-        self.names: dict = {}
-        self.tracker = Tracker(lambda: self.names, forecaster=engine.forecast, diagnose=diagnose)
+        self.notebook = Notebook(diagnose=diagnose)
+        self.names, self.tracker = self.notebook.namespace, self.notebook.tracker
         self.source = TrackerSource(self.tracker, lambda: self.names)
         self.turns, self.offers = Turns(), Offers()
         self.replies: list[dict] = []
         self.rerun: list[CellRun] = []
         self.actions = Actions(self.offers, self.turns, self.replies.append, self.refresh, rerun=self._run_again)
         self.actions.source = self.source
-        self.tracker.start()
 
     def refresh(self) -> None:
         self.offers.update(self.source.drawing())
@@ -44,14 +43,9 @@ class Stage:
     def _run_again(self, run: CellRun) -> None:
         self.rerun.append(run)
 
-    def cell(self, source: str, number: int = 1) -> None:
+    def cell(self, source: str) -> None:
         """Run a cell as the extension would."""
-        code = compile(source, f"cell {number}", "exec")
-        self.tracker.begin_cell(number, source, filename=f"cell {number}")
-        try:
-            exec(code, self.names)
-        finally:
-            self.tracker.end_cell()
+        assert self.notebook.run(source) is None
         self.refresh()
 
     def ask(self, verb: str, **arguments) -> dict:
@@ -155,18 +149,18 @@ def test_even_an_interrupt_in_a_hook_is_a_result(stage: Stage) -> None:
         raise KeyboardInterrupt("stop")
 
     stage.names["w"].register_hook(hook)
-    stage.cell("loss = (w * 2).sum()", 2)
+    stage.cell("loss = (w * 2).sum()")
     assert stage.result("backward", root=stage.root("loss"))["raised"]["type"] == "KeyboardInterrupt"
 
 
 def test_a_root_that_is_no_scalar_gets_ones(stage: Stage) -> None:
-    stage.cell("out = w * 3", 2)
+    stage.cell("out = w * 3")
     assert stage.result("backward", root=stage.root("out"))["raised"] is None
     assert torch.equal(stage.names["w"].grad, torch.full((3,), 3.0))
 
 
 def test_keep_grad_leaves_the_same_grad_objects_untouched(stage: Stage) -> None:
-    stage.cell("v = torch.ones(3, requires_grad=True); loss = (w * v * 2).sum(); w.grad = torch.full((3,), 7.)", 2)
+    stage.cell("v = torch.ones(3, requires_grad=True); loss = (w * v * 2).sum(); w.grad = torch.full((3,), 7.)")
     grad = stage.names["w"].grad
     version = grad._version
     result = stage.result("backward", root=stage.root("loss"), keep_grad=True)
@@ -177,7 +171,7 @@ def test_keep_grad_leaves_the_same_grad_objects_untouched(stage: Stage) -> None:
 
 
 def test_keep_grad_restores_a_tensor_that_retains_its_grad_and_after_an_error_too(stage: Stage) -> None:
-    stage.cell("h = w * 2; h.retain_grad(); loss = h.exp().sum()", 2)
+    stage.cell("h = w * 2; h.retain_grad(); loss = h.exp().sum()")
     stage.result("backward", root=stage.root("loss"), keep_grad=True)
     assert stage.names["h"].grad is None and stage.names["w"].grad is None
     assert stage.run_anyway("loss", keep_grad=True)["raised"] is not None
@@ -185,7 +179,7 @@ def test_keep_grad_restores_a_tensor_that_retains_its_grad_and_after_an_error_to
 
 
 def test_without_keep_grad_gradients_add_up(stage: Stage) -> None:
-    stage.cell("loss = (w * 2).sum()", 2)
+    stage.cell("loss = (w * 2).sum()")
     stage.result("backward", root=stage.root("loss"), retain_graph=True)
     stage.result("backward", root=stage.root("loss"), retain_graph=True)
     assert stage.names["w"].grad.tolist() == [4.0] * 3
@@ -269,7 +263,7 @@ def test_a_failure_of_our_own_is_an_answer_too(stage: Stage, monkeypatch: pytest
 
 
 def test_a_forecast_runs_nothing_and_says_what_would_happen(stage: Stage) -> None:
-    stage.cell("loss2 = loss * 2", 2)
+    stage.cell("loss2 = loss * 2")
     result = stage.result("forecast", root=stage.root("loss2"))
     plain, retain = result["backward"], result["retain"]
     assert plain["ok"] and plain["outcome"] == "frees 3" and len(plain["frees"]) == 3
@@ -310,7 +304,7 @@ def test_a_stored_moment_can_be_asked_for(stage: Stage) -> None:
 
 
 def test_rebuild_runs_the_recorded_cells_in_order(stage: Stage) -> None:
-    stage.cell("loss2 = loss * 2", 2)
+    stage.cell("loss2 = loss * 2")
     said = {"kind": "status", "text": "loss2 was built afresh by running In[1], In[2] again.", "next": ""}
     assert stage.result("rebuild", root=stage.root("loss2")) == {"cells": [1, 2], "error": None, "said": said}
     assert [run.source for run in stage.rerun] == [FORWARD, "loss2 = loss * 2"]
@@ -353,7 +347,7 @@ def test_a_waiting_click_on_a_root_that_the_cell_replaces_is_out_of_date(stage: 
     token = object()
     stage.turns.cell_begins(token, "In[2]")
     stage.actions.handle({"id": 1, "verb": "backward", "root": stage.root("loss")})
-    stage.cell("loss = (w * 9).sum()", 2)
+    stage.cell("loss = (w * 9).sum()")
     stage.turns.cell_ends(token)
     assert "out of date" in stage.replies[-1]["error"]["message"] and stage.names["w"].grad is None
 
@@ -366,7 +360,7 @@ def test_a_second_click_while_the_first_runs_waits_for_it(stage: Stage) -> None:
         go_on.wait(10)
 
     stage.names["w"].register_hook(hook)
-    stage.cell("loss = (w * 2).sum()", 2)
+    stage.cell("loss = (w * 2).sum()")
     root = stage.root("loss")
     first = threading.Thread(target=stage.actions.handle, args=({"id": 1, "verb": "backward", "root": root},))
     first.start()

@@ -174,11 +174,12 @@ def test_a_long_cell_updates_the_view_while_it_runs(page: Page) -> None:
 def test_a_large_graph_is_read_after_the_answer_where_somebody_waits_for_it(page: Page) -> None:
     """Programs that run notebooks cannot be asked for input, and take nothing that comes after the answer."""
     page.cell("""
-from graphwidget.capture import tracker as tracker_module
+from dataclasses import replace
 from graphwidget.notebook.session import tracker_of
-tracker, at_once, ends = tracker_of(get_ipython()), tracker_module.AT_ONCE, []
+tracker, ends = tracker_of(get_ipython()), []
+before_this = tracker.policy
 get_ipython().events.register("post_run_cell", lambda result: ends.append(tracker.history.next_event))
-tracker_module.AT_ONCE = 3
+tracker.policy = replace(tracker.policy, read_at_once=3)
 """)
     cell = "before = tracker.history.next_event\n" + FORWARD
     first = len(page.messages)
@@ -195,7 +196,7 @@ tracker_module.AT_ONCE = 3
     assert page.cell("assert ends[-1] == before, (ends, before)")["status"] == "ok"
     page.cell(cell, allow_stdin=False)
     assert page.cell("assert ends[-1] == before + 1, (ends, before)")["status"] == "ok"
-    page.cell("tracker_module.AT_ONCE = at_once")
+    page.cell("tracker.policy = before_this")
     page.cell(FORWARD)
 
 

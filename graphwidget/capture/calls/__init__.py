@@ -1,1 +1,1 @@
-"""What each backward call was asked to do, what was foreseen, and what came of it."""
+"""What each backward call was asked to do, what was foreseen, and how it ended."""

@@ -23,8 +23,8 @@ class CallPolicy:
         The first calls whose graph is walked, if they are not read in full.
     walk_share
         Further graphs are walked while all of our work takes less than this share of the time. Beyond it the call is
-        compared without a walk. In a loop of 24 tiny layers (1.2 ms without us) that saves about 5 to 10 % of an
-        iteration, in one of two layers (0.3 ms) about 5 %.
+        compared without a walk. In a loop of 24 tiny layers (1.2 ms an iteration without us) that saves 14 % of these
+        1.2 ms, in one of two layers (0.35 ms) 14 %, in one of 1.1 ms and two layers nothing that can be measured.
     max_models
         Shapes of calls that are remembered.
     free_searches

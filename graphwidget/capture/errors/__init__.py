@@ -1,1 +1,1 @@
-"""What stood where an error was raised, measured then and there as plain data."""
+"""The surroundings of an error, measured where it was raised, as plain data."""

@@ -15,11 +15,11 @@ from cells import Notebook as Cells
 from graphs import Held
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture import tracker as tracker_module
 from graphwidget.capture.graph import deep, pieces, slots, walk
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import AtLeast, WorkLock, at_once, completed
 from graphwidget.capture.graph.snapshot import take, taking
+from graphwidget.capture.policy import TrackerPolicy
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.model import Event, Snapshot
 
@@ -51,7 +51,8 @@ class Idle:
 
 class Notebook(Cells):
     def __init__(self, idle: Idle) -> None:
-        super().__init__(diagnose=diagnose, idle=idle)
+        # Every node is many.
+        super().__init__(diagnose=diagnose, idle=idle, policy=TrackerPolicy(read_at_once=0))
         self.idle = idle
 
     def recorded(self) -> int:
@@ -61,8 +62,7 @@ class Notebook(Cells):
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every node is many, every piece takes a slice."""
-    monkeypatch.setattr(tracker_module, "AT_ONCE", 0)
+    """Every piece takes a slice."""
     monkeypatch.setattr(walk, "PIECE", 2)
     monkeypatch.setattr(deep, "PIECE", 2)
     monkeypatch.setattr(slots, "PIECE", 2)
@@ -205,11 +205,11 @@ def test_a_cell_inside_a_cell_is_read_at_once(notebook: Notebook) -> None:
     assert notebook.recorded() == 1 and len(notebook.idle.waiting) == 1
 
 
-def test_few_nodes_are_read_at_once(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracker_module, "AT_ONCE", 19)
+def test_few_nodes_are_read_at_once(notebook: Notebook) -> None:
+    notebook.tracker.policy = TrackerPolicy(read_at_once=19)
     notebook.run(CELLS[0])
     assert notebook.recorded() == 1 and not notebook.idle.waiting
-    monkeypatch.setattr(tracker_module, "AT_ONCE", 18)
+    notebook.tracker.policy = TrackerPolicy(read_at_once=18)
     notebook.run("1")
     assert notebook.recorded() == 1 and len(notebook.idle.waiting) == 1
 
