@@ -40,7 +40,7 @@ async function bundle() {
     export { layoutSlices } from "./src/picture/layout/index.ts";
     export { measureByTable } from "./src/picture/measure.ts";
     export { inputSlices, planSlices } from "./src/picture/scene/plan.ts";
-    export { sceneSlices } from "./src/picture/scene.ts";
+    export { sceneSlices } from "./src/picture/scene/index.ts";
     export { toGraph } from "./test/graphs/plain.ts";`;
   const { build } = createRequire(`${js}package.json`)("esbuild");
   await build({ stdin: { contents, resolveDir: js, loader: "ts" }, bundle: true, format: "esm", outfile, logLevel: "error" });

@@ -36,7 +36,7 @@ _CALLER = 2  # frames up from a public function: past the wrapper that checks it
 
 
 def _refuses_unknown_options(function: Callable[P, R]) -> Callable[P, R]:
-    """An unknown keyword argument is told apart from the known ones, with the nearest of them."""
+    """An unknown keyword argument is an error that names the nearest one that exists."""
     known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
     @wraps(function)
@@ -231,7 +231,7 @@ def forecast(
 
 @_refuses_unknown_options
 def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list[Finding]:
-    """What went wrong, or would: who freed it, what carried it over, and the ways out.
+    """What went wrong, or would: which call freed what, what carried it over, and what helps.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
     TypeError, ValueError
         For something else, or a tensor without a graph.
     RuntimeError
-        If nothing is tracked: what was not watched cannot be told.
+        If nothing is tracked: what was not watched is not known.
 
     Examples
     --------

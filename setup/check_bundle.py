@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "graphwidget" / "static"
-NAMES = ("widget.js", "picture.js", "widget.css")
+NAMES = ("widget.js", "widget.js.map", "picture.js", "picture.js.map", "widget.css")
 
 
 def main() -> int:

@@ -127,7 +127,7 @@ class Place:
     outer_source: str = ""
     iteration: int | None = None
     cell_id: str | None = None
-    run: int | None = None  # counts cell runs from 0: tells two runs apart even without execution counts
+    run: int | None = None  # counts cell runs from 0: two runs differ even without execution counts
     button: bool = False  # a button of the view made the call: no line did
 
     @property
@@ -285,7 +285,7 @@ class TensorRef:
 
     @property
     def path(self) -> str | None:
-        """The shortest path, or None for a tensor that nobody can name. What only the last error keeps is told so."""
+        """The shortest path; None: nobody can name it. If only the last error keeps it, the path says so."""
         if self.known_as:
             return f"{self.known_as} (kept by the last error)"
         return self.paths[0] if self.paths else None

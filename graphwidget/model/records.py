@@ -305,7 +305,7 @@ class Write:
     written. `after_calls` counts the backward calls that had begun before it, which orders it among them. `made` are
     the sequence numbers of the nodes that were grad_fn of the tensors when the line had ended, and `number` is the
     lowest that a node could get when it began. Neither is known of an optimizer's steps. `inside` is the module with
-    ``inplace=True`` that did it, where the graph tells.
+    ``inplace=True`` that did it, where the graph shows it.
     """
 
     place: Place

@@ -2,7 +2,7 @@
 
 A message is one of the `VERBS` (`requests.py`). It is checked there, and here against what the picture offered. The
 answer is ``{"id": 17, "ok": true, "result": {...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next":
-...}}``. A request that has to wait for a cell is told so at once: ``{"id": 17, "queued": {"behind": "In[7]"}}``. If
+...}}``. A request that has to wait for a cell gets an answer at once: ``{"id": 17, "queued": {"behind": "In[7]"}}``. If
 it is taken back before its turn, that is a result and no error.
 
 Messages may be handled in any thread. What runs user code (`backward`, `rebuild`) takes its turn (`turns.py`);

@@ -1,4 +1,4 @@
-"""The IPython extension: tells the tracker when cells begin and end, and takes itself away again.
+"""The IPython extension: it reports to the tracker when cells begin and end, and can be unloaded.
 
 What IPython does that this file has to survive: the cell that loads the extension has an end but no
 beginning; so have empty cells; an end may come without a result; cells run inside cells (magics,
@@ -16,6 +16,7 @@ from functools import partial, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphwidget import torch_internals
 from graphwidget.capture.tracker import Tracker
 from graphwidget.model import CellRun
 from graphwidget.notebook import session
@@ -72,7 +73,7 @@ class Extension:
         # Newer IPythons count a cell before it runs, older ones after it.
         self._counted_first: bool | None = None
         self.magics = Magics(self)
-        # Bound methods are made anew each time they are read; these are the ones to unregister.
+        # Each access to a bound method makes a new object; these are the ones to unregister.
         self._callbacks = {"pre_run_cell": self._pre_run_cell, "post_run_cell": self._post_run_cell}
 
     def _new_tracker(self) -> Tracker:
@@ -107,6 +108,8 @@ class Extension:
             self.shell.events.register(event, callback)
         self.magics.register()
         self.switch_on()
+        for name, lost in torch_internals.missing().items():
+            print(f"graphwidget: this torch has no {name}. {lost}", file=sys.stderr)
         self._join_running_cell()
 
     def unload(self) -> None:

@@ -48,7 +48,7 @@ class Source(Protocol):
         """
 
     def graph(self, tensor: torch.Tensor) -> Snapshot:
-        """The graph behind a tensor, read anew and thoroughly: its only root is that tensor."""
+        """The graph behind a tensor, read again and thoroughly: its only root is that tensor."""
 
     def retaining(self) -> list[torch.Tensor]:
         """Non-leaf tensors whose `.grad` a backward writes too, as far as they can be found."""

@@ -19,7 +19,7 @@ __all__ = ["Job", "Turns"]
 
 @dataclass(eq=False)
 class Job:
-    """Something that a click asked for. `run` must not raise; `dropped` is told why it will never run.
+    """Something that a click asked for. `run` must not raise; `dropped` gets the reason why it will never run.
 
     `main`: it must run in the main thread.
     """

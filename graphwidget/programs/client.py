@@ -40,8 +40,8 @@ try:
     check_torch()
     from graphwidget.programs import kernel
 except Exception as error:
-    told = str(error) if isinstance(error, StoppedProgram) else f"{{type(error).__name__}}: {{error}}"
-    print(f"graphwidget: cannot start: {{told}}", file=sys.stderr)
+    why = str(error) if isinstance(error, StoppedProgram) else f"{{type(error).__name__}}: {{error}}"
+    print(f"graphwidget: cannot start: {{why}}", file=sys.stderr)
     sys.exit({status})
 sys.path[0:1] = []
 kernel.main({connection!r}, {launcher!r}, {script!r})
@@ -130,10 +130,10 @@ class _Kernel:
         asked = request["header"]["msg_id"]
         reply = self._finished(asked, time.monotonic() + timeout if timeout else None)
         if reply is None:
-            told = f"{self.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
+            why = f"{self.path}: cell {cell} ran longer than {timeout:g} s (--timeout)"
             self.signal(signal.SIGINT)
             stopped = self._finished(asked, time.monotonic() + GRACE) is not None
-            raise StoppedProgram(told if stopped else f"{told}, in a call that cannot be interrupted")
+            raise StoppedProgram(why if stopped else f"{why}, in a call that cannot be interrupted")
         self.ran += 1
         self.raised += reply.get("status") == "error"
         return reply

@@ -56,7 +56,7 @@ class Kernel(IPythonKernel):
         """Make the answer in the format that is asked for."""
         asked = parent["content"]
         try:
-            # The notebook may have unloaded the extension, or loaded it anew.
+            # The notebook may have unloaded the extension, or loaded it again.
             self.tracker = session.tracker_of(self.shell)
         except KeyError:
             pass
@@ -77,7 +77,7 @@ class Kernel(IPythonKernel):
 
 
 def main(connection_file: str, launcher: str, script: str | None = None) -> None:
-    """Serve until told to shut down.
+    """Serve until the client asks to shut down.
 
     Parameters
     ----------

@@ -144,18 +144,18 @@ GRACE = 5.0
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
     """Tells Ctrl+C, which ends the run, from a cell that raises KeyboardInterrupt itself."""
-    told = threading.Event()
+    pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield told
+        yield pressed
         return
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        told.set()
+        pressed.set()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield told
+        yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -166,13 +166,13 @@ def _limit(seconds: float | None, path: Path, cell: int) -> Iterator[None]:
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    told = f"{path}: cell {cell} ran longer than {seconds:g} s (--timeout)"
+    why = f"{path}: cell {cell} ran longer than {seconds:g} s (--timeout)"
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        raise CellTimeout(told)
+        raise CellTimeout(why)
 
     def give_up() -> None:
-        os.write(2, f"graphwidget: {told}, in a call that cannot be interrupted\n".encode())
+        os.write(2, f"graphwidget: {why}, in a call that cannot be interrupted\n".encode())
         os._exit(2)
 
     before = signal.signal(signal.SIGALRM, stop)

@@ -23,7 +23,7 @@ def call_lines(calls: Iterable[BackwardCall]) -> Iterator[str]:
     lines = [_line(group) for group in sorted(groups, key=lambda group: group[0].n)]
     width = max((len(numbers) for numbers, _ in lines[:_MOST_LINES]), default=0)
     width = min(max(width, 4), 12)
-    yield from (f"{numbers:>{width}}  {told}" for numbers, told in lines[:_MOST_LINES])
+    yield from (f"{numbers:>{width}}  {words}" for numbers, words in lines[:_MOST_LINES])
     if len(lines) > _MOST_LINES:
         yield f"{'':>{width}}  and {len(lines) - _MOST_LINES} more"
 
@@ -57,7 +57,7 @@ def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
     where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
     passes = [call.place.iteration for call in group]
     loop = _iterations([n for n in passes if n is not None])
-    parts = [f"{where}{loop}", place.source.strip(), _told(group)]
+    parts = [f"{where}{loop}", place.source.strip(), _outcome(group)]
     return _numbers([call.n + 1 for call in group]), "  ".join(parts)
 
 
@@ -69,7 +69,7 @@ def _did(call: BackwardCall) -> str:
     return f"ran {ran}, freed {freed} ({bytes_text(call.freed_bytes)})"
 
 
-def _told(group: Sequence[BackwardCall]) -> str:
+def _outcome(group: Sequence[BackwardCall]) -> str:
     """The same, with who freed what was needed."""
     first = group[0]
     if first.result != "raised" or first.freed_by is None:

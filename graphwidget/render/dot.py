@@ -1,7 +1,7 @@
 """A snapshot in Graphviz' language, for papers and for those who know dot by heart.
 
 Inputs at the top, losses at the bottom, arrows from loss to leaf, as everywhere in graphwidget. States
-are told by words and line styles, never by colour alone.
+have words and line styles, never a colour alone.
 """
 
 from __future__ import annotations

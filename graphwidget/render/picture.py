@@ -65,7 +65,7 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
     graph, title
         As for `to_svg`.
     verdict
-        What was looked at, for a page that tells of a whole program.
+        What the findings leave open, for the page of a whole program.
 
     Raises
     ------
@@ -81,9 +81,9 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
         f"<h1>{escape(heading)}</h1>",
         f"<figure>{to_svg(drawing, title=heading)}</figure>",
     ]
-    told = [*_findings(drawing), *(["\n".join(report.verdict_lines(verdict))] if verdict is not None else [])]
-    if told:
-        whole = "\n\n".join(told)
+    found = [*_findings(drawing), *(["\n".join(report.verdict_lines(verdict))] if verdict is not None else [])]
+    if found:
+        whole = "\n\n".join(found)
         parts += ["<h2>Findings</h2>", f'<pre class="findings">{escape(whole)}</pre>']
     parts += [
         "<h2>The graph in words</h2>",

@@ -86,7 +86,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 def summary(verdict: Verdict) -> str:
     """One line: ``No finding. 12 backward calls, all ran.`` Nothing in it says that nothing is wrong."""
-    parts = [(count(verdict.findings, "finding") if verdict.findings else "No finding") + ".", _calls_told(verdict)]
+    parts = [(count(verdict.findings, "finding") if verdict.findings else "No finding") + ".", _calls_text(verdict)]
     open_ = len(verdict.unexplained) + len(verdict.open_cells)
     if open_:
         parts.append(f"{count(open_, 'error')} {'is' if open_ == 1 else 'are'} not explained yet.")
@@ -97,17 +97,17 @@ def summary(verdict: Verdict) -> str:
     return " ".join(parts)
 
 
-def _calls_told(verdict: Verdict) -> str:
+def _calls_text(verdict: Verdict) -> str:
     calls = count(verdict.calls, "backward call")
     if not verdict.calls:
-        told = "No backward call was recorded."
+        said = "No backward call was recorded."
     elif verdict.remembered < verdict.calls:
-        told = f"{calls}; of the {verdict.remembered} that are remembered, {verdict.raised or 'none'} raised."
+        said = f"{calls}; of the {verdict.remembered} that are remembered, {verdict.raised or 'none'} raised."
     elif verdict.raised:
-        told = f"{calls}, {verdict.raised} raised."
+        said = f"{calls}, {verdict.raised} raised."
     else:
-        told = f"{calls}, {'which' if verdict.calls == 1 else 'all'} ran."
-    return told + (
+        said = f"{calls}, {'which' if verdict.calls == 1 else 'all'} ran."
+    return said + (
         f" {verdict.refused} more {'was' if verdict.refused == 1 else 'were'} refused." * bool(verdict.refused)
     )
 

@@ -171,7 +171,7 @@ class _Body:
         self.root_of = {ref.node: ref.path for ref in self.snapshot.roots if ref.node >= 0}
         self.sharers = _sharers(self.snapshot)
         self.failed = {call.failed_uid: call.n for call in drawing.calls if call.failed_uid is not None}
-        self.told = {uid for finding in drawing.findings for uid in finding.uids}
+        self.in_findings = {uid for finding in drawing.findings for uid in finding.uids}
 
     def folded(self, room: int) -> list[str]:
         """The lines, or those that matter most and the counts of the others."""
@@ -201,7 +201,7 @@ class _Body:
         snapshot, node = self.snapshot, line.node
         if snapshot.uid[node] in self.failed:
             return 6
-        if snapshot.uid[node] in self.told:
+        if snapshot.uid[node] in self.in_findings:
             return 5
         if line.again:
             return 0
@@ -299,8 +299,8 @@ class _Body:
         listed = ", ".join(f"{times} × {name}" for name, times in names[:4]) + (", …" if len(names) > 4 else "")
         states = Counter(snapshot.slot_state[slot] for node in nodes for slot in snapshot.slots_of(node))
         saved = sum(states.values()) - states[SlotState.UNSAVED]
-        told = [f"{states[s]} {s.word}" for s in (SlotState.HELD, SlotState.FREED, SlotState.STALE) if states[s]]
-        of = f"; {', '.join(told)} of {count(saved, 'saved tensor')}" if told else ""
+        parts = [f"{states[s]} {s.word}" for s in (SlotState.HELD, SlotState.FREED, SlotState.STALE) if states[s]]
+        of = f"; {', '.join(parts)} of {count(saved, 'saved tensor')}" if parts else ""
         return f"{glyphs}⋯ {count(len(nodes), 'node')}: {listed}{of}"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,11 +12,13 @@ from torch.utils import checkpoint
 
 from graphwidget.model import torch_messages
 from graphwidget.torch_internals.nodes import saved_by_custom, unpack_all
+from graphwidget.torch_internals.private import find
 from graphwidget.torch_internals.tensors import is_tensor
 
 __all__ = [
     "checkpoint_frame",
     "checkpointed_function",
+    "formula_of_operator",
     "is_reentrant_checkpoint",
     "recomputes_under",
     "refuses_reentrant_checkpoints",
@@ -24,6 +28,21 @@ __all__ = [
 ]
 
 
+_is_checkpoint_valid = find(
+    "torch.autograd._is_checkpoint_valid",
+    "That `inputs=` makes re-entrant checkpoints raise is not foreseen inside a call.",
+    None,
+)
+_checkpoint_hook = find(
+    "torch.utils.checkpoint._checkpoint_hook",
+    "Checkpoints are shown as saved-tensor hooks: what their recomputation meets is not foreseen.",
+    None,
+)
+_SELECTIVE = "That a selective checkpoint hands out what it kept only once is not foreseen."
+_CachedMode = find("torch.utils.checkpoint._CachedTorchDispatchMode", _SELECTIVE, None)
+_CONSUMED = getattr(checkpoint, "_CONSUMED", None)  # torch 2.10 has none: it takes out what was handed out
+
+
 def is_reentrant_checkpoint(forward: type) -> bool:
     """Whether a custom Function is that of `checkpoint(use_reentrant=True)`."""
     return forward.__name__ == "CheckpointFunction" and forward.__module__ == "torch.utils.checkpoint"
@@ -31,14 +50,27 @@ def is_reentrant_checkpoint(forward: type) -> bool:
 
 def refuses_reentrant_checkpoints() -> bool:
     """Whether a call in progress on this thread was given `inputs=`: re-entrant checkpoints inside it raise."""
-    valid = getattr(torch.autograd, "_is_checkpoint_valid", None)
-    return valid is not None and not valid()
+    return _is_checkpoint_valid is not None and not _is_checkpoint_valid()
+
+
+def formula_of_operator(backward: Any, closure: Callable[[Any, str], Any]) -> Any:
+    """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other.
+
+    `closure` gives the value of a closure variable of a function by name.
+    """
+    if type(backward) is not types.FunctionType or backward.__module__ != "torch._library.autograd":
+        return None
+    return getattr(closure(backward, "info"), "_backward_fn", None)
 
 
 def checkpoint_frame(unpack_hook: Any) -> Any:
     """The frame of `torch.utils.checkpoint` behind an unpack hook, None if the hook is another one."""
     code = getattr(unpack_hook, "__code__", None)
-    if code is None or not getattr(unpack_hook, "__qualname__", "").startswith("_checkpoint_hook."):
+    if (
+        _checkpoint_hook is None
+        or code is None
+        or not getattr(unpack_hook, "__qualname__", "").startswith("_checkpoint_hook.")
+    ):
         return None
     frame = _cells(unpack_hook).get("frame")
     if frame is None:  # with debug=True the hook is wrapped once more
@@ -61,7 +93,7 @@ def recomputes_under(frame: Any) -> tuple[bool, bool]:
     context = _cells(frame.recompute_fn).get("recompute_context")
     if context is None or isinstance(context, contextlib.nullcontext):
         return False, False
-    kept = context.storage if type(context) is getattr(checkpoint, "_CachedTorchDispatchMode", None) else {}
+    kept = context.storage if _CachedMode is not None and type(context) is _CachedMode else {}
     return True, any(map(_used_up, kept.values()))
 
 
@@ -69,7 +101,7 @@ def _used_up(calls: Any) -> bool:
     """Whether something of what an operation returned was handed out: it is marked then, in older torch taken out."""
     if isinstance(calls, list):
         return not calls
-    return any(entry is getattr(checkpoint, "_CONSUMED", None) for entry in calls.values())
+    return any(entry is _CONSUMED for entry in calls.values())
 
 
 def saved_arguments(frame: Any) -> list[Any]:

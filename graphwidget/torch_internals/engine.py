@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from graphwidget.torch_internals.private import find
 from graphwidget.torch_internals.tensors import is_tensor
 
 __all__ = [
@@ -24,6 +25,11 @@ __all__ = [
 ]
 
 ENGINE_CALL = "_engine_run_backward"
+_ENGINE = find(
+    f"torch.autograd.graph.{ENGINE_CALL}",
+    "Backward calls are not noticed: no call is recorded, and which call freed what is unknown.",
+    None,
+)
 _installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
 _local = threading.local()
 
@@ -47,7 +53,7 @@ def came_through_backward(traceback: TracebackType | None) -> bool:
 
 
 def _modules() -> list[Any]:
-    return [torch.autograd, torch.autograd.graph]
+    return [torch.autograd, torch.autograd.graph] if _ENGINE is not None else []
 
 
 def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
@@ -135,9 +141,9 @@ def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
     It warns that hooks run once more for the module it makes; ours do not mind. Returns what undoes this.
     """
     home = torch.nn.modules.module
-    original = getattr(home, "_has_any_global_hook", None)
-    if original is None:
+    if _has_any_global_hook is None:
         return lambda: None
+    original = home._has_any_global_hook
     own = {handle.id for handle in handles}
     called = ("_global_forward", "_global_backward")
     tables = [value for name, value in vars(home).items() if name.startswith(called) and isinstance(value, dict)]
@@ -159,7 +165,16 @@ def in_backward() -> bool:
     return getattr(_local, "depth", 0) > 0 or _current_task() != -1
 
 
-_current_task: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+_has_any_global_hook = find(
+    "torch.nn.modules.module._has_any_global_hook",
+    "torch.compile warns that global module hooks are in use while graphwidget is loaded.",
+    None,
+)
+_current_task: Callable[[], int] = find(
+    "torch._C._current_graph_task_id",
+    "A backward that C++ code started is not noticed while it runs.",
+    lambda: -1,
+)
 
 
 def is_fake(tensors: Sequence[Any]) -> bool:
@@ -176,5 +191,13 @@ def is_fake(tensors: Sequence[Any]) -> bool:
 
 
 _no: Callable[[Any], bool] = lambda tensor: False  # noqa: E731
-_is_transformed = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", _no)
-_is_functional = getattr(torch, "_is_functional_tensor", _no)
+_is_transformed: Callable[[Any], bool] = find(
+    "torch._C._functorch.is_functorch_wrapped_tensor",
+    "Backward calls inside torch.func transforms are recorded like the user's own.",
+    _no,
+)
+_is_functional: Callable[[Any], bool] = find(
+    "torch._is_functional_tensor",
+    "Backward calls inside torch's own tracing are recorded like the user's own.",
+    _no,
+)

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import torch
 
 from graphwidget.model import Kind
-from graphwidget.torch_internals.tensors import as_integers, maybe_stale_view
+from graphwidget.torch_internals.private import find, reader
+from graphwidget.torch_internals.tensors import as_integers, maybe_stale_view, name_of_dtype
 
 __all__ = [
     "FunctionBase",
     "NO_SEQUENCE",
+    "RAW_SAVED_TENSORS",
     "NodeReaders",
     "SlotReaders",
     "accumulated_variable",
@@ -24,6 +26,7 @@ __all__ = [
     "accumulators_now",
     "data_of_slot",
     "dtype_of_input",
+    "forward_class",
     "function_with_context",
     "hides_saved",
     "hook_of_slot",
@@ -36,6 +39,7 @@ __all__ = [
     "next_functions_of_custom",
     "node_readers",
     "node_that_saved_a_view",
+    "number_of",
     "number_of_inputs",
     "saved_by_custom",
     "sequence_numbers",
@@ -48,13 +52,44 @@ __all__ = [
 ]
 
 NO_SEQUENCE = 2**64 - 1  # what AccumulateGrad and Error nodes report: they run as soon as they are ready
-FunctionBase = torch._C._FunctionBase
-next_functions_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["next_functions"].__get__
-saved_by_custom: Callable[[Any], Any] = FunctionBase.__dict__["_raw_saved_tensors"].__get__
+
+
+def _unreadable(node: Any) -> Any:
+    """In the place of a reader whose name this torch lacks. (A RuntimeError would say that the node was released.)"""
+    raise AttributeError("this torch lacks the name that would tell")
+
+
+def _no_number(node: Any) -> int:
+    return NO_SEQUENCE
+
+
+_NO_NUMBERS = "Which line and which module made a node is unknown."
+_NO_CUSTOM = "Python Functions (torch.autograd.Function) may be shown wrongly: read through their own attributes."
+_NO_SAVED = "What nodes have saved is unknown."
+_NO_SAVED_BY_CUSTOM = "What Python Functions (torch.autograd.Function) have saved is unknown."
+
+FunctionBase: Any = find("torch._C._FunctionBase", _NO_CUSTOM, torch.autograd.function.FunctionCtx)
+next_functions_of_custom = reader("torch._C._FunctionBase.next_functions", _NO_CUSTOM, lambda node: node.next_functions)
+_number_of_custom = find("torch._C._FunctionBase._sequence_nr", _NO_NUMBERS, _no_number)
+saved_by_custom = reader("torch._C._FunctionBase._raw_saved_tensors", _NO_SAVED_BY_CUSTOM, _unreadable)
 """ `_raw_saved_tensors`, also of a Function that keeps an attribute of that name. Raises RuntimeError once released."""
-_needs_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["needs_input_grad"].__get__
-_name_of_custom: Callable[[Any], str] = FunctionBase.__dict__["name"]
-_saved_tensors: Callable[[Any], Any] = FunctionBase.__dict__["saved_tensors"].__get__
+_needs_of_custom = reader("torch._C._FunctionBase.needs_input_grad", _NO_CUSTOM, lambda node: node.needs_input_grad)
+_name_of_custom = find("torch._C._FunctionBase.name", _NO_CUSTOM, lambda node: node.name())
+_saved_tensors = reader("torch._C._FunctionBase.saved_tensors", _NO_SAVED_BY_CUSTOM, _unreadable)
+# Every generated node type has these: one of them stands for all.
+_number_of_generated = find("torch._C._functions.MulBackward0._sequence_nr", _NO_NUMBERS, None)
+_raw_saved = find("torch._C._functions.MulBackward0._raw_saved_self", _NO_SAVED, None)
+_saved = find(
+    "torch._C._functions.MulBackward0._saved_self",
+    "Whether a slot without data was freed or never used, and whether a saved tensor is stale, is often unknown.",
+    None,
+)
+_input_metadata = find(
+    "torch._C._functions.MulBackward0._input_metadata",
+    "That a leaf changed its shape or type after it was used is not noticed.",
+    None,
+)
+RAW_SAVED_TENSORS = "_raw_saved_tensors"  # an attribute of `ctx`, for who reads the source of a backward
 
 
 def hides_saved(cls: type) -> bool:
@@ -85,6 +120,7 @@ def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
 
 SlotReaders = tuple[tuple[str, Callable[[Any], Any]], ...]
 _OF_CUSTOM: SlotReaders = (("saved_tensors", saved_by_custom),)
+_OF_UNKNOWN: SlotReaders = (("?", _unreadable),)
 
 
 def slot_readers(cls: type) -> SlotReaders:
@@ -93,7 +129,9 @@ def slot_readers(cls: type) -> SlotReaders:
     A reader returns the slot, a tuple of slots, or None: there is none. It raises RuntimeError for a tuple that was
     released.
     """
-    return _OF_CUSTOM if is_custom_function(cls) else _readers_of_generated(cls)
+    if is_custom_function(cls):
+        return _OF_CUSTOM
+    return _OF_UNKNOWN if _raw_saved is None else _readers_of_generated(cls)
 
 
 @functools.cache
@@ -109,7 +147,7 @@ def slot_of(node: Any, shown: str) -> Any:
 
 
 _MARK = "graphwidget"
-_metadata_of_custom: Callable[[Any], Any] = FunctionBase.__dict__["metadata"].__get__
+_metadata_of_custom = reader("torch._C._FunctionBase.metadata", _NO_CUSTOM, lambda node: node.metadata)
 
 
 def memory_of_node(node: Any) -> dict[str, Any]:
@@ -122,12 +160,12 @@ def memory_of_node(node: Any) -> dict[str, Any]:
     return memory
 
 
-_SavedTensor = torch._C._autograd.SavedTensor
+_SavedTensor = find("torch._C._autograd.SavedTensor", "Reading what nodes have saved takes longer.", None)
 
 
 def _reader_of_slot(name: str) -> Callable[[Any], Any]:
     """The property's own function, which is quicker than to look the property up each time."""
-    return getattr(_SavedTensor.__dict__.get(name), "fget", None) or attrgetter(name)
+    return getattr(getattr(_SavedTensor, name, None), "fget", None) or attrgetter(name)
 
 
 hook_of_slot, data_of_slot = _reader_of_slot("unpack_hook"), _reader_of_slot("data")
@@ -170,7 +208,7 @@ def unpack_all(node: Any, shown: str) -> None:
 
 def function_with_context(node: Any) -> Any:
     """The part of a custom Function that can call `save_for_backward`: `setup_context`, or else `forward`."""
-    cls = getattr(type(node), "_forward_cls", None)
+    cls = forward_class(node)
     setup = getattr(cls, "setup_context", None)
     own_setup = setup is not getattr(torch.autograd.Function, "setup_context", None)
     return setup if own_setup else getattr(cls, "forward", None)
@@ -229,10 +267,12 @@ def node_readers(cls: type) -> NodeReaders:
     """
     if is_custom_function(cls):
         kind = Kind.COMPILED if is_compiled(cls) else Kind.CUSTOM
-        return NodeReaders(next_functions_of_custom, FunctionBase._sequence_nr, None, int(kind))
+        return NodeReaders(next_functions_of_custom, _number_of_custom, None, int(kind))
     name = cls.__name__
+    edges = cls.next_functions.__get__  # type: ignore[attr-defined]
+    number = _no_number if _number_of_generated is None else cls._sequence_nr  # type: ignore[attr-defined]
     if name == "AccumulateGrad":
-        return NodeReaders(cls.next_functions.__get__, cls._sequence_nr, name, int(Kind.ACCUMULATE))  # type: ignore[attr-defined]
+        return NodeReaders(edges, number, name, int(Kind.ACCUMULATE))
     if name == "CopySlices":
         kind = Kind.COPY_SLICES
     elif name in _RUNS_ALWAYS_RAISING:
@@ -242,15 +282,23 @@ def node_readers(cls: type) -> NodeReaders:
     # Functions made from formulas (MulBackward0) are called as their type is; the engine's own (CopySlices,
     # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
     shared = name if name.rstrip("0123456789").endswith("Backward") else None
-    return NodeReaders(cls.next_functions.__get__, cls._sequence_nr, shared, int(kind))  # type: ignore[attr-defined]
+    return NodeReaders(edges, number, shared, int(kind))
 
 
 def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
     """The sequence numbers of nodes, whose types are given."""
-    if not any(map(is_custom_function, set(types))):
-        return [node._sequence_nr() for node in nodes]
-    readers = {cls: node_readers(cls)[1] for cls in set(types)}
+    readers = {cls: node_readers(cls).number for cls in set(types)}
     return [readers[cls](node) for node, cls in zip(nodes, types, strict=True)]
+
+
+def number_of(node: Any) -> int:
+    """The sequence number of a node."""
+    return node_readers(type(node)).number(node)
+
+
+def forward_class(node: Any) -> Any:
+    """The class that a user wrote for a Python Function; None: it cannot be told, or the node is no such."""
+    return getattr(type(node), "_forward_cls", None)
 
 
 def name_of(node: Any) -> str:
@@ -261,6 +309,8 @@ def name_of(node: Any) -> str:
 
 def accumulates_shape(node: Any) -> tuple[int, ...] | None:
     """The shape of the gradients that an AccumulateGrad takes: that of its leaf when it was made. None: not known."""
+    if _input_metadata is None:
+        return None
     try:
         return as_integers(node._input_metadata[0].shape)
     except (AttributeError, IndexError, RuntimeError):
@@ -281,8 +331,8 @@ def accumulated_variable(node: Any) -> Any:
 
 
 def dtype_of_input(node: Any) -> str:
-    """Type of the gradients that a node takes, as `dtype_name` calls it."""
-    return str(node._input_metadata[0].dtype).removeprefix("torch.")
+    """Type of the gradients that a node takes, as `dtype_name` calls it; "" where it cannot be told."""
+    return "" if _input_metadata is None else name_of_dtype(node._input_metadata[0].dtype)
 
 
 def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:

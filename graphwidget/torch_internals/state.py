@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
+import torch.utils._python_dispatch
+
+from graphwidget.torch_internals.private import find
 
 __all__ = [
+    "STEP_HOOKS",
+    "TorchDispatchMode",
     "checks_nan",
     "dispatch_mode",
     "grad_mode",
@@ -21,13 +26,27 @@ __all__ = [
 ]
 
 # The same as `sequence_nr`, without the cost of a Python function: line tracers call it at every line.
-next_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+next_number: Callable[[], int] = find(
+    "torch._C._autograd._get_sequence_nr",
+    "Which line and which module made a node is unknown.",
+    int,
+)
+_DisableTorchFunction: Callable[[], AbstractContextManager[Any]] = find(
+    "torch._C.DisableTorchFunction",
+    "`__torch_function__` of tensor subclasses and modes runs when graphwidget reads tensors.",
+    nullcontext,
+)
+# Attributes of an optimizer: the hooks of its own that run around its steps. Without them its lines are traced.
+STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+_NO_QUESTIONS = "What in-place writes into views hide (whether they were released or are stale) is unknown."
+TorchDispatchMode: Any = find("torch.utils._python_dispatch.TorchDispatchMode", _NO_QUESTIONS, object)
+_push_mode = find("torch._C._push_on_torch_dispatch_stack", _NO_QUESTIONS, None)
+_pop_mode = find("torch._C._pop_torch_dispatch_stack", _NO_QUESTIONS, None)
 
 
 def sequence_nr() -> int:
     """The number that the next node made by this thread will get. Reading it takes none."""
-    number: int = torch._C._autograd._get_sequence_nr()
-    return number
+    return next_number()
 
 
 def checks_nan() -> bool:
@@ -43,8 +62,7 @@ def ranks() -> int:
 
 def quiet() -> AbstractContextManager[Any]:
     """A context in which no `__torch_function__` runs, neither a subclass's nor a mode's."""
-    guard: AbstractContextManager[Any] = torch._C.DisableTorchFunction()
-    return guard
+    return _DisableTorchFunction()
 
 
 @contextmanager
@@ -71,9 +89,17 @@ def grad_mode(enabled: bool) -> Iterator[None]:
 
 @contextmanager
 def dispatch_mode(mode: Any) -> Iterator[None]:
-    """Put a `TorchDispatchMode` around this thread's operations. Entering it as a context would set global flags."""
-    torch._C._push_on_torch_dispatch_stack(mode)
+    """Put a `TorchDispatchMode` around this thread's operations. Entering it as a context would set global flags.
+
+    Raises
+    ------
+    AttributeError
+        If this torch lacks what that needs: nothing may run without the mode then.
+    """
+    if _push_mode is None or _pop_mode is None or TorchDispatchMode is object:
+        raise AttributeError("this torch has no dispatch modes that we know")
+    _push_mode(mode)
     try:
         yield
     finally:
-        torch._C._pop_torch_dispatch_stack(None)
+        _pop_mode(None)

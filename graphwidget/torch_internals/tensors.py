@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from graphwidget.torch_internals.private import find, reader
+
 __all__ = [
     "NOT_REBUILT",
     "TELLS_STALE_VIEWS",
@@ -60,7 +62,18 @@ __all__ = [
     "weak_memory",
 ]
 
-_Base = torch._C.TensorBase
+_NO_SUBCLASSES = "Code of tensor subclasses may run when graphwidget reads tensors."
+_Base: Any = find("torch._C.TensorBase", _NO_SUBCLASSES, torch.Tensor)
+
+
+def _read_by_base(name: str, lost: str = _NO_SUBCLASSES, otherwise: Callable[[Any], Any] | None = None) -> Any:
+    """What reads an attribute of a tensor through the base class, also where that class itself is missing."""
+    here = f"torch._C.TensorBase.{name}"
+    return reader(here, lost, attrgetter(name) if otherwise is None else otherwise)
+
+
+def _no_version(tensor: Any) -> int:
+    raise RuntimeError("this torch does not tell versions")
 
 
 def is_tensor(obj: object) -> bool:
@@ -69,25 +82,28 @@ def is_tensor(obj: object) -> bool:
 
 
 # Slot reads of the base class: `requires_grad(t)` is `t.requires_grad` without any code of a subclass.
-requires_grad: Callable[[Any], bool] = _Base.__dict__["requires_grad"].__get__
-version: Callable[[Any], int] = _Base.__dict__["_version"].__get__
-base: Callable[[Any], Any] = _Base.__dict__["_base"].__get__
-grad_fn: Callable[[Any], Any] = _Base.__dict__["grad_fn"].__get__
-is_leaf: Callable[[Any], bool] = _Base.__dict__["is_leaf"].__get__
-output_nr: Callable[[Any], int] = _Base.__dict__["output_nr"].__get__
-shape: Callable[[Any], Any] = _Base.__dict__["shape"].__get__
-dtype: Callable[[Any], Any] = _Base.__dict__["dtype"].__get__
-nbytes: Callable[[Any], int] = _Base.__dict__["nbytes"].__get__
-grad: Callable[[Any], Any] = _Base.__dict__["grad"].__get__
-retains_grad: Callable[[Any], bool] = _Base.__dict__["retains_grad"].__get__
+requires_grad: Callable[[Any], bool] = _read_by_base("requires_grad")
+version: Callable[[Any], int] = _read_by_base(
+    "_version", "That saved tensors were modified in place is not noticed.", _no_version
+)
+base: Callable[[Any], Any] = _read_by_base(
+    "_base", "Views of tensors that were modified in place may be told wrongly.", lambda tensor: None
+)
+grad_fn: Callable[[Any], Any] = _read_by_base("grad_fn")
+is_leaf: Callable[[Any], bool] = _read_by_base("is_leaf")
+output_nr: Callable[[Any], int] = _read_by_base("output_nr")
+shape: Callable[[Any], Any] = _read_by_base("shape")
+dtype: Callable[[Any], Any] = _read_by_base("dtype")
+nbytes: Callable[[Any], int] = _read_by_base("nbytes")
+grad: Callable[[Any], Any] = _read_by_base("grad")
+retains_grad: Callable[[Any], bool] = _read_by_base("retains_grad")
 hook_registries: dict[str, Callable[[Any], Any]] = {
-    name: getattr(_Base, name).__get__
+    name: _read_by_base(name, "Hooks that were registered on tensors are not seen.", lambda tensor: None)
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
-    if hasattr(_Base, name)
 }
 _LOOK = ("_version", "requires_grad", "dtype", "shape", "nbytes")
 _look: Callable[[Any], tuple[Any, ...]] = attrgetter(*_LOOK)
-_look_of_the_base: tuple[Callable[[Any], Any], ...] = tuple(_Base.__dict__[name].__get__ for name in _LOOK)
+_look_of_the_base: tuple[Callable[[Any], Any], ...] = (version, requires_grad, dtype, shape, nbytes)
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
@@ -120,7 +136,11 @@ def _known_shape(tensor: Any) -> Any:
     return found
 
 
-is_view: Callable[[Any], bool] = _Base._is_view
+is_view: Callable[[Any], bool] = find(
+    "torch._C.TensorBase._is_view",
+    "Nothing: whether a tensor is a view is asked in another way.",
+    lambda tensor: base(tensor) is not None,
+)
 untyped_storage: Callable[[Any], Any] = _Base.untyped_storage
 numel: Callable[[Any], int] = _Base.numel
 
@@ -140,8 +160,9 @@ def maybe_stale_view(tensor: Any) -> bool:
     return not is_ordinary_view(tensor) or _rebuild_is_due(tensor)
 
 
-_creation_meta: Callable[[Any], Any] | None = getattr(torch._C._autograd, "_get_creation_meta", None)
-_set_creation_meta: Callable[[Any, Any], None] | None = getattr(torch._C._autograd, "_set_creation_meta", None)
+_NO_MARKS = "Whether a view is stale is unknown more often: looking could rebuild its history."
+_creation_meta: Callable[[Any], Any] | None = find("torch._C._autograd._get_creation_meta", _NO_MARKS, None)
+_set_creation_meta: Callable[[Any, Any], None] | None = find("torch._C._autograd._set_creation_meta", _NO_MARKS, None)
 TELLS_STALE_VIEWS = _creation_meta is not None and _set_creation_meta is not None
 
 
@@ -192,23 +213,42 @@ def creation_is_no_grad(tensor: Any) -> bool:
     return getattr(_creation_meta(tensor), "name", "") in ("NO_GRAD_MODE", "INFERENCE_MODE")
 
 
+_address: Callable[[Any], int] = reader(
+    "torch.UntypedStorage._cdata",
+    "Which tensors share memory is unknown; their bytes are counted one by one.",
+    attrgetter("_cdata"),
+)
+
+
 def storage_of(tensor: Any) -> tuple[int, int] | None:
     """(key, bytes) of the memory behind a tensor. The key is an address: it means something only while that lives."""
     try:
         storage = untyped_storage(tensor)
-        return storage._cdata, storage.nbytes()
+        return _address(storage), storage.nbytes()
     except (RuntimeError, NotImplementedError, AttributeError):
         return None
 
 
 def is_held_elsewhere(grad: Any) -> bool:
     """Whether something in C++ besides its leaf holds a `.grad`, or shares its memory: a saved tensor, a view."""
-    return _holders(grad) > _holders_of_a_grad()
+    try:
+        return _holders(grad) > _holders_of_a_grad()
+    except AttributeError:
+        return True
+
+
+def _cannot_count(_: Any) -> int:
+    raise AttributeError("this torch does not count who holds a tensor")
+
+
+_NO_COUNTS = "Whether something in C++ holds a `.grad` is unknown: it counts as held."
+_holders_of_tensor: Callable[[Any], int] = find("torch._C.TensorBase._use_count", _NO_COUNTS, _cannot_count)
+_holders_of_memory: Callable[[Any], int] = find("torch._C._storage_Use_Count", _NO_COUNTS, _cannot_count)
 
 
 def _holders(tensor: Any) -> int:
     storage = untyped_storage(tensor)
-    return int(_Base._use_count(tensor)) + int(torch._C._storage_Use_Count(storage._cdata))  # type: ignore[attr-defined]
+    return int(_holders_of_tensor(tensor)) + int(_holders_of_memory(_address(storage)))
 
 
 @functools.lru_cache(maxsize=1)
@@ -235,11 +275,15 @@ def _holders_of_a_tensor() -> int:
 
 
 # The key of `storage_of` alone, quickly; 0 or an exception where there is none.
-storage_key: Callable[[Any], int] = getattr(torch._C, "_storage_address", lambda tensor: untyped_storage(tensor)._cdata)
+storage_key: Callable[[Any], int] = find(
+    "torch._C._storage_address",
+    "Nothing: finding out which tensors share memory takes longer.",
+    lambda tensor: _address(untyped_storage(tensor)),
+)
 
 
 _COMPRESSED = ("values", "crow_indices", "col_indices", "ccol_indices", "row_indices")
-_layout: Callable[[Any], Any] = _Base.__dict__["layout"].__get__
+_layout: Callable[[Any], Any] = _read_by_base("layout")
 
 
 def bytes_of(tensor: Any) -> int:
@@ -314,7 +358,11 @@ def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:
     return True, grad(variable)
 
 
-_is_zero_tensor: Callable[[Any], bool] = getattr(_Base, "_is_zerotensor", lambda tensor: False)
+_is_zero_tensor: Callable[[Any], bool] = find(
+    "torch._C.TensorBase._is_zerotensor",
+    "That torch refuses to add to a `.grad` that is a ZeroTensor is not foreseen.",
+    lambda tensor: False,
+)
 
 
 def refuses_writes(tensor: Any) -> str:
@@ -376,11 +424,7 @@ def hooks_of(tensor: Any) -> dict[int, Any]:
 
     Those on its node cannot be listed.
     """
-    return {key: hook for read in (_backward_hooks, _post_hooks) for key, hook in (read(tensor) or {}).items()}
-
-
-_backward_hooks: Callable[[Any], Any] = _Base.__dict__["_backward_hooks"].__get__
-_post_hooks: Callable[[Any], Any] = _Base.__dict__["_post_accumulate_grad_hooks"].__get__
+    return {key: hook for read in hook_registries.values() for key, hook in (read(tensor) or {}).items()}
 
 
 def version_of(tensor: Any) -> int:

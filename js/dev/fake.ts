@@ -23,7 +23,12 @@ export class FakeModel implements Model {
   private readonly listeners = new Map<string, Set<Listener>>();
 
   constructor(traits: Record<string, unknown> = {}) {
-    this.traits = { wire: "", delta: "", height: 520, busy: "", ...traits };
+    const formats = [
+      ["text", "Text"],
+      ["svg", "SVG"],
+      ["html", "HTML"],
+    ];
+    this.traits = { wire: "", delta: "", height: 520, busy: "", formats, ...traits };
   }
 
   get(name: string): unknown {
@@ -315,6 +320,8 @@ export class FakeKernel {
           storages: [],
         };
       }
+      case "export":
+        return { text: "<p>", name: `autograd-graph.${message.format}`, type: "text/plain" };
       case "snapshot":
         if (!this.history.has(Number(message.event))) throw new Error("The picture of this step is no longer stored.");
         return { wire: this.history.get(Number(message.event)) };

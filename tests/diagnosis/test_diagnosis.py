@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from handmade import STALE, N, graph, leaf
+from build import STALE, N, graph, leaf
 from hypothesis import HealthCheck, given, settings
 from records import FREED as FREED_TEXT
 from records import INPLACE, NO_GRAD, place, placed, records, second_backward

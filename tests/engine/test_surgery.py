@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from handmade import FREED, HELD, STALE, N, graph, leaf
+from build import FREED, HELD, STALE, N, graph, leaf
 
 from graphwidget.engine.what_if import anything_stale, cut, reachable, with_nodes_held, with_nothing_stale
 from graphwidget.model import NodeFacts

@@ -10,42 +10,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import anywidget
+import build
 import pytest
+from build import N
 
 from graphwidget.capture.calls.hues import Hues
-from graphwidget.model import Drawing, Event, Snapshot
+from graphwidget.model import Drawing, Event, SlotState, Snapshot, TensorRef
 from graphwidget.notebook import widget as module
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.widget import AutogradView
 
 
-def graph(nodes: int = 3, state: int = 0, paths: tuple[str, ...] = ()) -> Snapshot:
-    """A chain with one saved tensor per node."""
-    from graphwidget.model import TensorRef
-
-    return Snapshot(
-        uid=array("q", range(nodes)),
-        name=array("i", [0] * nodes),
-        seq=array("q", range(nodes, 0, -1)),
-        kind=bytearray(nodes),
-        place=array("i", [-1] * nodes),
-        module=array("i", [-1] * nodes),
-        ghost=bytearray(nodes),
-        edge_start=array("i", [*range(nodes), max(0, nodes - 1)]),
-        edge_to=array("i", range(1, nodes)),
-        edge_nr=array("i", [0] * max(0, nodes - 1)),
-        slot_start=array("i", range(nodes + 1)),
-        slot_name=array("i", [0] * nodes),
-        slot_state=bytearray([state] * nodes),
-        slot_dtype=array("i", [-1] * nodes),
-        slot_shape=array("i", [-1] * nodes),
-        slot_bytes=array("q", [8] * nodes),
-        slot_storage=array("i", [-1] * nodes),
-        slot_freed_by=array("i", [-1] * nodes),
-        names=("ExpBackward0",),
-        slot_names=("result",),
-        roots=tuple(TensorRef(i, paths=(path,)) for i, path in enumerate(paths)),
-    )
+def graph(nodes: int = 3, state: SlotState = SlotState.HELD, paths: tuple[str, ...] = ()) -> Snapshot:
+    """A chain with one saved tensor per node; the first nodes are roots with these names."""
+    chain = [N("ExpBackward0", (i + 1,) if i + 1 < nodes else (), (state,)) for i in range(nodes)]
+    return build.graph(*chain, roots=tuple(TensorRef(i, paths=(path,)) for i, path in enumerate(paths)))
 
 
 class FakeTracker:
@@ -116,7 +95,7 @@ def test_no_name_of_ours_hides_one_of_ipywidgets() -> None:
 def test_freed_slots_travel_as_a_delta_and_a_new_graph_as_a_new_base(source: FakeSource) -> None:
     view = AutogradView(source)
     base = view.wire
-    source.shown = Drawing(graph(state=1))
+    source.shown = Drawing(graph(state=SlotState.FREED))
     source.tracker.event()
     assert view.wire == base and json.loads(view.delta)["slotState"] == [[0, 1, "AD"]], "all three"
     assert json.loads(view.delta)["base"] == json.loads(base)["serial"]
@@ -261,7 +240,7 @@ def test_a_missing_bundle_says_so_on_the_page(
 def test_a_root_keeps_its_id_and_a_name_keeps_its_look() -> None:
     offers = Offers()
     first = offers.update(Drawing(graph(paths=("a", "b"))))
-    again = offers.update(Drawing(graph(state=1, paths=("a", "b"))))
+    again = offers.update(Drawing(graph(state=SlotState.FREED, paths=("a", "b"))))
     assert [(r.id, r.order) for r in first] == [(r.id, r.order) for r in again] == [(1, 0), (2, 1)]
     only = graph(paths=("a", "b"))
     (left,) = offers.update(Drawing(replace(only, roots=only.roots[1:])))

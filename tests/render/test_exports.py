@@ -4,11 +4,13 @@ import json
 import re
 
 import networkx
-from fake_snapshots import HELD, N, leaf, reused_product, snapshot
+from build import HELD, N, leaf, reused_product, snapshot
 
 
 def test_networkx_has_every_node_edge_and_input_number() -> None:
-    graph = snapshot([N("A", (1, (1, 1))), N("B", ((2, 3),), (("self", (2,), HELD),)), leaf("w")], roots={"loss": 0})
+    graph = snapshot(
+        [N("A", (1, (1, 1))), N("B", ((2, 3),), (("self", (2,), HELD),)), leaf("w", shape=(4,))], roots={"loss": 0}
+    )
     nx = graph.to_networkx()
     assert isinstance(nx, networkx.MultiDiGraph)
     assert nx.nodes[101]["name"] == "B" and nx.nodes[101]["saved"][0]["state"] == "held"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_snapshots import reused_product
+from build import reused_product
 
 from graphwidget.cli import main
 from graphwidget.render.formats import FORMATS
@@ -35,8 +35,9 @@ def test_what_has_a_suffix_is_text_and_can_be_written_to_a_file(name: str, tmp_p
 
 
 def test_an_unknown_format_is_told_apart_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"'jason'. Did you mean 'json'\? There are: text, json, html, svg, dot, net"):
+    with pytest.raises(ValueError, match=r"'jason'. Did you mean 'json'\?") as raised:
         reused_product().export("jason")
+    assert all(name in str(raised.value) for name in FORMATS)
 
 
 def test_an_object_cannot_be_written_to_a_file(tmp_path: Path) -> None:
@@ -48,4 +49,5 @@ def test_an_object_cannot_be_written_to_a_file(tmp_path: Path) -> None:
 def test_the_command_line_offers_the_formats_of_a_program(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["explain", "--help"])
-    assert "--format {text,json,html,svg,dot}" in capsys.readouterr().out
+    offered = ",".join(name for name, form in FORMATS.items() if form.program)
+    assert f"--format {{{offered}}}" in capsys.readouterr().out and "networkx" not in offered

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_snapshots import call, chain, leaf, reused_product, snapshot
+from build import call, chain, leaf, reused_product, snapshot
 
 from graphwidget.model import Drawing, Event, Finding, Fix, Snapshot
 from graphwidget.render import picture

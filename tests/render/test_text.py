@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fake_snapshots import FREED, N, call, chain, leaf, reused_product, snapshot
+from build import FREED, N, call, chain, leaf, reused_product, snapshot
 
 from graphwidget.model import Drawing, Finding, Fix, ModuleCall, Place, SlotState
 from graphwidget.render import text
@@ -37,13 +37,13 @@ def test_a_freed_slot_names_the_call_that_freed_it() -> None:
 
 
 def test_a_freed_slot_whose_call_nobody_saw_says_so() -> None:
-    graph = snapshot([N("Exp", saved=(("result", (2,), FREED),))])
+    graph = snapshot([N("Exp", slots=(("result", (2,), FREED),))])
     assert "freed, by an unknown call" in lines(graph)[1]
 
 
 def test_other_states_have_their_words() -> None:
     states = (SlotState.STALE, SlotState.PACKED, SlotState.UNKNOWN, SlotState.UNSAVED)
-    graph = snapshot([N("A", saved=tuple((state.word, (1,), state) for state in states))])
+    graph = snapshot([N("A", slots=tuple((state.word, (1,), state) for state in states))])
     line = lines(graph)[1]
     assert "stale (modified in place since)" in line and "packed (behind a saved-tensor hook)" in line
     assert "unknown float32[1] 4 B: unknown" in line and "unsaved" not in line
@@ -55,7 +55,7 @@ def test_a_place_in_a_function_of_another_cell_names_both() -> None:
 
 
 def test_leaves_branch_off_and_the_longest_way_goes_straight_down() -> None:
-    graph = snapshot([N("A", (1, 2)), leaf("w"), N("B", (3,)), leaf("x")], roots={"loss": 0})
+    graph = snapshot([N("A", (1, 2)), leaf("w", shape=(4,)), N("B", (3,)), leaf("x", shape=(4,))], roots={"loss": 0})
     assert [line.split("  ")[0] for line in lines(graph)[1:]] == [
         "◆ A",
         "├─○ AccumulateGrad",
@@ -65,7 +65,9 @@ def test_leaves_branch_off_and_the_longest_way_goes_straight_down() -> None:
 
 
 def test_a_branch_of_a_branch_is_indented() -> None:
-    graph = snapshot([N("A", (1, 3)), N("B", (2,)), leaf("w"), N("C", (4,)), N("D", (5,)), leaf("x")])
+    graph = snapshot(
+        [N("A", (1, 3)), N("B", (2,)), leaf("w", shape=(4,)), N("C", (4,)), N("D", (5,)), leaf("x", shape=(4,))]
+    )
     assert [line.split("  ")[0] for line in lines(graph)[1:4]] == ["● A", "├─● B", "│ ○ AccumulateGrad"]
 
 
@@ -77,7 +79,9 @@ def test_ghosts_are_drawn_as_gone_and_a_node_only_once() -> None:
 
 
 def test_shared_nodes_name_their_roots() -> None:
-    graph = snapshot([N("A", (2,)), N("B", (2,)), N("Shared", (3,)), leaf("w")], roots={"loss1": 0, "loss2": 1})
+    graph = snapshot(
+        [N("A", (2,)), N("B", (2,)), N("Shared", (3,)), leaf("w", shape=(4,))], roots={"loss1": 0, "loss2": 1}
+    )
     found = lines(graph)
     assert line_of("Shared", found).endswith("shared by loss1, loss2")
     assert "shared" not in line_of("◆ A", found)

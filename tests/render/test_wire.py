@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from dataclasses import replace
 from itertools import accumulate
+from pathlib import Path
 from random import Random
 
 import pytest
-from fake_snapshots import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
+from build import FREED, HELD, N, call, chain, leaf, reused_product, snapshot
 from read_wire import decode, small, who_freed, with_delta
 
 from graphwidget.model import Drawing, Event, Finding, Fix, ModuleCall, Owner, Place, SlotState, Storage
@@ -422,11 +424,17 @@ def test_a_hundred_thousand_nodes_take_a_few_characters_each() -> None:
 
 def test_held_and_freed_are_the_digits_of_the_model() -> None:
     states = list(SlotState)
-    graph = snapshot([N("A", saved=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
+    graph = snapshot([N("A", slots=tuple((f"s{i}", (1,), state) for i, state in enumerate(states)))])
     assert decode(wire.encode(Drawing(graph)))["slotState"] == "012345"
     assert (HELD, FREED) == (0, 1)
 
 
+def test_the_page_knows_the_same_states() -> None:
+    page = (Path(__file__).parents[2] / "js" / "src" / "picture" / "slot.ts").read_text(encoding="utf-8")
+    found = re.findall(r"export const (\w+) = (\d+);", page)
+    assert {name: int(number) for name, number in found} == {state.word: int(state) for state in SlotState}
+
+
 def test_a_leaf_alone_is_a_graph() -> None:
-    m = decode(wire.encode(Drawing(snapshot([leaf("w")]))))
+    m = decode(wire.encode(Drawing(snapshot([leaf("w", shape=(4,))]))))
     assert m["kind"] == "1" and m["seq"] == [-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import replace
 
-import handmade
+import build
 from hypothesis import strategies as st
 from random_graphs import graphs
 
@@ -142,13 +142,13 @@ LOOP = "for i in range(2):\n    loss = (y * w).sum()\n    loss.backward()\n"
 
 def second_backward():
     """`y = t @ a` in cell 1, a loop over it in cell 2: iteration 0 freed Mv, iteration 1 meets it."""
-    shot = handmade.graph(
-        handmade.N("Sum", "Mul", seq=12),
-        handmade.N("Mul", "Mv w", (handmade.HELD, handmade.HELD), seq=11),
-        handmade.N("Mv", "t a", (handmade.FREED, handmade.FREED), seq=1),
-        handmade.leaf("w"),
-        handmade.leaf("t"),
-        handmade.leaf("a"),
+    shot = build.graph(
+        build.N("Sum", "Mul", seq=12),
+        build.N("Mul", "Mv w", (build.HELD, build.HELD), seq=11),
+        build.N("Mv", "t a", (build.FREED, build.FREED), seq=1),
+        build.leaf("w"),
+        build.leaf("t"),
+        build.leaf("a"),
     )
     shot = replace(shot, slot_freed_by=array("i", [-1, -1, 0, 0]), owners=(Owner("y", 2), Owner("loss", 0)))
     inside = place(2, 2, iteration=1)

@@ -185,7 +185,7 @@ class Facts:
         if answer.function is not None:
             self._custom(index, answer.function)
             there = [edge is not None for edge, _ in node.next_functions]
-            returns = _per_edge(read_backward(type(answer.function)._forward_cls), there)
+            returns = _per_edge(read_backward(ti.forward_class(answer.function)), there)
             entry["returns"] = (True, *returns[1:])  # what is None for the view becomes zero
             if answer.stale is None:
                 entry["effect"] = "was perhaps released through another of its outputs"
@@ -200,7 +200,7 @@ class Facts:
 
     def _custom(self, index: int, node: Any) -> None:
         entry = self._of(index)
-        forward = getattr(type(node), "_forward_cls", None)
+        forward = ti.forward_class(node)
         entry["class_name"] = getattr(forward, "__qualname__", type(node).__name__)
         if forward is None:
             return

@@ -30,7 +30,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph.slot_states import on_another_thread
@@ -115,7 +114,7 @@ class _Stopped(BaseException):
     """What ends the asking of a node that has told everything."""
 
 
-class _Asking(TorchDispatchMode):
+class _Asking(ti.TorchDispatchMode):  # type: ignore[misc]
     """Answers the operations of the CopySlices itself and stops what the node inside begins."""
 
     answer: Answer

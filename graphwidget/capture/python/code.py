@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from graphwidget import torch_internals as ti
 from graphwidget.capture.python.code_reading import RAISES, WRITES_ARGUMENT, Reading
 from graphwidget.capture.python.effects import EffectVisitor, Parameter
 from graphwidget.capture.python.source import code_of, resolve, tree_of
@@ -42,15 +43,8 @@ def read_backward(cls: type) -> Reading:
         backward = vjp
     while _is_torch_wrapper(backward):
         backward = backward.__wrapped__
-    formula = _formula_of_operator(backward)
+    formula = ti.formula_of_operator(backward, resolve)
     return read_function(backward) if formula is None else replace(read_function(formula), exact=False)
-
-
-def _formula_of_operator(backward: Any) -> Any:
-    """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other."""
-    if type(backward) is not types.FunctionType or backward.__module__ != "torch._library.autograd":
-        return None
-    return getattr(resolve(backward, "info"), "_backward_fn", None)
 
 
 def materializes_grads(cls: type) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from graphwidget import torch_internals as ti
 from graphwidget.capture.python.code_reading import RAISES, WRITES, WRITES_ARGUMENT, Reading
 from graphwidget.capture.python.source import UNRESOLVED, Function, comes_from, name_of
 from graphwidget.capture.python.values import TENSOR_METHODS, Values
@@ -297,7 +298,7 @@ class EffectVisitor(ast.NodeVisitor):
 
     def _attribute(self, owner: ast.expr, name: str) -> None:
         """An attribute of `ctx` shows by itself whether the saved tensors are read. Any other use of `ctx` does not."""
-        if name in ("saved_tensors", "saved_variables", "_raw_saved_tensors"):
+        if name in ("saved_tensors", "saved_variables", ti.RAW_SAVED_TENSORS):
             self._reads()
         if not self._is_ctx(owner) or name.startswith("__"):
             self.look(owner)

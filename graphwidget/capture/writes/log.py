@@ -109,4 +109,4 @@ def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:
     """The sequence numbers of the tensors' nodes, where reading a history cannot change it."""
     with internals.quiet():
         nodes = [internals.history(tensor, asked=False)[0] for _, tensor in changed]
-    return tuple({node._sequence_nr() for node in nodes if node is not None})
+    return tuple({internals.number_of(node) for node in nodes if node is not None})

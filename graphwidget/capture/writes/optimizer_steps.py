@@ -88,7 +88,7 @@ class OptimizerSteps:
             if paused is None:
                 return
             own = _attributes(optimizer)
-            hooks = own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks")
+            hooks = any(own.get(name) for name in internals.STEP_HOOKS)
             if len(args) <= 1 and not kwargs and not hooks and _is_torch_s_own(optimizer):
                 self._resting[threading.get_ident()] = paused
                 paused = None

@@ -23,11 +23,16 @@ function svgText({ left, top, width, height, items }: Scene, root: HTMLElement):
   return new XMLSerializer().serializeToString(file);
 }
 
-export function saveSvg(scene: Scene, root: HTMLElement): string {
-  const href = URL.createObjectURL(new Blob([svgText(scene, root)], { type: "image/svg+xml" }));
-  html("a", { href, download: "autograd-graph.svg" }).click();
+/** Has the browser save a file; returns what to say. */
+export function saveFile(text: string, name: string, type: string): string {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  html("a", { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
-  return "Saved as autograd-graph.svg.";
+  return `Saved as ${name}.`;
+}
+
+export function saveSvg(scene: Scene, root: HTMLElement): string {
+  return saveFile(svgText(scene, root), "autograd-graph.svg", "image/svg+xml");
 }
 
 export async function copyText(graph: Graph): Promise<string> {

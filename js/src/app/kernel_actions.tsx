@@ -8,10 +8,12 @@ import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
 import { backwardName, cellList } from "../state/say.ts";
 import { type Context, type KeptOrNot, type KernelActions, type Mode, type Preview, position } from "../state/state.ts";
+import { saveFile } from "./export.ts";
 import { isHere } from "./home.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
+const EXPORT_MS = 30_000;
 
 export const statusAnswer = (text: string, next = ""): Answer => ({ kind: "status", text, next });
 const alertAnswer = (text: string, next = ""): Answer => ({ kind: "alert", text, next });
@@ -23,7 +25,7 @@ export function problem(error: unknown): Answer {
 }
 
 /** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect"> {
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect" | "save"> {
   async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
     if (!root) return set({ preview: null });
     const asked = { root, mode, forecasts: null, problem: "" };
@@ -62,12 +64,21 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }
 
-  return { preview, travel, inspect };
+  async function save(format: string): Promise<void> {
+    try {
+      const { text, name, type } = await kernel.ask("export", { format }, EXPORT_MS);
+      set({ answer: statusAnswer(saveFile(text, name, type)) });
+    } catch (error) {
+      set({ answer: problem(error) });
+    }
+  }
+
+  return { preview, travel, inspect, save };
 }
 
 export function kernelActions(context: Context): KernelActions {
   const { state, kernel, set } = context;
-  const { preview, travel, inspect } = questions(context);
+  const { preview, travel, inspect, save } = questions(context);
   const say = (answer: Answer) => set({ answer });
 
   /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
@@ -189,5 +200,5 @@ export function kernelActions(context: Context): KernelActions {
   }
 
   const cell = (by: number) => walk(position(state) + by, by, true);
-  return { preview, travel, inspect, backward, cancel, rebuild, step, cell };
+  return { preview, travel, inspect, save, backward, cancel, rebuild, step, cell };
 }

@@ -110,6 +110,7 @@ export class View {
       render(null, root);
     });
     busy();
+    set({ formats: (model.get("formats") as State["formats"] | undefined) ?? [] });
     receivePictures(model, signal, {
       now: () => state.now,
       received: (graph) => {

@@ -93,6 +93,7 @@ export class Canvas {
       resize.disconnect();
       cancelAnimationFrame(this.#frame);
       this.#bitmap.clear();
+      this.#map.stop();
     });
   }
 

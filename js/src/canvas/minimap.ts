@@ -1,7 +1,8 @@
 /**
  * A small map in a corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does.
  *
- * It stands in the corner where it covers the least of the picture, and stays there while the user moves about.
+ * It stands in the corner where it covers the least of the picture. While the user moves the picture it stays where it
+ * is; when the picture rests, and the pointer is not on the map, it moves out of the way.
  */
 import { setAttribute, setAttributes, svg } from "../page/elements.ts";
 import { drag } from "../page/pointer.ts";
@@ -16,6 +17,8 @@ const NEARLY = 0.25;
 const WIDTH = 120;
 const HEIGHT = 84;
 const MARGIN = 8;
+/** So many milliseconds after the last move the picture rests. */
+const REST_MS = 400;
 /** Room of the buttons that zoom, at the top right. */
 const TOOLS = 34;
 
@@ -28,9 +31,10 @@ export class Minimap {
   readonly element = svg("svg", { class: "gw-mini", "aria-hidden": "true" }, this.#cards, this.#seen);
   readonly #viewport: Viewport;
   #content: Box = { x: 0, y: 0, w: 0, h: 0 };
-  /** What is on the map. */
-  #drawn: readonly Box[] = [];
+  /** All cards of the picture. */
+  #all: readonly Box[] = [];
   #corner: Corner = "bottom right";
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(viewport: Viewport) {
     this.#viewport = viewport;
@@ -47,12 +51,19 @@ export class Minimap {
     const { x, y, w, h } = content;
     setAttribute(this.element, "viewBox", `${x} ${y} ${w} ${h}`);
     const cards = scene.items.filter(isCard);
+    this.#all = cards;
     const every = Math.ceil(cards.length / MOST);
-    this.#drawn = cards.filter((_, i) => i % every === 0).map(({ x, y, w, h }) => ({ x, y, w, h }));
-    setAttribute(this.#cards, "d", this.#drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
+    const drawn = cards.filter((_, i) => i % every === 0);
+    setAttribute(this.#cards, "d", drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
+  }
+
+  /** Nothing happens any more. */
+  stop(): void {
+    clearTimeout(this.#timer);
   }
 
   paint(): void {
+    clearTimeout(this.#timer);
     const { x, y, w, h } = this.#viewport.seen();
     const all = this.#content;
     const isIn = (at: number, room: number, start: number, size: number) =>
@@ -61,7 +72,8 @@ export class Minimap {
     setAttribute(this.element, "hidden", whole);
     if (whole) return;
     setAttributes(this.#seen, { x, y, width: w, height: h });
-    if (!this.#viewport.taken) this.#moveAway();
+    if (this.#viewport.taken) this.#timer = setTimeout(() => this.#moveAway(), REST_MS);
+    else this.#moveAway();
   }
 
   /** The part of the screen that it covers; null: it is not there. */
@@ -81,10 +93,12 @@ export class Minimap {
     };
   }
 
-  /** Goes to the corner where it covers the least; of equal ones to the first. */
+  /** Goes to the corner where it covers the least. */
   #moveAway(): void {
+    if (this.element.matches(":hover")) return;
     let least = Number.POSITIVE_INFINITY;
-    for (const corner of CORNERS) {
+    // Where it stands is as good as any other corner that covers as much.
+    for (const corner of [this.#corner, ...CORNERS]) {
       const covered = this.#coveredAt(corner);
       if (covered >= least) continue;
       least = covered;
@@ -93,15 +107,15 @@ export class Minimap {
     setAttribute(this.element, "data-corner", this.#corner);
   }
 
-  /** How much of the cards it would cover in a corner, in square px. */
+  /** How much of the cards it would cover in a corner. */
   #coveredAt(corner: Corner): number {
     const box = this.#boxAt(corner);
-    const { scale } = this.#viewport;
+    const [left, top] = this.#viewport.toWorld(box.x, box.y);
+    const [right, bottom] = this.#viewport.toWorld(box.x + box.w, box.y + box.h);
     let covered = 0;
-    for (const card of this.#drawn) {
-      const [x, y] = this.#viewport.toScreen(card.x, card.y);
-      const wide = Math.min(box.x + box.w, x + card.w * scale) - Math.max(box.x, x);
-      const high = Math.min(box.y + box.h, y + card.h * scale) - Math.max(box.y, y);
+    for (const { x, y, w, h } of this.#all) {
+      const wide = Math.min(right, x + w) - Math.max(left, x);
+      const high = Math.min(bottom, y + h) - Math.max(top, y);
       if (wide > 0 && high > 0) covered += wide * high;
     }
     return covered;

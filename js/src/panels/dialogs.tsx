@@ -77,7 +77,7 @@ const KEYS: [string, string][] = [
   ["/", "search"],
   ["t", "table view"],
   ["l", "legend"],
-  ["+ − 0", "zoom in, out, fit (also Ctrl + wheel)"],
+  ["+ − 0", "zoom in, out, fit (also Ctrl + wheel, two fingers)"],
   ["Shift + arrows", "move the picture (also drag)"],
   ["Esc", "close, deselect, leave the search"],
   ["?", "tools and keys"],
@@ -95,11 +95,14 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
+  // An SVG of this very view, and its text, need no kernel.
+  const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
   return (
     <>
       <div class="gw-row">
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
+        {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
         {tool("Tidy: lay out afresh", act.tidy)}
       </div>

@@ -11,6 +11,7 @@ export interface Args {
   confirmed?: number;
   event?: number;
   uid?: number;
+  format?: string;
   request?: number;
 }
 
@@ -21,6 +22,8 @@ export interface Replies {
   /** A stored picture. */
   snapshot: { wire: string };
   inspect: Kept;
+  /** A file: its content, name and media type. */
+  export: { text: string; name: string; type: string };
   /** Nothing has run where it `asks`. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };

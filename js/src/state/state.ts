@@ -43,6 +43,8 @@ export interface State {
   pastEvent: number | null;
   link: Link;
   busy: string;
+  /** Name and label of each format in which the kernel writes the picture. */
+  formats: readonly (readonly [string, string])[];
   /** How many nodes are being drawn, while that takes long enough to be noticed. */
   drawing: number | null;
   /** Key of the item that the inspector shows. */
@@ -80,6 +82,8 @@ export interface KernelActions {
   cell(by: number): void;
   /** Asks once what keeps a node alive. */
   inspect(uid: number): void;
+  /** Saves the picture as the kernel writes it. */
+  save(format: string): void;
 }
 
 /** What a person does with the picture. */
@@ -145,6 +149,7 @@ export function firstState(): State {
     pastEvent: null,
     link: "asking",
     busy: "",
+    formats: [],
     drawing: null,
     selected: null,
     finding: null,

@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import replace
 
-from handmade import HELD, N, graph, leaf
+from build import HELD, N, graph, leaf
 from records import place, placed
 
 from graphwidget.diagnosis.findings import leak

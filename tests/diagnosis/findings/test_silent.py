@@ -4,7 +4,7 @@ from array import array
 from dataclasses import replace
 
 import pytest
-from handmade import HELD, STALE, N, graph, leaf
+from build import HELD, STALE, N, graph, leaf
 from records import place
 
 from graphwidget.diagnosis.findings import silent

@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import replace
 
-from handmade import HELD, STALE, N, graph, leaf
+from build import HELD, STALE, N, graph, leaf
 from records import place, placed
 
 from graphwidget.diagnosis.reuse import blame

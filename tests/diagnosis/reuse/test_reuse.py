@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import replace
 
-from handmade import FREED, HELD, N, graph, leaf
+from build import FREED, HELD, N, graph, leaf
 from records import place, placed, second_backward
 
 from graphwidget.diagnosis.reuse.carrier import Carrier
