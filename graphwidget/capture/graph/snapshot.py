@@ -34,9 +34,8 @@ from graphwidget.model import (
 
 __all__ = ["take", "taking"]
 
-_PlaceColumns = tuple[
-    array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]
-]  # two columns, each with its table
+# Two columns, each with its table. In quotes: before Python 3.12 `array[int]` raises when it runs.
+_PlaceColumns: TypeAlias = "tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]"
 
 
 def taking(
