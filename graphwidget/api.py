@@ -288,7 +288,7 @@ def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
 
 
 @_refuses_unknown_options
-def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradView:
+def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> AutogradView:
     """The live view: of everything alive, or of the graphs of given tensors.
 
     Without tensors it is the same widget as that of ``%graphwidget``, however often it is shown.
@@ -298,7 +298,7 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int = 520) -> AutogradVi
     *tensors
         What to show. They are not kept alive: once they are gone, their last picture stays.
     height
-        Pixels.
+        Pixels. Without it the live view keeps the height to which it was dragged.
 
     Raises
     ------

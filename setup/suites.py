@@ -22,7 +22,13 @@ BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
 AT_ONCE = "--numprocesses=2"
 # Tests that start interpreters, kernels and environments of their own, or grow a graph until a thread's stack is full.
-SLOW = ["tests/programs", "tests/notebook/test_kernel.py", "tests/capture/graph/test_deep.py", "tests/test_package.py"]
+SLOW = [
+    "tests/programs",
+    "tests/notebook/test_kernel.py",
+    "tests/capture/graph/test_deep.py",
+    "tests/torch_internals/test_private_names.py",
+    "tests/test_package.py",
+]
 APART = ["tests/e2e", "tests/scenarios", "tests/fuzz"]
 VITEST = ["npx", "vitest", "run", "--reporter=default", "--reporter=junit"]
 

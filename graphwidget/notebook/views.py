@@ -20,7 +20,7 @@ def view_of(
     tracker: Tracker | None,
     names: Mapping[str, Any],
     namespace: Mapping[str, Any],
-    height: int,
+    height: int | None,
 ) -> AutogradView:
     """The shared view, or a view of given tensors.
 
@@ -35,7 +35,7 @@ def view_of(
     namespace
         The user's variables, a live dict that is read again later.
     height
-        Pixels.
+        Pixels; None: the shared view keeps its own, another one has the usual height.
 
     Raises
     ------
@@ -43,6 +43,7 @@ def view_of(
         Without tensors and without a tracker.
     """
     extension = session.current()
+    size: dict[str, Any] = {} if height is None else {"height": height}
     if not tensors:
         if tracker is None:
             raise RuntimeError(
@@ -51,10 +52,11 @@ def view_of(
             )
         if extension is not None and extension.tracker is tracker:
             view = extension.shared_view()
-            view.height = height
+            if height is not None:
+                view.height = height
             return view
-        return AutogradView(TrackerSource(tracker, lambda: namespace), height=height)
+        return AutogradView(TrackerSource(tracker, lambda: namespace), **size)
     source = TensorSource(tensors, tracker, names, namespace)
     if extension is None:
-        return AutogradView(source, height=height)
-    return AutogradView(source, extension.turns, rerun=extension.rerun, height=height)
+        return AutogradView(source, **size)
+    return AutogradView(source, extension.turns, rerun=extension.rerun, **size)

@@ -280,3 +280,11 @@ def test_a_forecast_takes_the_parameters_of_a_module_as_they_come() -> None:
     net = torch.nn.Linear(2, 1)
     told = gw.forecast(net(torch.ones(1, 2)).sum(), inputs=net.parameters())
     assert told.ok and len(told.reaches) == 2
+
+
+def test_the_live_view_keeps_its_height_unless_one_is_asked_for(shell):
+    shell.run_line_magic("load_ext", "graphwidget")
+    view = gw.view()
+    view.height = 700  # as somebody dragged it
+    assert gw.view() is view and view.height == 700
+    assert gw.view(height=300) is view and view.height == 300
