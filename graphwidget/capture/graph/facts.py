@@ -169,7 +169,7 @@ class Facts:
 
     def _stale_views(self) -> list[Any] | None:
         """Views that asking must not rebuild. None: not searched for, or another thread might meet the mark on them."""
-        if not self.thorough or not ti.TELLS_STALE_VIEWS or _others_at_work():
+        if not self.thorough or not ti.DETECTS_STALE_VIEWS or _others_at_work():
             return None
         return [tensor for tensor in ti.tensors_alive() if ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)]
 
@@ -295,7 +295,7 @@ def _takes_a_view(node: Any) -> bool:
 
     The first edge leads to the base before the write, the others to the operands.
     """
-    return any(operand is not None and ti.may_be_of_a_view(operand) for operand, _ in node.next_functions[1:])
+    return any(operand is not None and ti.may_belong_to_view(operand) for operand, _ in node.next_functions[1:])
 
 
 def _saved(node: Any) -> list[Any]:

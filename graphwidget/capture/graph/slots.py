@@ -242,11 +242,11 @@ class SlotColumns:
         size = sum(map(ti.bytes_of, tensors))
         if len(tensors) != 1:
             return _Row(name, PACKED, bytes=size)
-        _, _, dtype, shape, _ = ti.look(tensors[0])
+        _, _, dtype, shape, _ = ti.saved_properties(tensors[0])
         return _Row(name, PACKED, self._dtype(dtype), self._shape(shape), size, self.tables.storage(tensors[0]))
 
     def _with_data(self, index: int, node: Any, shown: str, slot: Any, data: Any, position: int) -> _Row:
-        version, wants_grad, dtype, shape, size = ti.look(data)
+        version, wants_grad, dtype, shape, size = ti.saved_properties(data)
         try:
             state = self._state(node, shown, slot, data, version, wants_grad, position)
         except Exception:
@@ -300,6 +300,6 @@ class SlotColumns:
         unpacked.)
         """
         if ti.is_ordinary_view(data) and not self.settle:
-            return STALE if ti.TELLS_STALE_VIEWS else UNKNOWN
+            return STALE if ti.DETECTS_STALE_VIEWS else UNKNOWN
         state = unpack_slot(slot)
         return HELD if state == DETACHED and ti.is_custom_function(type(node)) else state
