@@ -276,7 +276,7 @@ class ModuleTracer:
 
 
 def written(name: str, root: torch.nn.Module, dotted: str) -> str:
-    """The path of a module inside `root` as users write it, in the style of leaves: ``net.h[0].act`` for ``h.0.act``.
+    """The path of a module inside `root` as users (and leaves) write it: ``net.h[0].act`` for ``h.0.act``.
 
     `name` is the name of `root`, `dotted` that of the module in `named_modules`.
     """
