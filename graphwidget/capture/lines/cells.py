@@ -137,8 +137,8 @@ class Scope:
         key = ("", 0) if top else (code.co_name, code.co_firstlineno)
         own = loops.get(key, [])
         self.loops: list[Loop] = own
-        # Lines that change loop counts: the loops entered there, and the loops of which a pass begins there, each with
-        # the loops inside it.
+        # Lines that change loop counts: `heads` has the loops entered there, `marks` the loops that begin a pass there,
+        # each with the loops inside it.
         self.heads: dict[int, list[tuple[int, Loop]]] = {}
         self.marks: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for i, loop in enumerate(own):

@@ -258,7 +258,7 @@ class ModuleTracer:
         return (module, path) if path else None
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
-        """(inner key, outer key, call number) of the module call that used a sequence number; None: none, or several."""
+        """(inner key, outer key, call number) of the module call that used a sequence number; None: none or several."""
         found = None
         for state in self.threads:
             hit = state.ranges.find(seq)

@@ -76,8 +76,8 @@ def test_it_says_what_the_engine_then_does(base, write, after):
     if after.startswith("run") and said(base) is None:
         base.sum().backward(retain_graph=after.endswith("retained"))
     (found,) = ask([node], [True])
-    told = next((word for word in ("released", "detached", "stale") if getattr(found, word)), None)
-    assert found.released is not None and told == fails(base)
+    state = next((word for word in ("released", "detached", "stale") if getattr(found, word)), None)
+    assert found.released is not None and state == fails(base)
 
 
 @pytest.mark.parametrize("of", ["real", "imag"])

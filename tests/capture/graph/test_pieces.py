@@ -151,7 +151,7 @@ def test_it_says_how_much_it_reads_where_that_is_known(notebook: Notebook, monke
     notebook.idle.run()
 
 
-LOOKS: dict[str, Callable[[Notebook], object]] = {
+ACCESSES: dict[str, Callable[[Notebook], object]] = {
     "snapshot": lambda n: n.tracker.snapshot(),
     "drawing": lambda n: n.tracker.drawing(),
     "record": lambda n: n.tracker.record(),
@@ -173,20 +173,20 @@ def in_a_thread(work: Callable[[], object]) -> None:
     thread.join()
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("access", ACCESSES)
 @pytest.mark.parametrize("slices", [0, 1, 3, 9, 18])
-def test_whoever_looks_sooner_finds_all_of_it(notebook: Notebook, look: str, slices: int) -> None:
+def test_whoever_looks_sooner_finds_all_of_it(notebook: Notebook, access: str, slices: int) -> None:
     notebook.run(CELLS[0])
     for _ in range(slices):
         notebook.idle.step()
     assert notebook.recorded() == 0
-    LOOKS[look](notebook)
+    ACCESSES[access](notebook)
     first = notebook.tracker.history.events[0]
     assert (first.kind, first.cell, first.nodes, first.id) == ("cell", 1, 19, 0)
     events = notebook.recorded()
     assert notebook.idle.run() == 1  # the slice that was scheduled finds no work
     assert notebook.recorded() == events
-    assert [event.kind for event in notebook.tracker.events] == ["cell", *["call"] * (look == "a call")]
+    assert [event.kind for event in notebook.tracker.events] == ["cell", *["call"] * (access == "a call")]
 
 
 def test_nothing_of_the_users_is_held_when_the_next_cell_runs(notebook: Notebook) -> None:
@@ -224,7 +224,7 @@ def test_what_changes_meanwhile_is_seen_as_it_is_by_then(notebook: Notebook) -> 
     assert states == {"held", "stale"}
 
 
-WAYS = {
+CHANGES = {
     "the data of a leaf": "w.data = torch.rand(3)",
     "the type of a leaf": "w.data = w.data.double()",
     "a longer graph": "h = (h * w).exp()",
@@ -234,11 +234,11 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("slices", [0, 1, 4, 9, 14, 19, 24])
 @pytest.mark.parametrize("known", [False, True])
 def test_the_graph_that_is_read_is_that_of_the_cells_end(
-    notebook: Notebook, way: str, slices: int, known: bool
+    notebook: Notebook, change: str, slices: int, known: bool
 ) -> None:
     """Whatever code outside cells does meanwhile, and whether the graph was known before or not."""
     notebook.run(CELLS[0])
@@ -250,7 +250,7 @@ def test_the_graph_that_is_read_is_that_of_the_cells_end(
     for _ in range(slices):
         notebook.idle.step()
     tensor = weakref.ref(notebook.namespace["h"])
-    exec(WAYS[way], notebook.namespace)
+    exec(CHANGES[change], notebook.namespace)
     assert notebook.recorded() == known
     notebook.idle.run()
     snapshot = notebook.tracker.events[known].snapshot
