@@ -20,11 +20,11 @@ __all__ = [
     "checkpointed_function",
     "formula_of_operator",
     "is_reentrant_checkpoint",
-    "recomputes_under",
+    "recompute_context",
     "refuses_reentrant_checkpoints",
     "saved_arguments",
     "state_of_argument",
-    "tensors_around",
+    "tensors_used_by",
 ]
 
 
@@ -85,7 +85,7 @@ def checkpointed_function(frame: Any) -> Any:
     return cells.get("fn", cells.get("function"))
 
 
-def recomputes_under(frame: Any) -> tuple[bool, bool]:
+def recompute_context(frame: Any) -> tuple[bool, bool]:
     """Whether a frame recomputes inside a context of the user's, and whether that context cannot be used again.
 
     A selective checkpoint returns what it kept only once, even if the graph is retained.
@@ -123,7 +123,7 @@ def state_of_argument(frame: Any, saved: Any) -> str:
     return "ok"
 
 
-def tensors_around(function: Any, depth: int = 0) -> list[Any]:
+def tensors_used_by(function: Any, depth: int = 0) -> list[Any]:
     """Tensors that a function uses besides its arguments: from closure, defaults and globals, two levels deep.
 
     For a module, or a method of a module, these include its parameters.
@@ -143,7 +143,7 @@ def tensors_around(function: Any, depth: int = 0) -> list[Any]:
         if is_tensor(value):
             found.append(value)
         elif isinstance(value, torch.nn.Module) or (depth < 2 and type(value).__name__ == "function"):
-            found += tensors_around(value, depth + 1)
+            found += tensors_used_by(value, depth + 1)
     return found
 
 

@@ -238,7 +238,7 @@ def may_belong_to_view(node: Any) -> bool:
     return type(node).__name__.partition("Backward")[0] in _VIEWS
 
 
-_RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
+_ALWAYS_RAISES = ("Error", "DelayedError", "NotImplemented")
 
 
 class NodeReaders(NamedTuple):
@@ -275,7 +275,7 @@ def node_readers(cls: type) -> NodeReaders:
         return NodeReaders(edges, number, name, int(Kind.ACCUMULATE))
     if name == "CopySlices":
         kind = Kind.COPY_SLICES
-    elif name in _RUNS_ALWAYS_RAISING:
+    elif name in _ALWAYS_RAISES:
         kind = Kind.ERROR
     else:
         kind = Kind.FUNCTION

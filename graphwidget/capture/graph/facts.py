@@ -83,7 +83,7 @@ class Facts:
         """The facts found so far about a node, to be added to."""
         return self.found.setdefault(index, {})
 
-    def count_hooks(self, index: int, tensor: Any) -> None:
+    def read_hooks(self, index: int, tensor: Any) -> None:
         """Read the hooks of a tensor whose history is node `index`."""
         found = self.hooks.setdefault(index, {})
         for key, hook in ti.hooks_of(tensor).items():
@@ -151,7 +151,7 @@ class Facts:
             hook_log.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
         )
         known = {index for index in found if stoppable and self._watched(numbers[index])}
-        in_doubt = [] if self.columns.settle else [index for index in found if _takes_a_view(nodes[index])]
+        in_doubt = [] if self.columns.settle else [index for index in found if _has_view_operand(nodes[index])]
         self._ask(nodes, found[:MOST_ASKED], known.difference(in_doubt))
         again = [index for index in in_doubt[:MOST_ASKED] if index in known and self._entry(index)["released"] is False]
         views = self._stale_views() if again else None
@@ -169,7 +169,7 @@ class Facts:
 
     def _stale_views(self) -> list[Any] | None:
         """Views that asking must not rebuild. None: not searched for, or another thread might meet the mark on them."""
-        if not self.thorough or not ti.DETECTS_STALE_VIEWS or _others_at_work():
+        if not self.thorough or not ti.DETECTS_STALE_VIEWS or _other_threads_active():
             return None
         return [tensor for tensor in ti.tensors_alive() if ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)]
 
@@ -235,7 +235,7 @@ class Facts:
                     non_reentrant_checkpoint=True, checkpoint=self.frames.setdefault(id(frame), len(self.frames))
                 )
                 self._read_checkpoint(index, ti.checkpointed_function(frame), ti.saved_arguments(frame), frame)
-                in_context, used_up = ti.recomputes_under(frame)
+                in_context, used_up = ti.recompute_context(frame)
                 entry["unpack_plain"] = entry.pop("plain") and not in_context
                 if used_up:
                     entry["argument_state"] = "used"
@@ -245,7 +245,7 @@ class Facts:
         nested = frame is None
         entry, reading = self._entry(index), read_function(function)
         entry.update(plain=reading.plain, effect=reading.effect)
-        around = ti.tensors_around(function)
+        around = ti.tensors_used_by(function)
         if nested and any(ti.requires_grad(t) and (ti.is_view(t) or not ti.is_leaf(t)) for t in around):
             entry["effect"] = "uses a tensor with a history of its own, whose graph it would run as well"
         held = [argument.data for argument in arguments if argument.unpack_hook is None and argument.data is not None]
@@ -280,7 +280,7 @@ class Facts:
 _WAITING = {concurrent.futures.thread._worker.__code__, selectors.DefaultSelector.select.__code__}
 
 
-def _others_at_work() -> bool:
+def _other_threads_active() -> bool:
     """Whether another thread may run the user's code. The kernel's own threads (daemons) and idle ones do not count."""
     frames = sys._current_frames()
     return any(
@@ -290,7 +290,7 @@ def _others_at_work() -> bool:
     )
 
 
-def _takes_a_view(node: Any) -> bool:
+def _has_view_operand(node: Any) -> bool:
     """Whether an operand of an in-place write may be a view with a history: unpacking might rebuild that history.
 
     The first edge leads to the base before the write, the others to the operands.

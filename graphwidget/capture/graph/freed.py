@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 __all__ = ["Freed"]
 
-CLOSE = 16  # the last calls, whose nodes' numbers are known
+CLOSE = 16  # how many recent calls keep their freed numbers, and how many calls are searched for a number
 
 
 class Freed:

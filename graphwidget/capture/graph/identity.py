@@ -44,7 +44,7 @@ class Identity:
         self._leaves: dict[int, tuple[int, Any]] = {}  # address of the leaf -> (uid, weak reference to its memory)
         self._shared_keys: set[int] = set()  # keys that two living nodes had: their marks decide
         self._twins = False  # whether a leaf was seen with two nodes: then one of them has a mark
-        self._home = threading.get_ident()
+        self._first_thread = threading.get_ident()
 
     @property
     def given(self) -> int:
@@ -156,7 +156,7 @@ class Identity:
 
         Nodes that a second thread has made are always new: they did not exist before that thread.
         """
-        own = ti.sequence_nr() if threading.get_ident() != self._home else 0
+        own = ti.sequence_nr() if threading.get_ident() != self._first_thread else 0
         for i in sorted(unmarked, key=numbers.__getitem__):  # edges lead to lower numbers, so targets are marked first
             old = self._known.get(keys[i]) if numbers[i] >= own else None
             if old is not None and _same_edges(i, old, uids, edges, previous):

@@ -257,7 +257,7 @@ class _Reader:
         self._use_current_accumulators()
 
     def _use_current_accumulators(self) -> None:
-        """A leaf whose dtype changed gets a new AccumulateGrad node; `inputs=` refers to that one.
+        """Find the current node of each leaf in `inputs=`: after a change of dtype, torch makes a new AccumulateGrad.
 
         So after `model.double()`, a leaf in `inputs=` is not part of the graph made before. Checked if the dtypes
         differ, and with `thorough` always.
@@ -315,7 +315,7 @@ class _Reader:
             self.thorough,
         )
         for tensor, at in self._hooked_tensors(around):
-            reading.count_hooks(at, tensor)
+            reading.read_hooks(at, tensor)
         for at, variable in self.variables.items():
             if not self.columns.settle and ti.maybe_no_leaf(variable):
                 reading.doubt_leaf(at)
