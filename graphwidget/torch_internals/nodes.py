@@ -223,7 +223,7 @@ def node_that_saved_a_view() -> Any:
         return leaf.t().sin().grad_fn
 
 
-# Without operations that make several views at once and custom Functions: torch does not rebuild the history of those.
+# Operations that make one view. For several views at once, or a custom Function, torch refuses to rebuild the history.
 _VIEWS = frozenset(
     "Alias AsStrided Conj Diagonal Expand Imag Indices Narrow NegView Permute Real ReshapeAlias Select Slice Squeeze "
     "SqueezeMultiple Swapaxes Swapdims T Transpose Unfold Unsqueeze Values View ViewAsComplex ViewAsReal".split()

@@ -36,7 +36,7 @@ _DisableTorchFunction: Callable[[], AbstractContextManager[Any]] = find(
     "`__torch_function__` of tensor subclasses and modes runs when graphwidget reads tensors.",
     nullcontext,
 )
-# Attributes of an optimizer that hold the hooks around its steps. Without such hooks its lines are traced.
+# Attributes of an optimizer that hold the hooks around its steps. Lines of an optimizer without them are traced.
 STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 _NO_QUESTIONS = "What in-place writes into views hide (whether they were released or are stale) is unknown."
 TorchDispatchMode: Any = find("torch.utils._python_dispatch.TorchDispatchMode", _NO_QUESTIONS, object)

@@ -80,7 +80,7 @@ class Facts:
         return False if self._watched(number) else None
 
     def _entry(self, index: int) -> dict[str, Any]:
-        """The facts found so far about a node, to be added to."""
+        """The facts of a node found so far. Callers add to them."""
         return self.found.setdefault(index, {})
 
     def read_hooks(self, index: int, tensor: Any) -> None:

@@ -296,7 +296,7 @@ class LineTracer:
         raise NotImplementedError
 
     slow = False  # whether line tracing slows down every function call
-    lost = False  # whether the trace function of this thread was replaced by another one
+    lost = False  # whether the trace function of this thread is no longer ours
 
     def pause(self) -> Any:
         """Stop tracing in this thread while our own code runs. Returns what `unpause` needs."""

@@ -53,9 +53,8 @@ class _ThreadState:
         self.last = now
         self.ranges = Ranges()
         self.fresh = self.ranges.fresh
-        self.stack: list[
-            tuple[_ModuleRecord, int, bool]
-        ] = []  # module, number of the call, whether lines were traced before it
+        # (module, number of the call, whether lines were traced before it) of the calls in progress.
+        self.stack: list[tuple[_ModuleRecord, int, bool]] = []
         self.trace: Any = None
 
     def close(self, now: int) -> None:
