@@ -6,7 +6,7 @@ address of the tensor and a weak reference to its memory. (With a weak reference
 `torch.utils.swap_tensors` would raise, and so would `module.to()` where it swaps tensors.)
 
 Each thread counts its own numbers, from 0, so two threads can make nodes with the same number and name. Code that
-notices a second thread calls `tell_apart` with the number that this thread has reached: nodes below it are identified
+notices a second thread calls `tell_apart` with the number that thread has reached: nodes below it are identified
 by a mark in `node.metadata`, a dict that lives with the node. Other nodes get no mark, because each mark costs a dict.
 If one walk meets two nodes with the same number and name although no thread was noticed, both are marked.
 
@@ -154,7 +154,7 @@ class Identity:
     ) -> None:
         """Mark nodes for the first time: as new, unless the previous snapshot has a node with the same key and edges.
 
-        Nodes that a second thread has made are always new: they did not exist before that thread.
+        If this runs in a second thread, the nodes made by it are always new: they did not exist before the thread.
         """
         own = ti.sequence_nr() if threading.get_ident() != self._first_thread else 0
         for i in sorted(unmarked, key=numbers.__getitem__):  # edges lead to lower numbers, so targets are marked first

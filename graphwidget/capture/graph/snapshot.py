@@ -158,9 +158,7 @@ class _Reader:
         self.leaves: dict[int, Leaf] = {}
         self.variables: dict[int, Any] = {}  # node index -> leaf tensor
         self.facts: dict[int, NodeFacts] = {}
-        self.lone: dict[
-            int, int
-        ] = {}  # id(leaf) -> index of its node, also of leaf roots that torch has made no node for
+        self.lone: dict[int, int] = {}  # id(leaf) -> index of its node, which torch may not have made yet
         self.notes: list[str] = []
 
     def reading(
