@@ -13,7 +13,7 @@ from typing import Any
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.graph.snapshot import take
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Kind, Node
 
@@ -69,4 +69,4 @@ def _identity(node: Node) -> tuple[str, int]:
     return prefix + node.name, node.sequence_nr if node.sequence_nr >= 0 else 2**64 - 1
 
 
-noted.watch()
+hooks.watch()

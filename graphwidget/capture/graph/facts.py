@@ -15,8 +15,14 @@ from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.slots import SlotColumns
 from graphwidget.capture.graph.tables import Tables
 from graphwidget.capture.graph.walk import positions
-from graphwidget.capture.python import hooks as noted
 from graphwidget.capture.python.code import WRITES_ARGUMENT, Reading, materializes_grads, read_backward, read_function
+from graphwidget.capture.python.hooks import (
+    hooks_on_node,
+    is_python,
+    lost_its_gradient,
+    numbers_with_hooks,
+    unstoppable_unpack_hooks,
+)
 from graphwidget.model import Kind, NodeFacts
 
 __all__ = ["Facts"]
@@ -121,10 +127,10 @@ class Facts:
             self._of(index).update(hides_saved=True, released=self._released(numbers[index], uids[index]))
         if writes:
             self._writes(nodes, numbers, uids, writes)
-        hooked = noted.numbers_with_hooks()
+        hooked = numbers_with_hooks()
         if hooked:
             for index in [index for index, number in enumerate(numbers) if number in hooked and index < len(nodes)]:
-                self.hooks.setdefault(index, {}).update(noted.hooks_on_node(nodes[index]))
+                self.hooks.setdefault(index, {}).update(hooks_on_node(nodes[index]))
         for index, unpack_hooks in self.columns.packed.items():
             try:
                 self._packed(index, unpack_hooks)
@@ -144,8 +150,8 @@ class Facts:
         for index in found:
             self._of(index).update(released=self._released(numbers[index], uids[index]), inner_stale=None)
         # Only a Python function can be stopped before it unpacks, so nobody may have hidden another one there.
-        stoppable = not noted.unstoppable_unpack_hooks() and all(
-            noted.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
+        stoppable = not unstoppable_unpack_hooks() and all(
+            is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
         )
         known = {index for index in found if stoppable and self._watched(numbers[index])}
         in_doubt = [] if self.columns.settle else [index for index in found if _takes_a_view(nodes[index])]
@@ -308,7 +314,7 @@ def _needs_no_grad(tensor: Any) -> bool:
 
 def _lost_grad(tensor: Any, leaves: set[int]) -> bool:
     """Whether a tensor that needs no gradient now needed one before, so that recomputing saves other tensors."""
-    return _needs_no_grad(tensor) and (id(tensor) in leaves or noted.lost_its_gradient(tensor))
+    return _needs_no_grad(tensor) and (id(tensor) in leaves or lost_its_gradient(tensor))
 
 
 def _effect_on_the_graph(reading: Reading) -> str:

@@ -32,7 +32,7 @@ from graphwidget.capture.graph.slot_states import (
 )
 from graphwidget.capture.graph.tables import Tables
 from graphwidget.capture.graph.walk import Walk
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python.hooks import ids_that_lost_their_gradient
 from graphwidget.model import SlotState, Snapshot
 
 __all__ = ["SlotColumns"]
@@ -100,7 +100,7 @@ class SlotColumns:
         self._old = Snapshot() if previous is None else previous
         self._uids: Sequence[int] = ()
         self._numbers: Sequence[int] = ()
-        self._losers = noted.ids_that_lost_their_gradient()
+        self._lost_gradient = ids_that_lost_their_gradient()
 
     def skip(self, count: int) -> None:
         """Add nodes whose slots are not asked for."""
@@ -275,7 +275,7 @@ class SlotColumns:
     def _state(self, node: Any, shown: str, slot: Any, data: Any, version: int, wants_grad: bool, position: int) -> int:
         custom = ti.is_custom_function(type(node))
         alone_tells_nothing = custom or ti.is_output_slot(shown)  # unpacked alone, an output looks detached
-        if id(data) in self._losers and not alone_tells_nothing and not ti.maybe_stale_view(data):
+        if id(data) in self._lost_gradient and not alone_tells_nothing and not ti.maybe_stale_view(data):
             state = unpack_slot(slot)
             if state != UNKNOWN:
                 return state

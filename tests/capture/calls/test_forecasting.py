@@ -11,7 +11,7 @@ import torch
 from graphwidget import forecast, track
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks
 
 
 def test_it_says_what_the_call_then_does():
@@ -77,7 +77,7 @@ def test_a_write_into_a_view_is_foreseen_where_somebody_watched_and_assumed_else
 
 @pytest.mark.parametrize("tracked", [True, False])
 def test_an_unpack_hook_that_is_no_python_function_is_not_run(tracked, monkeypatch):
-    monkeypatch.setattr(noted, "_unstoppable", False)
+    monkeypatch.setattr(hooks, "_unstoppable", False)
     packed = {}
 
     def pack(tensor):
