@@ -64,7 +64,7 @@ def root_node(output: Any) -> Any:
 def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
     """Return, for the leaves below the roots, uid of the leaf's node -> whether the leaf has a `.grad`.
 
-    The `.grad` is read, not inferred from the nodes that ran: a hook may have removed it, a Function may have sent none.
+    The `.grad` is read, not inferred from the nodes that ran: a hook may have removed it, a Function may return None.
     """
     nodes, numbers = reachable_nodes(outputs)
     leaves = {}
