@@ -429,5 +429,5 @@ class Tracker:
             )
 
     def cells_of(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:
-        """Return the runs (see `runs`) that made the graph of a root, in order; None if the run of a node is unknown."""
+        """Return the runs (see `runs`) that made the graph of a root, in order; None if a node's run is unknown."""
         return self.cells.that_made(snapshot, root)

@@ -100,7 +100,7 @@ class WriteLog:
             del self._hidden[next(iter(self._hidden))]
 
     def hidden(self) -> Iterator[Write]:
-        """Return the writes through ``.data``: the first ones of each line, because the first calls' graphs are known."""
+        """Return the writes through ``.data``: the first ones of each line, as the first calls' graphs are known."""
         for line in self._hidden.values():
             yield from line
 
