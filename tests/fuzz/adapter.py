@@ -1,8 +1,7 @@
-"""The forecast as a plain predictor, for judges from elsewhere. Importing it starts the watching, for good.
+"""The forecast as a plain predictor, for external judges. Importing this module starts to record hooks, for good.
 
-``predict(roots, retain_graph, inputs, create_graph, api, allow_unused)`` answers with `ok`, `reason`, `fails_at`,
-`freed` and `assumes`; nodes are (torch's full name, sequence number). An answer that rests on an assumption counts as
-unknown.
+``predict(roots, retain_graph, inputs, create_graph, api, allow_unused)`` returns `ok`, `reason`, `fails_at`, `freed`
+and `assumes`. A node is (torch's full name, sequence number). An answer with an assumption counts as unknown.
 """
 
 from __future__ import annotations
