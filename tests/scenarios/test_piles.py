@@ -30,7 +30,7 @@ def test_there_are_enough():
 
 
 def most_nodes_alive(times, path):
-    """Return the largest number of nodes alive after a backward call, and the number at the end of the program."""
+    """Return the largest number of nodes alive at the start of a sampled backward call, or at the program's end."""
     import contextlib
     import io
 
