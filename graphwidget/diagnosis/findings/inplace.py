@@ -87,7 +87,7 @@ def would_fail(record: Record) -> Iterator[Finding]:
     if not anything_stale(graph):
         return
     record = with_modules(record, graph)
-    if all(map(_is_of_a_step, record.writes)):
+    if all(map(_is_step, record.writes)):
         return
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
@@ -108,7 +108,7 @@ def would_fail(record: Record) -> Iterator[Finding]:
             continue
         index = forecast.fails_at.index
         tensor, writes = culprit(record, graph, index, call.n)
-        if writes and not any(map(_is_of_a_step, writes)):
+        if writes and not any(map(_is_step, writes)):
             yield _warning(record, path, index, tensor, writes, call)
 
 

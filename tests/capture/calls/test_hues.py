@@ -141,5 +141,5 @@ def test_what_is_remembered_is_bounded(notebook, monkeypatch):
     for k in range(30):
         notebook.run(f"loss{k} = (t @ a).exp().sum()\nloss{k}.backward()\ndel loss{k}")
     known = notebook.tracker.hues
-    assert len(known._of) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
+    assert len(known._orders) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
     assert all(call.order >= 0 for call in notebook.tracker.calls)
