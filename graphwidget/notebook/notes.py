@@ -1,4 +1,4 @@
-"""What is put under the traceback of a backward call that raised."""
+"""The note under the traceback of a backward call that raised."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from graphwidget.render import report
 
 
 def explain_call(record: Record, call: BackwardCall) -> str:
-    """The findings of a call as lines of text; empty if there is nothing to tell."""
+    """The findings of a call as lines of text; empty if there are none."""
     return "\n".join(report.note(finding) for finding in of_call(record, call))

@@ -1,6 +1,6 @@
 """The answer of `graphwidget explain` for a program that has run, and its exit status.
 
-What it needs is imported when this is: a program may have changed where Python looks for modules, or a module itself.
+All imports are at the top: a program may later change where Python looks for modules, or a module itself.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["answer"]
 
 
 def answer(format_: str, file: str, tracker: Tracker, journal: Journal) -> Answer:
-    """What there is to say of what ran. Status 1: the program raised, or a finding has severity error.
+    """The answer for a program that has run. Status 1: the program raised, or a finding has severity error.
 
     Raises
     ------
     ImportError
-        If what the format needs is not installed.
+        If a package that the format needs is not installed.
     """
     findings = tracker.findings()
     run = ProgramRun(

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.tracker import Tracker
-from graphwidget.programs.journal import Journal, tell_exit
+from graphwidget.programs.journal import Journal, print_exit
 from graphwidget.programs.target import Program, StoppedProgram
 
 
@@ -24,7 +24,7 @@ class CellTimeout(BaseException):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: what the tracker recorded, and which cell was which."""
+    """A finished run: the tracker with its record, and the journal of cells."""
 
     tracker: Tracker
     journal: Journal
@@ -75,7 +75,7 @@ def run(
                 raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
             result = None
             if shell.exit_now:
-                tell_exit(cell, order[step:])
+                print_exit(cell, order[step:])
                 break
         return Run(tracker, journal)
 
@@ -96,7 +96,7 @@ def _shell() -> Any:
 
 
 def pose_as(path: Path, shell: Any) -> None:
-    """What the program sees of how it was started: as if Python had been called with its path."""
+    """Set `sys.argv` and the like as if Python had been called with the program's path."""
     if _first_path_is_ours():
         del sys.path[0]
     sys.path.insert(0, str(path.resolve().parent))
@@ -105,7 +105,7 @@ def pose_as(path: Path, shell: Any) -> None:
 
 
 def _first_path_is_ours() -> bool:
-    """Whether Python put where it found `graphwidget` itself, or the working directory for ``-m``, first."""
+    """Whether `sys.path` begins with the folder of the command `graphwidget`, or the working directory for ``-m``."""
     if getattr(sys.flags, "safe_path", False) or not sys.argv or not sys.path:
         return False
     ours = Path(sys.argv[0])
@@ -125,7 +125,7 @@ def _load(shell: Any) -> Tracker:
 
 @contextmanager
 def _output_to_stderr() -> Iterator[None]:
-    """What the cells print goes to standard error, also from C: standard output is for the answer."""
+    """Send the output of the cells to standard error, also from C: standard output is for the answer."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -179,7 +179,7 @@ def _limit(seconds: float | None, path: Path, cell: int) -> Iterator[None]:
     last = threading.Timer(seconds + GRACE, give_up)
     last.daemon = True
     last.start()
-    # Again and again: the cell may catch everything.
+    # Repeated, as the cell may catch every exception.
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
