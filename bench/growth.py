@@ -1,14 +1,14 @@
-"""What grows with what is alive, what code without a graph costs, and what loading takes.
+"""Measure the growth of costs with the graphs alive, the cost for code without a graph, and the time to load.
 
 python bench/growth.py [--cells 200] [--repeat 3] [--json]
 
 * Cells of 20 training steps that each keep one graph: time of the last ten over the first ten, after a warm-up of ten.
-  As text: processor time in a shell. With the live view open: from request to answer, in a kernel that is sent one cell
-  after the other. Graphs are kept under names of their own, and in one list.
-* Gradients written by hand under `no_grad`, row by row: processor time with the extension over that without.
-* `%load_ext graphwidget` once torch is imported: seconds.
+  As text: CPU time in a shell. With the live view open: time from request to reply, in a kernel that gets one cell
+  after the other. Graphs are kept under separate names, or in one list.
+* Gradients written by hand under `no_grad`, row by row: CPU time with the extension over CPU time without it.
+* `%load_ext graphwidget` after torch is imported: seconds.
 
-Each figure is the median of fresh processes, with and without in turn.
+Each figure is the median of fresh processes, alternately with and without the extension.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def shell() -> Any:
 
 
 def run(shell: Any, source: str) -> float:
-    """Processor time of a cell."""
+    """Return the CPU time of a cell."""
     began = time.process_time()
     shell.run_cell(source, store_history=True).raise_error()
     return time.process_time() - began
@@ -81,7 +81,7 @@ def run(shell: Any, source: str) -> float:
 
 @contextmanager
 def kernel() -> Iterator[Callable[[str], float]]:
-    """Runs a cell as a page does, and returns the seconds until its answer."""
+    """Yield a function that runs a cell as a page does, and returns the seconds until its reply."""
     from jupyter_client.manager import start_new_kernel
 
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -125,7 +125,7 @@ def load() -> float:
 
 
 def fresh(*argv: object) -> float:
-    """One figure from a process of its own."""
+    """Return one figure, measured in a fresh process."""
     done = subprocess.run(
         [sys.executable, __file__, "--one", *map(str, argv)], capture_output=True, text=True, check=True
     )

@@ -1,15 +1,16 @@
-"""A training loop of 1,000 iterations in one cell, with the view open in a real JupyterLab.
+"""Measure a training loop of 1,000 iterations in one cell, with the view open in a real JupyterLab.
 
 python bench/loop.py [--iterations N] [--width W] [--json]
 
-GPT-2's tree of modules at a small width. First one long loop of small steps: messages sent by the kernel and received
-by the page, the lower quartile of the steps (CPU) in its first and last fifth (does a step get slower?) and the
-kernel's memory after each fifth. Then turns with the tracker off and on, of small steps and of larger ones: what
-tracking costs is by the node, not by the number. The figure is about a loop that goes on, so the first steps of a turn,
-in which every call is looked at, do not count. It is the median of the ratios of neighbouring turns, each of them its
-lower quartile: a machine that is slower for a while makes steps slower by half, which is much more than tracking does.
-Goals: larger steps at most 3 % slower, no message dropped, at most 1 MB more in the last fifth (the history of pictures
-fills up to its bound before), no step slower at the end by more than 10 %.
+The model has GPT-2's tree of modules at a small width. First comes one long loop of small steps. It gives the messages
+sent by the kernel and received by the page, the lower quartile of the steps (CPU) in its first and last fifth (does a
+step get slower?) and the kernel's memory after each fifth. Then come turns with the tracker off and on, with small and
+with larger steps: the cost of tracking depends on the number of nodes, not on the size of the tensors. The figure is
+about a loop in progress, so the first steps of a turn, in which every call is read in full, do not count. It is the
+median of the ratios of neighbouring turns; the value of a turn is its lower quartile. A machine that is slower for a
+while makes steps slower by half, which is much more than tracking does. Goals: larger steps at most 3 % slower, no
+message dropped, at most 1 MB more in the last fifth (the history of pictures reaches its limit before), steps at the
+end at most 10 % slower than at the start.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from models import GPT2
 
 GOAL_OVERHEAD, GOAL_GROWTH_MB, GOAL_DRIFT = 0.03, 1.0, 1.1
 SMALL, LARGE = 8, 64  # sentences a step
-PAIRS = 6  # of turns
-STEPS = {SMALL: 50, LARGE: 28}  # of a turn
-FIRST = 16  # of these are left out
+PAIRS = 6  # pairs of turns
+STEPS = {SMALL: 50, LARGE: 28}  # steps in a turn
+FIRST = 16  # first steps of a turn that do not count
 SETUP = """\
 torch.set_num_threads(1)
 import gc, statistics, sys, time

@@ -1,10 +1,10 @@
-"""What looking for tensors adds to the end of a cell when the namespace holds large ordinary data.
+"""Measure the search for tensors at the end of a cell when the namespace holds large ordinary data.
 
 python bench/namespace.py [--repeat N] [--json]
 
-Prints, per namespace, the median and the worst milliseconds of one search, and what of it was said
-not to have been looked at. Every namespace also holds one tensor in a list in a dict, which every
-search must find. Goal: at most 20 ms each, and together.
+Prints, for each namespace, the median and the worst milliseconds of one search, and its notes about the parts that it
+did not search. Every namespace also holds one tensor in a list in a dict, which every search must find. Goal: at most
+20 ms for each namespace, and for all together.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Record:
 
 
 def namespaces() -> dict[str, dict[str, object]]:
-    """Name -> namespace."""
+    """Return name -> namespace."""
     data: dict[str, dict[str, object]] = {
         "nothing else": {},
         "list of 10,000,000 numbers": {"numbers": list(range(10_000_000))},

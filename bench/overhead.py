@@ -1,4 +1,4 @@
-"""What tracking costs a training loop: the same steps with and without it, in turns, CPU time, medians of ratios.
+"""Measure the cost of tracking for a training loop: CPU time of steps with and without it, in alternating turns.
 
     python bench/overhead.py [--repeat 9] [--only mlp]
 
@@ -8,9 +8,10 @@ ResNet-50 (16 bottlenecks) at reduced width, so that a step takes tenths of a se
 longer, and the share of tracking falls. `mlp` is the worst case: 24 layers of 8 units, where
 autograd itself is mostly overhead.
 
-The figure is about a loop that goes on: the first steps of each turn (a third of them, at least eight) are left out. In
-them calls are looked at in full and lines prove harmless. Memory that malloc gives back to the system and takes again
-costs up to 5 % of a step of `resnet-like`, in some turns and not in others, tracked or not: it is told to keep it.
+The figures are medians of ratios. They are about a loop in progress: the first steps of each turn (a third of them, at
+least eight) are left out, because in them calls are read in full and lines are found to be harmless. When malloc
+returns memory to the system and takes it again, that costs up to 5 % of a step of `resnet-like`, in some turns and not
+in others, tracked or not. So malloc is configured to keep its memory.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def mlp() -> tuple[str, dict[str, object], int]:
 
 
 def keep_memory() -> None:
-    """Tell glibc's malloc to give no memory back to the system, and to map none for itself below 32 MB."""
+    """Configure glibc's malloc to return no memory to the system, and to use mmap only for blocks above 32 MB."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
@@ -120,9 +121,9 @@ CASES = {"gpt2-like": gpt2_like, "resnet-like": resnet_like, "mlp": mlp}
 
 
 def measure(name: str, repeat: int) -> tuple[float, float]:
-    """Median CPU seconds of a plain step, and how many times that a tracked one takes.
+    """Return the median CPU seconds of a plain step, and the ratio of a tracked step to a plain one.
 
-    The ratio is the median of those of neighbouring turns: a machine that is slower for a while, is so for both."""
+    The ratio is the median of the ratios of neighbouring turns: a machine that is slower for a while slows both."""
     torch.manual_seed(0)
     source, namespace, steps = CASES[name]()
     model = namespace["model"]

@@ -1,4 +1,4 @@
-"""The shipped front end on a page of its own in headless Chromium, fed with recorded pictures: no Jupyter, no kernel."""
+"""Opens the shipped front end in headless Chromium with recorded pictures, without Jupyter and without a kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="widg
 
 
 def open_view(browser: Browser, wire: str, width: int = 900, height: int = 560) -> Any:
-    """A page that shows a picture, once it is drawn."""
+    """Return a page that shows a picture, once the picture is drawn."""
     page, _ = browser.open()
     static = ROOT / "graphwidget" / "static"
     page.route(URL, lambda route: route.fulfill(body=PAGE.format(width=width, height=height), content_type="text/html"))

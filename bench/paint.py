@@ -1,8 +1,8 @@
-"""From the end of a cell to the painted picture, in a real JupyterLab.
+"""Measure the time from the end of a cell to the painted picture, in a real JupyterLab.
 
-A cell builds a graph of about N nodes and stamps the time at its last line; the page stamps the first frame
-after the picture of that state was drawn. Beside it, in the same run, an empty widget: an anywidget whose one
-trait changes at the end of the cell and that draws one line of text. Medians.
+A cell builds a graph of about N nodes and records the time at its last line. The page records the time of the first
+frame after the picture of that graph was drawn. For comparison, the same run measures an empty widget: an anywidget
+whose one trait changes at the end of the cell and that draws one line of text. The figures are medians.
 
     python bench/paint.py [--repeat R] [--nodes N ...] [--json]
 """
@@ -55,7 +55,7 @@ WATCH = """() => {
 
 
 def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
-    """Milliseconds from the cell's last line to the page's stamp."""
+    """Return the milliseconds from the cell's last line to the time that the page records."""
     notebook.set_cell(cell, source + "\ndone = time.time()")
     notebook.page.evaluate("() => { window.painted = window.emptyPainted = null; }")
     notebook.run_cell(cell)
@@ -64,7 +64,7 @@ def once(notebook: JupyterPage, cell: int, source: str, stamp: str) -> float:
 
 
 def measure(runs: int, sizes: list[int]) -> dict[str, float]:
-    """Median milliseconds, of an empty widget and per number of nodes."""
+    """Return the median milliseconds for an empty widget and for each number of nodes."""
     notebook_file = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(c) for c in (SETUP, "empty", "%graphwidget", "pass")]
     )

@@ -1,11 +1,11 @@
-"""What crosses to the page: bytes of a full picture and of what a backward changes, and the time to write and read them.
+"""Measure the messages to the page: bytes of a full picture and of a change, and the time to encode and decode them.
 
 python bench/wire.py [--repeat R] [--only NAME ...] [--json]
 
-One line a graph: bytes of the full message per node + edge, bytes of the change after a backward per slot that it
-freed (states and who freed them; the list of calls and events, sent anew each time, is the column before),
-milliseconds to encode both in Python and to decode them in node, as the page does. Medians of CPU time. Goals:
-32 bytes, 1 byte, decoding within 20 ms for 100,000 nodes.
+Each line is one graph: bytes of the full message per node + edge; bytes of the change after a backward per slot that it
+freed (the states and the freeing calls; the list of calls and events, which is sent each time, is the column before);
+milliseconds to encode both in Python, and to decode them in Node.js as the page does. The times are medians of CPU
+time. Goals: 32 bytes, 1 byte, decoding within 20 ms for 100,000 nodes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ console.log(JSON.stringify([time(() => decode(full)), time(() => applyDelta(base
 
 
 def drawings(source: str, root: str) -> tuple[Drawing, Drawing]:
-    """What the tracker draws after the cell that made the graph, and after one that ran its backward."""
+    """Return the tracker's drawings after the cell that made the graph, and after a cell that ran its backward."""
     import __main__
 
     names = vars(__main__)
@@ -97,7 +97,7 @@ def cpu_ms(work: Callable[[], Any], repeat: int) -> float:
 
 
 def decoding(full: str, change: str, bundle: Path, repeat: int) -> list[float]:
-    """Milliseconds in node for the full message, for the change, and for JSON.parse of the full message alone."""
+    """Return the milliseconds in Node.js for the full message, the change, and JSON.parse of the full message alone."""
     script = DECODE % {"bundle": bundle.as_uri(), "repeat": repeat}
     argv = ["node", "--input-type=module", "--eval", script]
     done = subprocess.run(argv, input=json.dumps([full, change]), capture_output=True, text=True, check=True)
@@ -134,7 +134,7 @@ def measure(name: str, bundle: Path, repeat: int) -> dict[str, float]:
 
 
 def bundled(folder: Path) -> Path:
-    """The page's decoder as a module that node can import."""
+    """Return the path of the page's decoder as a module that Node.js can import."""
     out = folder / "wire.mjs"
     argv = [ROOT / "js/node_modules/.bin/esbuild", ROOT / "js/src/picture/wire.ts", "--bundle", "--format=esm"]
     subprocess.run([*map(str, argv), f"--outfile={out}", "--log-level=error"], check=True)
@@ -177,7 +177,7 @@ def main() -> int:
 
 
 def held(row: dict[str, float]) -> bool:
-    """Whether a graph meets the goals; decoding counts from 10,000 nodes, below it is about starting."""
+    """Whether a graph meets the goals. Decoding counts from 10,000 nodes; below, the start-up time dominates."""
     allowed = GOAL_DECODE_MS * max(1.0, row["nodes"] / 100_000)
     return (
         row["per_node_and_edge"] <= GOAL_FULL and row["per_freed_slot"] <= GOAL_CHANGE and row["decode_ms"] <= allowed

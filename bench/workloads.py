@@ -1,10 +1,10 @@
-"""What tracking costs small real loops: each in fresh processes, off and on in turns, CPU time.
+"""Measure the cost of tracking for small real loops: CPU time in fresh processes, off and on in turns.
 
     python bench/workloads.py [--repeat 5] [--only gan lecture] [--steps 300] [--json]
 
-Every process runs the cells of one workload in an IPython shell, with or without the extension. The figure is the CPU
-time of a step after twenty of warm-up, on over off: the median of the ratios of neighbouring processes. Each workload
-runs twice: as a loop that stands in a cell, and as functions that are called from one.
+Every process runs the cells of one workload in an IPython shell, with or without the extension. The figure is the ratio
+on / off of the CPU time of a step, after twenty steps of warm-up: the median over neighbouring processes. Each workload
+runs in two forms: as a loop in a cell, and as functions that a cell calls.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ for label, net, opt in zip(losses, (plain, normed), opts):
     losses[label].append(loss.item())
 """
 
-# Cells before the loop, and what a step does.
+# Cells before the loop, and the statements of a step.
 CASES = {
     "mlp-adam": (MLP + "opt = torch.optim.Adam(net.parameters(), lr=1e-3)\n", MLP_STEP),
     "mlp-sgd": (MLP + "opt = torch.optim.SGD(net.parameters(), lr=1e-2)\n", MLP_STEP),
@@ -319,7 +319,7 @@ FORMS = ("cell", "functions")
 
 
 def cells_of(name: str, form: str, steps: int) -> tuple[str, ...]:
-    """The cells of a workload. The last one leaves the CPU seconds of all steps after the warm-up in `seconds`."""
+    """Return the cells of a workload. The last one stores the CPU seconds of the steps after warm-up in `seconds`."""
     setup, step = CASES[name]
     clock = f"if step == {WARM_UP}: began = time.thread_time()\n"
     if form == "cell":
@@ -359,7 +359,7 @@ def one(name: str, form: str, how: str, steps: int) -> float:
 
 
 def measure(name: str, form: str, repeat: int, steps: int) -> tuple[float, float]:
-    """Median seconds of a step without tracking, and how many times that a tracked one takes."""
+    """Return the median seconds of a step without tracking, and the ratio of a tracked step to that."""
     pairs = [(one(name, form, "off", steps), one(name, form, "on", steps)) for _ in range(repeat)]
     return statistics.median(off for off, _ in pairs), statistics.median(on / off for off, on in pairs)
 

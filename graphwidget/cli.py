@@ -6,7 +6,7 @@
     graphwidget run -m PACKAGE.MODULE [ARGS...]
     graphwidget demo [--port PORT] [--no-browser]
 
-What follows TARGET is the program's own. Exit status of `explain`: 0 the program ran to its end and no finding has
+What follows TARGET is the program's own; for a program with cells, options of ours may stand there, too. Exit status of `explain`: 0 the program ran to its end and no finding has
 severity error; 1 it raised, or a finding has severity error; 2 the target cannot be read or started, or the command
 line is wrong. Exit status of `run`: the program's own, or 2 if there was none to run.
 """
@@ -18,6 +18,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from graphwidget import __version__
-    from graphwidget.render.formats import FORMATS
 
     parser = argparse.ArgumentParser(prog="graphwidget", description="PyTorch's autograd graph, explained.")
     parser.add_argument("--version", action="version", version=f"graphwidget {__version__}")
@@ -46,11 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser(
         "explain", help="run a notebook or script and say what its backward calls freed and met"
     )
-    explain.add_argument("--format", choices=[name for name, form in FORMATS.items() if form.program], default="text")
-    explain.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
-    explain.add_argument(
-        "--timeout", type=_seconds, help="seconds that one cell, or a plain script, may run (default: no limit)"
-    )
+    _add_options(explain)
     _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, or a plain script (.py)")
     explain.set_defaults(run=_explain)
 
@@ -65,6 +61,25 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--no-browser", action="store_true", help="only print the URL")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from graphwidget.render.formats import FORMATS
+
+    formats = [name for name, form in FORMATS.items() if form.program]
+    parser.add_argument("--format", choices=formats, default="text")
+    parser.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
+    parser.add_argument(
+        "--timeout", type=_seconds, help="seconds that one cell, or a plain script, may run (default: no limit)"
+    )
+
+
+def _options_behind(start: Start, options: argparse.Namespace) -> Start:
+    """For a program with cells options of ours may also follow TARGET, where they stood in the first version."""
+    parser = argparse.ArgumentParser(prog="graphwidget explain", add_help=False, allow_abbrev=False)
+    _add_options(parser)
+    _, arguments = parser.parse_known_args(start.arguments, namespace=options)
+    return replace(start, arguments=tuple(arguments))
 
 
 def _add_target(parser: argparse.ArgumentParser, what: str) -> None:
@@ -107,6 +122,7 @@ def _explain(options: argparse.Namespace) -> int:
                 raise UnreadableProgram(f"--order {options.order}: there are no cells in {start.target}")
             answer = _in_a_process(start, options)
         else:
+            start = _options_behind(start, options)
             if program.notebook and start.arguments:
                 raise UnreadableProgram(
                     f"{start.target}: a notebook takes no arguments, and options of graphwidget stand before its name"

@@ -1,4 +1,4 @@
-"""Say clearly what is missing before pip fails with something else. Runs on any Python 3."""
+"""Print a clear message about missing requirements before pip fails with an obscure one. Runs on any Python 3."""
 
 import sys
 

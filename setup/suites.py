@@ -1,11 +1,11 @@
-"""Run every suite, go on after a failure, and close with one plain line: `N passed, N failed`.
+"""Run every suite, continue after a failure, and print one final line: `N passed, N failed`.
 
     python setup/suites.py            all of them
     python setup/suites.py ruff unit  some
-    python setup/suites.py quick      what needs no browser and little time
+    python setup/suites.py quick      those that need no browser and little time
 
-A linter counts as one test. Counts of the test runners come from their JUnit reports; a runner
-that ran no test, or wrote no report, counts as failed.
+A linter counts as one test. The counts of test runners come from their JUnit reports. A runner that ran no test, or
+wrote no report, counts as failed.
 """
 
 import os
@@ -64,7 +64,7 @@ QUICK = ["ruff", "format", "mypy", "js-check", "js", "unit"]
 
 
 def count(suite: Suite, status: int) -> tuple[int, int]:
-    """Passed and failed tests of a finished suite."""
+    """Return the numbers of passed and failed tests of a finished suite."""
     if not suite.counts:
         return (1, 0) if status == 0 else (0, 1)
     report = REPORTS / f"{suite.name}.xml"
@@ -76,7 +76,7 @@ def count(suite: Suite, status: int) -> tuple[int, int]:
         bad += int(node.get("failures", 0)) + int(node.get("errors", 0))
         skipped += int(node.get("skipped", 0))
     if status != 0 and bad == 0:
-        bad = 1  # it died, or ran nothing: the report alone would not say so
+        bad = 1  # the runner died or ran nothing, which its report alone does not show
     return max(total - bad - skipped, 0), bad
 
 

@@ -1,1 +1,1 @@
-"""Live torch objects to plain data. The only room that touches torch's internals."""
+"""Turns live torch objects into plain data. The only package that uses torch's internals."""

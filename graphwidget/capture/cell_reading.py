@@ -1,4 +1,4 @@
-"""What a cell has left is read at its end; if that is much, once the kernel is idle."""
+"""Reads the graph at the end of a cell; a large graph only once the kernel is idle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphwidget.model import Event, Snapshot
 
 __all__ = ["CellReading", "WhenIdle"]
 
-WhenIdle = Callable[[float, Callable[[], None]], object]  # has a function called, after so many seconds at the earliest
+WhenIdle = Callable[[float, Callable[[], None]], object]  # schedules a function, after a number of seconds at least
 
 
 class CellReading:
@@ -27,13 +27,13 @@ class CellReading:
     policy
         Returns the thresholds.
     lock
-        Reading is left for later over this lock: who takes it first completes the reading.
+        Holds postponed reading: whoever takes the lock first completes it.
     idle
-        Asked at the end of a cell: has a function called once the kernel is idle; None: it will not be.
+        Called at the end of a cell. Returns what schedules a function for the idle kernel; None: it will not be idle.
     busy
-        Called with words for what is being done; None: nothing is.
+        Called with words for the work in progress; None: the work has ended.
     settle
-        Called with each graph that was read, before listeners hear of it.
+        Called with each graph that was read, before the listeners.
     is_on
         Whether the tracker is running.
     """
@@ -58,7 +58,7 @@ class CellReading:
         self._began, self._seconds = perf_counter(), 0.0  # when watching began; seconds of reading since
 
     def cell_ended(self, run: int, ok: bool) -> None:
-        """A cell has ended: read the graph, now or later. Only for who has the lock."""
+        """Read the graph after a cell has ended, now or later. The caller must hold the lock."""
         policy = self._policy()
         when_idle = self.idle() if not self.cells.running else None
         if ok and self._takes_too_much(policy) and (when_idle is not None or not self.listeners):
@@ -78,7 +78,7 @@ class CellReading:
         self._seconds += perf_counter() - began
 
     def _read(self, run: int, ok: bool) -> Generator[int, None, None]:
-        """Read what a cell has left, and tell listeners; yields how many nodes are still to be read."""
+        """Read the graph after a cell and call the listeners. Yields the number of nodes still to be read."""
         try:
             snapshot = yield from self.live.read_in_pieces()
             yield 0
@@ -111,16 +111,16 @@ class CellReading:
         )
 
     def _takes_too_much(self, policy: TrackerPolicy) -> bool:
-        """Whether reading everything, and drawing it, has taken much of the time.
+        """Whether reading and drawing everything has taken too large a share of the time.
 
-        So it is where many cells follow each other at once and much is alive. Then it is done when somebody asks, and
-        for listeners when no other cell follows.
+        That happens if many cells follow each other at once and much is alive. Then the graph is read only when
+        somebody asks for it, and for listeners when no other cell follows.
         """
         free = policy.free_seconds + policy.share * (perf_counter() - self._began)
         return self.live.reader.everything is not None and self._seconds > free
 
     def _tell_late(self, event: Event) -> None:
-        """Tell listeners of a cell after all, unless more has happened since: they hear of the end of that."""
+        """Call the listeners for a cell late, unless there was a newer event: they are called for that one."""
         with self.lock:
             if self.is_on() and not self.cells.running and self.history.events[-1].id == event.id:
                 self.listeners.tell(event)

@@ -1,4 +1,4 @@
-"""The cells that have run and those that are running, each with how it ended."""
+"""The runs of cells, finished or running, and the result of each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class CellRuns:
     Parameters
     ----------
     book
-        Knows which code is of a cell.
+        Knows which code belongs to a cell.
     namespace
         Returns the user's variables.
     limit
-        Runs that are kept.
+        Number of runs that are kept.
     """
 
     def __init__(self, book: Book, namespace: Callable[[], Mapping[str, Any]], limit: int) -> None:
@@ -36,7 +36,7 @@ class CellRuns:
         self.next = 0  # number of the next run
 
     def begin(self, cell: Cell, number: int | None, source: str, cell_id: str | None) -> None:
-        """A cell begins to run. The body of a cell magic belongs to the run of the whole cell."""
+        """Begin the run of a cell. The body of a cell magic belongs to the run of the whole cell."""
         run = self.next if cell.run is None else cell.run
         if run == self.next:
             self.next += 1
@@ -47,7 +47,7 @@ class CellRuns:
         self.running.append(run)
 
     def end(self, error: BaseException | None) -> int:
-        """The innermost running cell has ended; `error` is what it raised. Returns its number."""
+        """End the innermost running cell and return its number. `error` is the exception it raised."""
         self.note_grad_mode()
         if error is not None:
             self.note_modules()
@@ -57,13 +57,13 @@ class CellRuns:
         return run
 
     def note_grad_mode(self) -> None:
-        """Note the grad mode that the running cells would leave if they ended now."""
+        """Record the grad mode that the running cells would leave if they ended now."""
         for run in self.running:
             if run in self.runs:
                 self.runs[run] = replace(self.runs[run], grad_after=torch.is_grad_enabled())
 
     def note_modules(self) -> None:
-        """Note which modules can train, for the innermost running cell, which has failed."""
+        """Record which modules can train, for the innermost running cell, which has failed."""
         if self.running and self.running[-1] in self.runs:
             run = self.running[-1]
             self.runs[run] = replace(self.runs[run], modules=trainable.modules(self.namespace()))
@@ -81,15 +81,15 @@ class CellRuns:
         )
 
     def sources(self) -> list[str]:
-        """The sources of the runs, the last one first."""
+        """Return the sources of the runs, the last one first."""
         return [run.source for run in reversed(self.runs.values())]
 
     def cell_of(self, run: int) -> int | None:
-        """The execution count of a run."""
+        """Return the execution count of a run."""
         return self.runs[run].cell if run in self.runs else None
 
     def that_made(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:
-        """Runs whose cells made the graph of a root, in order; None: not all of it is known."""
+        """Return the runs that made the graph of a root, in order; None if the run of any node is unknown."""
         found: set[int] = set()
         seen: set[int] = set()
         stack = [root.node] if root.node >= 0 else []

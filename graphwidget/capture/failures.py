@@ -1,4 +1,4 @@
-"""Calls that raised: what was measured where they did, and the note under their traceback."""
+"""Calls that raised: their measured scenes, and the notes under their tracebacks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["Failures"]
 
 
 class Failures:
-    """Measures and explains errors of calls before they leave the frame that they were raised in.
+    """Measures and explains the errors of calls before they leave the frame that raised them.
 
     Parameters
     ----------
     cells
         The cell runs.
     record
-        Returns what a diagnosis reads, now.
+        Returns the present record, the input of a diagnosis.
     explain
-        Returns the lines for a call that raised. None: no error gets a note.
+        Returns the text of the note for a call that raised. None: no error gets a note.
     """
 
     def __init__(
@@ -35,27 +35,27 @@ class Failures:
         explain: Callable[[Record, BackwardCall], str] | None,
     ) -> None:
         self.policy, self.cells, self.record, self.explain = policy, cells, record, explain
-        self.scenes: dict[int, Scene] = {}  # n of a call -> what was measured
+        self.scenes: dict[int, Scene] = {}  # n of a call -> its measured scene
         self.notes = True  # whether errors get notes
-        self.unsaid = ""  # the last note, where exceptions take none (Python 3.10)
-        self._noted = 0  # errors of this cell that got a note
+        self.unsaid = ""  # the last note that an exception could not take (Python 3.10)
+        self._notes_added = 0  # number of notes for errors of this cell
 
     def begin_cell(self) -> None:
-        """A new cell gets notes again."""
-        self._noted, self.unsaid = 0, ""
+        """Begin a new cell, whose errors get notes again."""
+        self._notes_added, self.unsaid = 0, ""
 
     def measure(self, call: BackwardCall, error: BaseException) -> None:
-        """Remember the values of the variables around an error, and the grad mode."""
+        """Record the scene of an error: the values of the variables, and the grad mode."""
         frame = sys._getframe(1)
         self.scenes[call.n] = scene.of_call(frame, error, self.cells.book, self.cells.sources())
         if len(self.scenes) > self.policy.max_scenes:
             del self.scenes[next(iter(self.scenes))]
 
     def add_note(self, call: BackwardCall, error: BaseException) -> None:
-        """Put the explanation under the traceback. Of a cell that fails again and again the first errors get one."""
-        if self.explain is None or not self.notes or self._noted >= self.policy.max_notes:
+        """Put the explanation under the traceback. In a cell with many errors, only the first ones get one."""
+        if self.explain is None or not self.notes or self._notes_added >= self.policy.max_notes:
             return
-        self._noted += 1
+        self._notes_added += 1
         self.cells.note_grad_mode()
         self.cells.note_modules()
         text = self.explain(self.record(), call)

@@ -1,4 +1,4 @@
-"""Draw the dead beside the living: add nodes of past graphs to a snapshot as ghosts."""
+"""Adds the dead nodes of past graphs to a snapshot, as ghosts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Table:
         self.index = {value: i for i, value in enumerate(values)}
 
     def numbers(self, values: Sequence[Any]) -> list[int]:
-        """Where each of some values stands here, and, at -1, that none stands nowhere. Those that are new are added."""
+        """Return the index of each value, and -1 as the last element, so that index -1 maps to -1. Adds new values."""
         for value in values:
             if value not in self.index:
                 self.index[value] = len(self.values)
@@ -35,12 +35,12 @@ class _Table:
 
 
 def merged(live: Snapshot, past: Sequence[Snapshot]) -> Snapshot:
-    """`live` with the nodes of `past` graphs that have died, as ghosts, and the edges they had.
+    """Return `live` with the dead nodes of `past` graphs as ghosts, and their edges.
 
     Parameters
     ----------
     past
-        Graphs with uids of the same tracker, oldest first. Where two hold the same dead node the newer one counts.
+        Graphs with uids of the same tracker, oldest first. If two contain the same dead node, the newer one is used.
     """
     newest = {uid: graph for graph in past for uid in graph.uid}
     for uid in live.uid:
@@ -55,7 +55,7 @@ def merged(live: Snapshot, past: Sequence[Snapshot]) -> Snapshot:
 
 
 def _dead_roots(drawn: Snapshot, past: Sequence[Snapshot]) -> list[TensorRef]:
-    """The tensors that the past calls were made on, where their nodes are ghosts now."""
+    """Return the roots of the past calls whose nodes are ghosts now."""
     found = {}
     for graph in past:
         for root in graph.roots:
@@ -79,10 +79,10 @@ class _Merge:
         self.leaves: dict[int, Leaf] = dict(live.leaves)
         self.facts: dict[int, NodeFacts] = dict(live.facts)
         self._index = dict(live.index_of)  # uid -> index
-        self._edges: list[tuple[Snapshot, bytes]] = []  # to be added when all nodes have an index
+        self._edges: list[tuple[Snapshot, bytes]] = []  # edges to add once all nodes have an index
 
     def add(self, graph: Snapshot, chosen: bytes) -> None:
-        """Add the nodes of a graph that are chosen. Those that their edges lead to must be there at `result`."""
+        """Add the `chosen` nodes of a graph. The targets of their edges must be present before `result`."""
         columns = self.columns
         uids = list(compress(graph.uid, chosen))
         self._index.update(zip(uids, range(len(self._index), len(self._index) + len(uids)), strict=True))
@@ -90,13 +90,13 @@ class _Merge:
         columns["uid"].extend(uids)
         columns["ghost"].extend(repeat(1, len(uids)))
         self._copy(graph, ("seq", "kind"), _NODE_TABLES, chosen)
-        # A dead node keeps nothing alive: its slots have no storage, but still show what they held.
+        # A dead node keeps nothing alive: its slots have no storage, but still show their last state.
         counts = array("i", map(sub, islice(graph.slot_start, 1, None), graph.slot_start))
         slots = bytes(chain.from_iterable(map(repeat, chosen, counts)))
         self._copy(graph, ("slot_state", "slot_freed_by", "slot_version"), _SLOT_TABLES, slots)
         columns["slot_bytes"].extend(repeat(0, sum(slots)))
         columns["slot_storage"].extend(repeat(-1, sum(slots)))
-        _count_on(columns["slot_start"], compress(counts, chosen))
+        _extend_starts(columns["slot_start"], compress(counts, chosen))
         for at in filter(chosen.__getitem__, graph.leaves):
             self.leaves[self._index[graph.uid[at]]] = replace(graph.leaves[at], grad_storage=-1)
         for at in filter(chosen.__getitem__, graph.facts):
@@ -110,36 +110,37 @@ class _Merge:
             self.columns[column].extend(map(numbers.__getitem__, compress(getattr(graph, column), chosen)))
 
     def result(self) -> Snapshot:
-        """The snapshot with all that was added."""
+        """Return the snapshot with the added nodes and edges."""
         for graph, chosen in self._edges:
             counts = array("i", map(sub, islice(graph.edge_start, 1, None), graph.edge_start))
             edges = bytes(chain.from_iterable(map(repeat, chosen, counts)))
             there = list(map(self._index.__getitem__, graph.uid))
             self.columns["edge_to"].extend(map(there.__getitem__, compress(graph.edge_to, edges)))
             self.columns["edge_nr"].extend(compress(graph.edge_nr, edges))
-            _count_on(self.columns["edge_start"], compress(counts, chosen))
+            _extend_starts(self.columns["edge_start"], compress(counts, chosen))
         tables: dict[str, Any] = {name: tuple(table.values) for name, table in self.tables.items()}
         return replace(self.live, **self.columns, **tables, leaves=self.leaves, facts=self.facts)
 
 
-def _count_on(starts: array[int], counts: Iterable[int]) -> None:
-    """Where further rows end, behind those that are there."""
+def _extend_starts(starts: array[int], counts: Iterable[int]) -> None:
+    """Append the end positions of further rows with these lengths."""
     starts.extend(islice(accumulate(counts, initial=starts[-1]), 1, None))
 
 
 def graphs_that_matter(
     live: Snapshot, calls: dict[int, BackwardCall], graph_after: Callable[[BackwardCall], Snapshot | None]
 ) -> list[Snapshot]:
-    """The graphs whose dead nodes are worth a picture.
+    """Return the graphs whose dead nodes a picture should show.
 
-    Of a last call that failed: its graph and that of the call that freed it. Else: its graph, if it has died.
+    If the last call failed: its graph, and the graph of the call that freed its nodes. If it succeeded: its graph, once
+    all its nodes are dead.
 
     Parameters
     ----------
     calls
-        By n, the oldest first.
+        n -> call, the oldest first.
     graph_after
-        The graph as a call left it.
+        Returns the graph after a call.
     """
     last = next(reversed(calls.values()), None)
     if last is None:

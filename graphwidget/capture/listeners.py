@@ -1,4 +1,4 @@
-"""Who hears of events."""
+"""Functions that are called with events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Listeners:
     Parameters
     ----------
     problem
-        Called with what a listener raises.
+        Called with an exception that a listener raised.
     """
 
     def __init__(self, problem: Callable[[BaseException], None]) -> None:
@@ -28,7 +28,7 @@ class Listeners:
         return bool(self._callbacks)
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
-        """Call `callback` with every event. Returns a function that ends it."""
+        """Call `callback` with every event. Returns a function that unsubscribes it."""
         self._callbacks.append(callback)
 
         def unsubscribe() -> None:
@@ -38,7 +38,7 @@ class Listeners:
         return unsubscribe
 
     def tell(self, event: Event) -> None:
-        """Call them all. What one raises reaches neither the others nor the user."""
+        """Call all listeners. An exception of one reaches neither the others nor the user."""
         for callback in list(self._callbacks):
             try:
                 callback(event)
@@ -46,7 +46,7 @@ class Listeners:
                 self.problem(error)
 
     def tell_of_many(self, event: Callable[[], Event], seconds: float) -> None:
-        """The same with one of many events, if the last of these was told long enough ago."""
+        """Call all listeners with one of many events, if the last such call was long enough ago."""
         if self._callbacks and perf_counter() - self._last_of_many > seconds:
             self.tell(event())
             self._last_of_many = perf_counter()

@@ -1,4 +1,4 @@
-"""The graph of everything that can be named, now: searched, read, and kept until something changes."""
+"""The present graph of everything with a name: searched, read, and cached until something changes."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from graphwidget.model import BackwardCall, Snapshot, is_notebooks
 
 __all__ = ["LiveGraph"]
 
-MAX_CALLED = 64  # roots of recent calls whose names are remembered
+MAX_CALLED = 64  # number of roots of recent calls whose names are remembered
 
 
 class LiveGraph:
-    """Snapshots of what is alive.
+    """Snapshots of the living graph.
 
     Parameters
     ----------
     namespace
         Returns the user's variables.
     shell
-        IPython's shell, for what it keeps.
+        IPython's shell, which keeps results alive.
     hidden
         Names that are not the user's own.
     reader
         Reads the graph behind named tensors.
     watch
-        Called with what a search found, and whether it found everything: these tensors' versions are watched.
+        Called with the result of a search, and whether it was complete: watches the versions of these tensors.
     running
-        Whether a cell is running: then its local variables count, and nothing is kept.
+        Whether a cell is running: then its local variables count, and the snapshot is not cached.
     search_seconds
-        For one search.
+        Time for one search.
     """
 
     def __init__(
@@ -59,21 +59,21 @@ class LiveGraph:
         self.namespace, self.shell, self.hidden = namespace, shell, hidden
         self.provenance, self.reader = provenance, reader
         self.watch, self.running, self.search_seconds = watch, running, search_seconds
-        self._cached: Snapshot | None = None  # what `snapshot` answers until something changes
+        self._cached: Snapshot | None = None  # the result of `snapshot` until something changes
         self._names: dict[int, str] = {}  # uid -> a variable that owned the node at an earlier event
         self._called: deque[tuple[int, str | None]] = deque(maxlen=MAX_CALLED)  # roots of recent calls: uid, name
 
     def changed(self) -> None:
-        """Something has happened: the next snapshot is read again."""
+        """Drop the cached snapshot: the next one is read again."""
         self._cached = None
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing has happened since everything was read."""
+        """Whether nothing has changed since everything was read."""
         return self._cached is not None
 
     def search(self, frames: Sequence[FrameType] = (), since: int = 0) -> owners.Search:
-        """Names of what is alive; `since`: of what was made from this sequence number on, and of leaves."""
+        """Find the names of living tensors; `since`: only of leaves and of nodes from this sequence number on."""
         self.provenance.name_modules([self.namespace()])
         found = owners.find(
             self.namespace(),
@@ -87,13 +87,13 @@ class LiveGraph:
         return found
 
     def snapshot(self) -> Snapshot:
-        """The graph now. In a running cell it is read each time."""
+        """Return the present graph. In a running cell, it is read each time."""
         if self._cached is not None and not self.running():
             return self._cached
         return self.read()
 
     def read_in_pieces(self) -> Generator[int, None, Snapshot]:
-        """Read the graph now, in pieces; see `snapshot.taking`."""
+        """Read the present graph in pieces; see `snapshot.taking`."""
         search = self.search(self._frames())
         notes = tuple(search.notes)
         snapshot = yield from self.reader.in_pieces(search.holdings)
@@ -108,17 +108,17 @@ class LiveGraph:
     read = at_once(read_in_pieces)
 
     def _frames(self) -> list[FrameType]:
-        """The frames of cells that are running in this thread."""
+        """Return the frames of cells that are running in this thread."""
         return self.provenance.cell_frames(sys._getframe(1)) if self.running() else []
 
     # ------------------------------------------------------------ names
 
     def remember_roots(self, call: BackwardCall, after: Snapshot) -> None:
-        """The roots of a call are roots, whatever builds on them."""
+        """Remember the roots of a call: they stay roots even if other tensors are computed from them."""
         self._called.extend((after.uid[root.node], root.path) for root in call.roots if root.node >= 0)
 
     def remember_names(self, snapshot: Snapshot) -> None:
-        """Who owned what at this event: later it may be that only `Out` does."""
+        """Remember which variables own which nodes: at a later event, only `Out` may own them."""
         names: dict[int, str] = {}
         for owner in snapshot.owners:
             uid = snapshot.uid[owner.node]
@@ -129,14 +129,14 @@ class LiveGraph:
         self._names = names
 
     def outlived_names(self, snapshot: Snapshot) -> dict[int, str]:
-        """Of nodes that only the notebook owns: uid -> the variable that owned it before."""
+        """Return, for nodes that only the notebook owns, uid -> the variable that owned the node before."""
         kept = {owner.node for owner in snapshot.owners}
         kept -= {owner.node for owner in snapshot.owners if not is_notebooks(owner.kind, owner.path)}
         names = {snapshot.uid[index]: self._names.get(snapshot.uid[index]) for index in kept}
         return {uid: name for uid, name in names.items() if name is not None}
 
     def holders(self, snapshot: Snapshot) -> dict[str, str]:
-        """The kinds of the objects that the names of a snapshot's tensors lead through."""
+        """Return the kinds of the objects on the paths to a snapshot's tensors."""
         spaces: dict[str, Mapping[str, Any]] = {"": self.namespace()}
         for frame in self._frames():
             if frame.f_code.co_flags & reading.CO_OPTIMIZED:
@@ -146,7 +146,7 @@ class LiveGraph:
         return holders.kinds((*paths, *leaves), spaces)
 
     def is_all_in(self, after: Snapshot) -> bool:
-        """Whether a call's snapshot shows all that is alive, as far as the last reading of everything tells."""
+        """Whether a call's snapshot contains all living nodes, judged by the last snapshot of everything."""
         known = self.reader.everything
         first = min((seq for seq in after.seq if seq >= 0), default=0)
         return known is None or not any(0 <= seq < first for seq in known.seq)

@@ -1,4 +1,4 @@
-"""What the tracker remembers, and how much of the time it may take: its thresholds."""
+"""Thresholds of the tracker: how much it remembers, and how much time it may take."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ class TrackerPolicy:
     Attributes
     ----------
     calls
-        How closely calls are read.
+        Thresholds for the reading of calls.
     max_runs
-        Cell runs whose source is kept.
+        Number of cell runs whose source is kept.
     max_uids
-        Nodes that are remembered before the dead among them are forgotten.
+        Number of nodes that are remembered before the dead ones are forgotten.
     max_scenes
-        Failed calls whose measured surroundings are kept.
+        Number of failed calls whose scene is kept.
     max_starts
-        Calls of one loop that a sample of what piles up goes back to.
+        Number of earlier calls of one loop that a sample of growing graphs may cover.
     max_notes
-        Errors of one cell that get a note.
+        Number of errors of one cell that get a note.
     search_seconds
-        For one search for names.
+        Time for one search for names.
     read_at_once
-        Nodes that are read at the end of a cell, even if the kernel is idle afterwards.
+        Number of nodes that are read right at the end of a cell, even if the kernel is idle afterwards.
     free_seconds, share
-        Reading everything at the ends of cells is free for so many seconds; after that it may take this share of the
-        time since watching began.
+        Reading everything at the ends of cells may take this many seconds; after that, this share of the time since
+        watching began.
     soon_seconds
-        From a cell's end until reading goes on: the answer to the cell goes first, and whatever has come in.
+        Time from a cell's end until reading continues: the reply to the cell and messages that have come in go first.
     quiet_seconds
-        From a cell's end without another cell, until listeners hear of it where cells follow each other at once.
+        Time without another cell before listeners are called, if cells follow each other at once.
     tell_seconds
-        Between two counted calls that listeners hear of.
+        Least time between two counted calls that listeners are called for.
     """
 
     calls: CallPolicy = field(default_factory=CallPolicy)

@@ -1,4 +1,4 @@
-"""Exceptions of our own: noted as text, never raised into the user's code."""
+"""Exceptions of our own: kept as text, never raised into the user's code."""
 
 from __future__ import annotations
 

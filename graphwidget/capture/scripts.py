@@ -1,4 +1,4 @@
-"""Tracking of a stretch of a script."""
+"""Tracking of a block of a script."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def track(
     history_bytes: int = HISTORY_BYTES,
     depth: int = 2,
 ) -> Iterator[Tracker]:
-    """Track a stretch of a script: the file of the caller is the cell, its lines are the cell's lines.
+    """Track a block of a script: the file of the caller is the cell, its lines are the cell's lines.
 
     Parameters
     ----------
     depth
-        How many frames up the caller is; for functions that wrap this one.
+        Number of frames up to the caller; for functions that wrap this one.
     """
     frame: FrameType | None = sys._getframe(depth)
     assert frame is not None

@@ -1,4 +1,4 @@
-"""torch swaps two tensors only if nobody refers to them weakly. Those of us who do let go of them for that long."""
+"""Drops our weak references to tensors while torch swaps them: it refuses to swap tensors with weak references."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ __all__ = ["watch"]
 
 
 def watch(let_go: Callable[[Any], Callable[[], None]], problem: Callable[[BaseException], None]) -> Callable[[], None]:
-    """Have `torch.utils.swap_tensors` (which `Module.to` and `load_state_dict` may use) ask us first.
+    """Wrap `torch.utils.swap_tensors`, which `Module.to` and `load_state_dict` may use.
 
     Parameters
     ----------
     let_go
-        Drops every weak reference to a tensor; returns what takes hold of it again, after the swap.
+        Drops every weak reference to a tensor; returns a function that restores them after the swap.
     problem
-        Is told of an exception of our own; the swap goes on in any case.
+        Called with an exception of our own; the swap continues in any case.
 
     Returns
     -------
     Callable
-        Ends it.
+        Removes the wrapper.
     """
     original: Callable[[Any, Any], Any] = torch.utils.swap_tensors
     watching = True
 
     @functools.wraps(original)
     def swap_tensors(t1: Any, t2: Any) -> Any:
-        take_hold: list[Callable[[], None]] = []
+        restores: list[Callable[[], None]] = []
         if watching:
             try:
-                take_hold = [let_go(tensor) for tensor in (t1, t2)]
+                restores = [let_go(tensor) for tensor in (t1, t2)]
             except Exception as error:
                 problem(error)
         try:
             return original(t1, t2)
         finally:
             try:
-                for again in take_hold:
-                    again()
+                for restore in restores:
+                    restore()
             except Exception as error:
                 problem(error)
 
@@ -51,7 +51,7 @@ def watch(let_go: Callable[[Any], Callable[[], None]], problem: Callable[[BaseEx
     def end() -> None:
         nonlocal watching
         watching = False
-        if torch.utils.swap_tensors is swap_tensors:  # else somebody has wrapped it once more
+        if torch.utils.swap_tensors is swap_tensors:  # else someone has wrapped it again
             torch.utils.swap_tensors = original
 
     return end

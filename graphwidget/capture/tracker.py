@@ -1,9 +1,9 @@
 """The tracker: cells and backward calls in, immutable snapshots out.
 
-It ties together who records: `lines` (where nodes were made), `calls` (what backward calls did), `writes` (what was
-modified in place), `owners` (who keeps what alive), `LiveGraph` (the graph now), `CellRuns` and `ErrorNotes`. What is
-kept is plain data, in bounded memory: of the oldest events the snapshots go first, then the calls' graphs, then the
-calls themselves.
+It connects the recorders: `lines` (the line that made each node), `calls` (backward calls), `writes` (in-place writes),
+`owners` (the names that keep tensors alive), `LiveGraph` (the present graph), `CellRuns` and `Failures`. The records
+are plain data in bounded memory: the snapshots of the oldest events are dropped first, then the graphs of calls, then
+the calls themselves.
 
 Nothing of ours raises into the user's code: exceptions end up in `Tracker.problems`.
 """
@@ -68,22 +68,22 @@ class Tracker:
     forecaster, diagnose
         ``engine.forecast.forecast`` and ``diagnosis.diagnose.diagnose``: capture imports neither.
     explain
-        Returns the lines that are put under the traceback of a call that raised. None: no error gets a note.
+        Returns the note to put under the traceback of a call that raised. None: no error gets a note.
     hidden
         Names that are not the user's own.
     shell
-        IPython's shell, for what it keeps.
+        IPython's shell, which keeps results alive.
     code_names
         For cells that ran before the start; see `cells.Book`.
     history_bytes
-        Bound of what is remembered.
+        Limit for the history, in bytes.
     idle
-        Asked at the end of a cell: has a function called once the kernel is idle; None: it will not be. Work that takes
-        long is left until then, and completed before anything else reads or runs.
+        Called at the end of a cell. Returns what schedules a function for the idle kernel; None: it will not be idle.
+        Long work waits until then, and is completed before anything else reads or runs.
     notebook
-        Whether somebody goes on working in this kernel when a cell has ended; see `Record`.
+        Whether somebody continues to work in this kernel after a cell; see `Record`.
     policy
-        What is remembered, and how much of the time watching may take.
+        Thresholds: how much is remembered, and how much time watching may take.
 
     Examples
     --------
@@ -177,9 +177,9 @@ class Tracker:
             settle=self._settle,
             is_on=lambda: self.running,
         )
-        self._ends: list[Callable[[], None]] = []  # what ends the watching of hooks and swaps
+        self._ends: list[Callable[[], None]] = []  # functions that stop the watching of hooks and swaps
         self._findings: tuple[Finding, ...] | None = None
-        self._uids = self.policy.max_uids  # how many may be remembered before the dead are looked for
+        self._uids = self.policy.max_uids  # number of remembered uids above which dead nodes are forgotten
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -192,7 +192,7 @@ class Tracker:
     # ------------------------------------------------------------ on and off
 
     def start(self) -> None:
-        """Begin to watch. Starting twice does nothing."""
+        """Begin to watch. A second start does nothing."""
         with self._guarded():
             if not self.running:
                 self.running = True
@@ -203,7 +203,7 @@ class Tracker:
                 self._ends = [hooks.watch(note), tensor_swaps.watch(self.write_recorder.let_go, note)]
 
     def stop(self) -> None:
-        """Restore the engine functions, tracers and hooks. What was recorded stays readable."""
+        """Restore the engine functions, tracers and hooks. The records stay readable."""
         with self._guarded():
             if self.running:
                 self.running = False
@@ -227,7 +227,7 @@ class Tracker:
         code: str | None = None,
         frame: FrameType | None = None,
     ) -> None:
-        """A cell is about to run in this thread. Cells nest.
+        """Begin a cell, which is about to run in this thread. Cells may be nested.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Tracker:
         filename
             The name under which its code will be compiled.
         frame
-            A frame of it that is running already.
+            A frame of the cell that is already running.
         """
         with self._guarded():
             if not self.running:
@@ -248,7 +248,7 @@ class Tracker:
             )
             self.cells.begin(cell, number, source, cell_id)
             self.busy = f"In[{number}] is running" if number is not None else "a cell is running"
-            self.write_recorder.install()  # torch's optimizers may have been imported meanwhile
+            self.write_recorder.install()  # torch's optimizers may have been imported since the last cell
             self.log.begin_cell()
             self.failures.begin_cell()
             if self.live.is_known:
@@ -259,7 +259,7 @@ class Tracker:
             self._changed()
 
     def end_cell(self, error: BaseException | None = None) -> None:
-        """The innermost running cell has ended; `error` is what it raised. Only words of it are kept."""
+        """End the innermost running cell. Only the text of `error`, the exception it raised, is kept."""
         with self._guarded():
             if not self.running or not self.cells.running:
                 return
@@ -275,7 +275,7 @@ class Tracker:
         self.busy = words
 
     def _settle(self, snapshot: Snapshot) -> None:
-        """The graph at the end of a cell has been read: its roots keep their hues, and what has died is forgotten."""
+        """After the graph at the end of a cell was read: fix the hues of its roots, and forget dead nodes."""
         self.hues.settle(snapshot)
         self._forget_the_dead()
         self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
@@ -299,7 +299,7 @@ class Tracker:
         self.listeners.tell(event)
 
     def _call_counted(self, counted: CountedCall) -> None:
-        """A call of a loop, like an earlier one. Listeners hear of some of them only."""
+        """Record a call of a loop that is like an earlier one. Listeners are called for some of them only."""
         self._changed()
         self.history.count_call(counted)
         if not counted.n % 64 and self.provenance.full:
@@ -312,7 +312,7 @@ class Tracker:
         self.failures.add_note(call, error)
 
     def _forget_the_dead(self) -> None:
-        """Bound what is remembered by uid: nodes that live and those of remembered graphs stay."""
+        """Limit the memory for uids: living nodes and the nodes of remembered graphs stay."""
         if len(self.identity) <= self._uids:
             return
         keep = set(self.snapshot().uid)
@@ -328,39 +328,39 @@ class Tracker:
     def _live_numbers(self) -> list[int]:
         return sorted(seq for seq in self.snapshot().seq if seq >= 0)
 
-    # ------------------------------------------------------------ what was recorded
+    # ------------------------------------------------------------ records
 
     @property
     def calls(self) -> tuple[BackwardCall, ...]:
-        """The calls that are remembered, oldest first."""
+        """Return the remembered calls, oldest first."""
         with self.lock:
             return tuple(self.history.calls.values())
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events that are remembered, oldest first."""
+        """Return the remembered events, oldest first."""
         with self.lock:
             return tuple(self.history.events)
 
     @property
     def writes(self) -> tuple[Write, ...]:
-        """The in-place writes that are remembered, oldest first."""
+        """Return the remembered in-place writes, oldest first."""
         with self.lock:
             return self.write_recorder.all()
 
     @property
     def runs(self) -> dict[int, CellRun]:
-        """The cell runs that are remembered, by number."""
+        """Return the remembered cell runs by number."""
         return self.cells.runs
 
     @property
     def hues(self) -> Hues:
-        """Which hue and stroke style each root has."""
+        """Return the hues and stroke styles of roots."""
         return self.log.hues
 
     @property
     def notes(self) -> bool:
-        """Whether an error gets a note."""
+        """Whether errors get notes."""
         return self.failures.notes
 
     @notes.setter
@@ -369,11 +369,11 @@ class Tracker:
 
     @property
     def unsaid(self) -> str:
-        """The last note of the running cell, where exceptions take none (Python 3.10)."""
+        """Return the last note of the running cell that an exception could not take (Python 3.10)."""
         return self.failures.unsaid
 
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
-        """Call `callback` with every event, in the thread in which it happens. Returns a function that ends it."""
+        """Call `callback` with every event, in the event's thread. Returns a function that unsubscribes it."""
         return self.listeners.subscribe(callback)
 
     # ------------------------------------------------------------ now
@@ -383,12 +383,12 @@ class Tracker:
         self._findings = None
 
     def snapshot(self) -> Snapshot:
-        """The graph of everything that can be named, now. Safe from any thread; kept until something changes."""
+        """Return the present graph of everything with a name. Safe from any thread; cached until something changes."""
         with self.lock:
             return self.live.snapshot()
 
     def record(self, live: Snapshot | None = None) -> Record:
-        """What a diagnosis reads. `live`: the graph now, if the caller has just read it."""
+        """Return the input of a diagnosis. `live`: the present graph, if the caller has just read it."""
         with self.lock:
             snapshot = self.snapshot() if live is None else live
             return Record(
@@ -406,7 +406,7 @@ class Tracker:
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:
-        """What is wrong, or may be, now. `live` as in `record`."""
+        """Return the present findings. `live` as in `record`."""
         with self._guarded():
             if self._findings is None and self._diagnose is not None:
                 with ti.no_collection():
@@ -414,7 +414,7 @@ class Tracker:
         return self._findings or ()
 
     def drawing(self) -> Drawing:
-        """What a picture of now shows: the live graph, with the dead nodes of the calls that matter as ghosts."""
+        """Return the content of a picture: the live graph, with the dead nodes of relevant calls as ghosts."""
         with self.lock:
             live = self.snapshot()
             events = self.events
@@ -429,5 +429,5 @@ class Tracker:
             )
 
     def cells_of(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:
-        """Runs whose cells made the graph of a root, in order; None: not all of it is known. See `runs`."""
+        """Return the runs (see `runs`) that made the graph of a root, in order; None if a node's run is unknown."""
         return self.cells.that_made(snapshot, root)

@@ -1,1 +1,1 @@
-"""What went wrong, why, and what helps: findings and fixes, from records alone."""
+"""Findings (what went wrong, and why) and fixes, computed from records alone."""

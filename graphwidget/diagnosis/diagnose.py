@@ -1,8 +1,8 @@
-"""Findings: what went wrong, what would, and what piles up.
+"""Findings: calls that failed, calls that would fail, and graphs that pile up.
 
-`DETECTORS` are all that can find something, and `EXPLANATIONS` what explains a call that raised.
-The rest holds for all findings: each is given once, its fixes destroy nothing, at most three are offered. A diagnosis
-says nothing where nothing is wrong.
+`DETECTORS` lists the functions that find something, `EXPLANATIONS` the functions that explain a call that raised. The
+rules here hold for all findings: each is returned once, its fixes destroy nothing, and at most three are offered. If
+nothing is wrong, there is no finding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_FIXES = 3
 Detector = Callable[[Record], Iterable[Finding]]
 Explanation = Callable[[Record, BackwardCall], Finding]
 
-# What explains a call that raised, by the reason that torch's message tells.
+# Explanations of calls that raised, by the reason in torch's message.
 EXPLANATIONS: dict[str, Explanation] = {
     "freed": second_backward.explain,
     "inplace": inplace.explain,
@@ -45,12 +45,12 @@ EXPLANATIONS: dict[str, Explanation] = {
 
 
 def _calls_that_raised(record: Record) -> Iterator[Finding]:
-    """The newest first."""
+    """Yield the findings of calls that raised, the newest call first."""
     for call in reversed(record.calls):
         yield from _of_call(record, call)
 
 
-# In the order in which they look. Of findings of one severity the earlier stand first; of equal ones the first stays.
+# In the order in which they run. Within one severity, earlier findings come first; of equal findings, the first stays.
 DETECTORS: tuple[Detector, ...] = (
     _calls_that_raised,
     refused.of_cells,
@@ -66,12 +66,12 @@ _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are 
 
 
 def diagnose(record: Record) -> tuple[Finding, ...]:
-    """All findings of a record: errors first, the newest first among them.
+    """Return all findings of a record: errors first, the newest error at the top.
 
     Parameters
     ----------
     record
-        The graph now, the calls so far, the writes and the runs of cells.
+        The present graph, the calls so far, the writes and the runs of cells.
 
     Returns
     -------
@@ -87,33 +87,33 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
 
 
 def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
-    """The findings of one call, as `diagnose` gives them: for the note under its traceback."""
+    """Return the findings of one call, as `diagnose` does: for the note under its traceback."""
     record = with_numbers(record)
     same = call_at(record.calls, call.n) or call
     return tuple(_ready(record, finding) for finding in _of_call(record, same))
 
 
 def reason_of(call: BackwardCall) -> str | None:
-    """Why a call raised, from torch's own message; None: unknown."""
+    """Return why a call raised, from torch's message; None if unknown."""
     message = call.error or ""
     return next((reason for reason, words in torch_messages.AUTOGRAD_CALL if torch_messages.says(message, words)), None)
 
 
 def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
-    """The finding behind a call that raised, if its message is one that we can explain."""
+    """Yield the finding of a call that raised, if its message can be explained."""
     reason = reason_of(call) if call.result == "raised" else None
     if reason is None:
         return
     within = record.scenes.get(call.n, Scene()).raised_in
     if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
-        return  # of another call's graph, or words of the user's own
+        return  # the message is about another call's graph, or is the user's own
     yield EXPLANATIONS[reason](record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
-    """What two findings that are the same have in common: kind, severity, names, and where it happened.
+    """Return a key that equal findings share: kind, severity, names, and places.
 
-    That is the line that failed, and the line that made what it failed on.
+    The places are the failed line, and the line that made the tensor or node it failed on.
     """
     call = call_at(record.calls, finding.call)
     if call is None or not where(call.place):
@@ -124,14 +124,14 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 
 def _ready(record: Record, finding: Finding) -> Finding:
-    """A finding with the fixes that are offered, in the words of the user's cells."""
+    """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
     return without_numbers(replace(finding, fixes=_offered(record, finding)))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
-    """The fixes worth offering, none that would destroy anything; at most three.
+    """Return at most three fixes to offer, none of which destroys anything.
 
-    If one of those that were simulated works and takes no gradient from anything, only those that work.
+    If a simulated fix works and starves no leaf, only the fixes that work are offered.
     """
     call = call_at(record.calls, finding.call)
     graph = call.graph if call is not None else None

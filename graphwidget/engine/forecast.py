@@ -11,10 +11,10 @@ gradient. The simulation follows the engine step for step (CPU, one thread):
    in front of a non-leaf input's node; `backward(inputs=)` runs that node as well.
 4. The ready node with the highest sequence number runs next (`heap.py`). It unpacks what it saved,
    and that is where a call fails (`rules.py`).
-5. Each node that ran lets go of what it saved unless the graph is retained: a call that fails has
-   freed everything that ran before.
+5. Each node that ran releases what it saved unless the graph is retained. So a call that fails has
+   freed the saved tensors of all nodes that ran before.
 
-What Python cannot see is stated: an answer is unknown (`ok` is None) or names what it assumes.
+What Python cannot see is stated: a forecast is unknown (`ok` is None) or lists what it assumes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["after", "afterwards", "forecast"]
 Api = Literal["backward", "autograd.grad", "grad"]
 
 _FIRST = 2**64 - 1  # sequence number of AccumulateGrad and Error nodes: they run as soon as they are ready
-_ORDINARY_SLOTS = bytes(int(s not in (SlotState.HELD, SlotState.UNSAVED)) for s in range(256))  # 1: look closely
+_ORDINARY_SLOTS = bytes(int(s not in (SlotState.HELD, SlotState.UNSAVED)) for s in range(256))  # 1: needs a rule
 _ORDINARY_KINDS = bytes(int(k != Kind.FUNCTION) for k in range(256))
 
 
@@ -67,18 +67,18 @@ def forecast(
     roots, inputs
         The tensors, as `snapshot.roots` or `capture` describe them.
     retain_graph
-        None: as `create_graph`, torch's default.
+        None: the same as `create_graph`, which is torch's default.
     api
         ``"backward"``, or ``"autograd.grad"`` (``"grad"`` for short).
     allow_unused
-        Only for `autograd.grad`: whether an input that gets no gradient is fine.
+        Only for `autograd.grad`: whether an input may get no gradient.
     grad_given
         Whether gradients for the roots are passed, so that they need not be scalars.
 
     Returns
     -------
     Forecast
-        `ok` None where it cannot be known; `assumes` names what was taken for granted.
+        `ok` is None where the outcome cannot be known; `assumes` lists the assumptions.
     """
     keep = create_graph if retain_graph is None else retain_graph
     refused = _refused_at_once(roots, inputs, grad_given)
@@ -92,12 +92,12 @@ def forecast(
 
 
 def after(snapshot: Snapshot, forecast: Forecast, n: int = -1) -> Snapshot:
-    """The snapshot as it would be after that call: slots freed, gradients there, the rest as it was.
+    """The snapshot as it would be after that call: slots freed, gradients present, the rest unchanged.
 
     Parameters
     ----------
     snapshot
-        The one that the forecast was made on.
+        The snapshot that the forecast was made for.
     n
         Number of the call, for `slot_freed_by`.
     """
@@ -146,7 +146,7 @@ def _refused_at_once(
             if not tensor.requires_grad:
                 return Forecast(False, "no_grad", why=f"{what}{_called(tensor)} does not require grad")
             if tensor.problem == "no_grad_view" and what:
-                continue  # as an input it is merely not part of the graph
+                continue  # an input is just not part of the graph
             if tensor.problem and tensor.problem.startswith("no_grad_view"):
                 return Forecast(False, "no_grad", why=f"{what}{_called(tensor)} is a view that was made under no_grad")
             if tensor.problem == "view_modified":
@@ -165,13 +165,13 @@ def _called(tensor: TensorRef) -> str:
 
 @dataclass
 class _Run:
-    """One simulated call. Everything is iterative and in lists, by node index."""
+    """One simulated call. All state is in lists by node index, and nothing is recursive."""
 
     snapshot: Snapshot
     roots: Sequence[TensorRef]
     inputs: Sequence[TensorRef] | None
     create_graph: bool
-    captures: bool  # autograd.grad: the gradient in front of an input is handed out, its node does not run
+    captures: bool  # autograd.grad: the gradient in front of an input is returned, its node does not run
     executed: list[int] = field(default_factory=list)
     reached: list[int] = field(default_factory=list)
 
@@ -186,7 +186,7 @@ class _Run:
         self.waiting = _dependencies(self.starts, self.start, self.to)
         self.targets = {t.node for t in self.inputs if t.node >= 0} if self.inputs is not None else set()
         self.needed = self._needed() if self.inputs is not None else None
-        # Gradients in front of an input, per output of its node.
+        # (node, output number) of an input -> how defined the gradient in front of it is.
         self.captured: dict[tuple[int, int], int] = {}
 
     def _needed(self) -> bytearray:
@@ -217,7 +217,7 @@ class _Run:
             self.captured[key] = max(defined, self.captured.get(key, UNDEFINED))
 
     def _begin(self) -> None:
-        """One root is pushed at once; several go through a node of their own that hands out in order."""
+        """A single root is pushed at once. Several go through a node of the engine that sends gradients in order."""
         roots = [root for root in self.roots if root.node >= 0]
         if len(self.roots) == 1:
             for root in roots:
@@ -234,7 +234,7 @@ class _Run:
                     self.ready.push(root.node)
 
     def to_the_end(self) -> tuple[Stop | None, int]:
-        """Run until the queue is empty or a node stops it. Returns the stop and the node."""
+        """Run until the queue is empty or a node stops the call. Returns the stop (or None) and the node (or -1)."""
         self._begin()
         special = _special(self.snapshot, self.rules.doubtful | self.rules.meets_reshaped)
         needed, executed, rules, ready, arrived = self.needed, self.executed, self.rules, self.ready, self.arrived
@@ -278,7 +278,7 @@ class _Run:
                 self.ready.push(target)
 
     def unused(self, inputs: Sequence[TensorRef]) -> Stop | None:
-        """`autograd.grad` complains about inputs without a gradient once everything has run."""
+        """The error of `autograd.grad`, raised after all nodes have run, for an input that got no gradient."""
         for tensor in inputs:
             got = self.captured.get((tensor.node, tensor.output_nr), UNDEFINED)
             if got == UNDEFINED:
@@ -296,7 +296,7 @@ def _at(values: tuple[int, ...], position: int) -> int:
 
 
 def _dependencies(starts: Iterable[int], start: list[int], to: list[int]) -> list[int]:
-    """How many edges lead to each node from the nodes reachable from `starts`, duplicates counted."""
+    """For each node, the number of edges to it from nodes reachable from `starts`. Duplicates count."""
     count = [0] * (len(start) - 1)
     stack = list(dict.fromkeys(starts))
     seen = bytearray(len(count))
@@ -322,7 +322,7 @@ def _reversed(start: list[int], to: list[int]) -> list[list[int]]:
 
 
 def _special(snapshot: Snapshot, doubtful: Iterable[int]) -> bytearray:
-    """1 for every node at which something other than "unpack and hand on" can happen."""
+    """1 for every node at which something other than unpacking and passing gradients on can happen."""
     special = bytearray(snapshot.kind.translate(_ORDINARY_KINDS))
     for node in (*snapshot.facts, *doubtful):
         special[node] = 1
@@ -354,7 +354,7 @@ def _result(run: _Run, stop: Stop | None, at: int, keep: bool) -> Forecast:
         frees=frees,
         freed_bytes=freed,
         returned_bytes=returned,
-        # Gradients that autograd.grad returns change no leaf.
+        # Gradients returned by autograd.grad change no leaf.
         reaches=tuple(map(snapshot.node, run.reached)),
         releases=not keep,
         writes=run.rules.written(surely=True),
@@ -363,7 +363,7 @@ def _result(run: _Run, stop: Stop | None, at: int, keep: bool) -> Forecast:
 
 
 def _released(snapshot: Snapshot, executed: Iterable[int]) -> Mapping[Node, tuple[SavedTensor, ...]]:
-    """The saved tensors that the nodes that ran let go of."""
+    """The saved tensors that the executed nodes release."""
     states, start = snapshot.slot_state, snapshot.slot_start
     found = {}
     for node in executed:
@@ -374,7 +374,7 @@ def _released(snapshot: Snapshot, executed: Iterable[int]) -> Mapping[Node, tupl
 
 
 def _bytes(snapshot: Snapshot, slots: set[int]) -> tuple[int, int]:
-    """Bytes behind `slots`, once per storage; and how many of them come back, since nothing else owns them."""
+    """(bytes behind `slots`, once per storage; those of them that are freed, since nothing else owns the storage)."""
     unowned = sum(snapshot.slot_bytes[slot] for slot in slots if snapshot.slot_storage[slot] < 0)
     mine = {snapshot.slot_storage[slot] for slot in slots} - {-1}
     kept = {leaf.grad_storage for leaf in snapshot.leaves.values()} if mine else set()

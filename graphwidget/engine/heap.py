@@ -1,9 +1,9 @@
 """The engine's queue of ready nodes.
 
 Autograd takes the ready node with the highest sequence number. Numbers are equal for nodes made in
-different threads and for all AccumulateGrad nodes; ties then fall where the heap of libstdc++ puts
-them, which is neither first-in-first-out nor its opposite. This is that heap, step for step, so
-that ties fall the same way (on Linux; other standard libraries have another heap).
+different threads and for all AccumulateGrad nodes. Ties are then resolved by the heap of libstdc++,
+which is neither first-in-first-out nor last-in-first-out. This is that heap, step for step, so that
+ties are resolved the same way (on Linux; other standard libraries have another heap).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ReadyHeap:
         self._climb(len(self._items) - 1, item)
 
     def pop(self) -> int:
-        """`std::pop_heap`: walk a hole from the top down to the leaves, then let the last item climb from there."""
+        """`std::pop_heap`: move a hole from the top down to the leaves, then let the last item climb from there."""
         items, keys = self._items, self._keys
         top = items[0]
         last = items.pop()
@@ -53,7 +53,7 @@ class ReadyHeap:
                 child -= 1
             items[hole] = items[child]
             hole = child
-        if child == size:  # a lone left child
+        if child == size:  # a left child without a right one
             items[hole] = items[child - 1]
             hole = child - 1
         self._climb(hole, last)

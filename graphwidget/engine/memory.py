@@ -1,12 +1,12 @@
 """What saved tensors keep, and what deleting a variable would release.
 
-Retained size as in a heap profiler: a path retains what nobody could reach any more without it, that
-is, what it dominates in the graph variable -> path -> node -> saved storage. Two paths to one tensor
-retain nothing of it each: the other one still holds it.
+Retained size as in a heap profiler: a path retains everything that could not be reached without it,
+that is, what it dominates in the graph variable -> path -> node -> saved storage. Of two paths to one
+tensor, neither retains the tensor, because the other path still holds it.
 
 Autograd graphs have no cycles, so one pass in topological order finds every immediate dominator as
-the nearest common ancestor of the predecessors in the dominator tree built so far; jump pointers make
-that logarithmic, also in graphs of a hundred thousand nodes in one chain that all use one parameter.
+the nearest common ancestor of the predecessors in the dominator tree built so far. Jump pointers make
+that logarithmic, even in a chain of a hundred thousand nodes that all use one parameter.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Dominators", "Retained", "kept_by", "retained", "variable_of"]
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """What `del path` would release: that many nodes, and bytes of saved tensors once per storage.
+    """What `del path` would release: the number of nodes, and the bytes of saved tensors, once per storage.
 
-    `also` names other paths to the same node: while one of them is there, deleting this one releases
+    `also` lists other paths to the same node: while one of them exists, deleting this one releases
     little or nothing. A path that is a whole container (`temp` for `temp[0]`, `temp[1]`) has kind
     ``container``; its figures hold if no second name for the container exists.
     """
@@ -57,7 +57,7 @@ class Dominators:
             self.idom[target] = self.ancestor(known, source)
 
     def settle(self, vertex: int) -> None:
-        """Fix the depth and jump pointer of a vertex all of whose predecessors are settled."""
+        """Set the depth and the jump pointer of a vertex. All its predecessors must be settled."""
         parent = self.idom[vertex]
         far = self.jump[parent]
         self.depth[vertex] = self.depth[parent] + 1
@@ -65,7 +65,7 @@ class Dominators:
         self.jump[vertex] = self.jump[far] if even else parent
 
     def ancestor(self, a: int, b: int) -> int:
-        """Nearest common ancestor."""
+        """The nearest common ancestor of two vertices."""
         idom, depth, jump = self.idom, self.depth, self.jump
         if depth[a] < depth[b]:
             a, b = b, a
@@ -84,7 +84,7 @@ _cache: WeakKeyDictionary[Snapshot, dict[str, Retained]] = WeakKeyDictionary()
 
 
 def retained(snapshot: Snapshot) -> Mapping[str, Retained]:
-    """Path -> what deleting it would release. Holds every owner's path and, for containers, the variable."""
+    """Path -> what deleting it would release, for the path of every owner and for each variable that is a container."""
     found = _cache.get(snapshot)
     if found is None:
         found = _cache[snapshot] = _Heap(snapshot).retained()
@@ -92,7 +92,7 @@ def retained(snapshot: Snapshot) -> Mapping[str, Retained]:
 
 
 def kept_by(snapshot: Snapshot, index: int) -> list[Retained]:
-    """The paths that keep a node alive, those first whose deletion would release most."""
+    """The paths that keep a node alive. Those whose deletion would release most come first."""
     holders = _reached_from(snapshot, index)
     figures = retained(snapshot)
     paths = dict.fromkeys(owner.path for owner in snapshot.owners if owner.node in holders)
@@ -116,7 +116,7 @@ def _reached_from(snapshot: Snapshot, index: int) -> set[int]:
 
 
 def variable_of(path: str) -> str:
-    """The name to delete so that all of a path goes: `temp` of `temp[0]`, `Out[3]` of `Out[3][0]`."""
+    """The variable to delete to remove a path: `temp` for `temp[0]`, `Out[3]` for `Out[3][0]`."""
     whole = re.match(r"Out\[[^]]*\]|sys\.last_\w+|get_ipython\(\)[\w.]*|globals\(\)\[[^]]*\]|\w+:\w+", path)
     if whole:
         return whole.group()
@@ -135,7 +135,7 @@ class _Heap:
             for path in paths:
                 kinds.setdefault(path, "")
         self.kinds = kinds
-        # `del x` releases nothing of `x.grad`: the graph of a gradient holds its leaf itself.
+        # `del x` does not release the graph of `x.grad`, because that graph holds the leaf.
         self.variable = {path: path if path.endswith(".grad") else variable_of(path) for path in kinds}
         names = dict.fromkeys([*self.variable.values(), *kinds])  # a variable before the paths in it
         self.number = {name: i + 1 for i, name in enumerate(names)}
@@ -186,7 +186,7 @@ class _Heap:
         return [offset + node for node in order]
 
     def _held_by_unknown(self) -> Iterable[int]:
-        """Living nodes that no path and no other node accounts for: somebody we do not see holds them."""
+        """Living nodes that no path and no other node holds: an owner that is not visible does."""
         snapshot = self.snapshot
         accounted = bytearray(snapshot.ghost)
         for owner in snapshot.owners:
@@ -216,7 +216,7 @@ class _Heap:
         return order
 
     def _own(self) -> tuple[list[int], list[int]]:
-        """Nodes and bytes of each vertex itself."""
+        """(number of nodes, bytes) of each vertex alone, without the vertices it dominates."""
         snapshot = self.snapshot
         nodes, weight = [0] * self.size, [0] * self.size
         nodes[self.first_node : self.first_storage] = [1] * len(snapshot)
@@ -229,7 +229,7 @@ class _Heap:
 
 
 def _topological(snapshot: Snapshot, starts: Iterable[int]) -> list[int]:
-    """Nodes reachable from `starts`, every node before those that it hands gradients to."""
+    """Nodes reachable from `starts`, every node before the nodes that it sends gradients to."""
     edge_start, edge_to = snapshot.edge_start, snapshot.edge_to
     entered = bytearray(len(snapshot))
     finished: list[int] = []

@@ -1,8 +1,7 @@
 """What happens when the engine runs one node: the rules of a forecast, node by node.
 
-Each rule was measured against PyTorch (the differential tests in `tests/fuzz` keep them true). A
-rule answers with None (the node runs) or with a `Stop`: an error that is certain, or a point past
-which nothing can be known.
+Each rule was measured against PyTorch, and the differential tests in `tests/fuzz` check them. A rule
+returns None (the node runs) or a `Stop`: a certain error, or a point past which nothing can be known.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from graphwidget.model import Kind, NodeFacts, Reason, SlotState, Snapshot
 
 __all__ = ["DEFINED", "MAYBE", "UNDEFINED", "Rules", "Stop"]
 
-# Whether a gradient that arrives is a tensor. The engine hands on undefined gradients as well;
-# a node that receives several is as defined as the best of them, hence the order.
+# Whether a gradient that arrives is a tensor. The engine passes undefined gradients on as well. If several arrive at a
+# node, their sum is as defined as the most defined of them, hence the order.
 UNDEFINED, MAYBE, DEFINED = 0, 1, 2
 
 _UNSEEN_COPY_SLICES = NodeFacts(released=None, inner_stale=None)
 _UNSEEN_CUSTOM = NodeFacts()
 _NOTHING = NodeFacts()
-_RAISES: Final = "raises"  # how an effect begins whose outcome is certain, the only one
+_RAISES: Final = "raises"  # the first word of an effect whose outcome is certain; there is no other such effect
 
 
-# Nodes of a second order that hand on a gradient to each of their inputs whenever one arrives. Others may hand on none
+# Nodes of a second derivative that send a gradient to each of their inputs whenever one arrives. Others may send none
 # (convolution, norms, grid_sample), or have no formula at all (cdist, embedding_bag).
 _COMPLETE = frozenset(
     """
@@ -34,12 +33,12 @@ _COMPLETE = frozenset(
     SmoothL1Loss SoftMarginLoss Softplus Softshrink Tanh Threshold Unfold UpsampleBicubic2D UpsampleBilinear2D
     """.split()
 )
-# Nodes of a first order whose formula lacks a part.
+# Nodes of a first derivative whose formula is incomplete.
 _INCOMPLETE = ("DirichletGrad", "Igamma", "Igammac", "SpecialZeta", "StandardGammaGrad")
 
 
 def _doubtful(snapshot: Snapshot) -> frozenset[int]:
-    """Nodes made from formulas of which it is not known that they hand on a gradient to each of their inputs."""
+    """Nodes generated from formulas that may fail to send a gradient to each of their inputs."""
     incomplete, norms = set(), set()
     for at, name in enumerate(snapshot.names):
         stem = name.rstrip("0123456789")
@@ -49,21 +48,21 @@ def _doubtful(snapshot: Snapshot) -> frozenset[int]:
         elif stem.endswith("NormBackward"):
             norms.add(at)
     found = {node for node, name in enumerate(snapshot.name) if name in incomplete} if incomplete else set()
-    if norms and any(snapshot.edge_nr):  # a gradient only of its mean and deviation goes to the input alone
+    if norms and any(snapshot.edge_nr):  # if only its mean or deviation has a gradient, only the input gets one
         further = {to for to, nr in zip(snapshot.edge_to, snapshot.edge_nr, strict=True) if nr}
         found.update(node for node in further if snapshot.name[node] in norms)
     return frozenset(node for node in found if snapshot.kind[node] == Kind.FUNCTION)
 
 
 def _before(snapshot: Snapshot, targets: Set[int]) -> frozenset[int]:
-    """Nodes with an edge to one of these."""
+    """Nodes with an edge to one of `targets`."""
     if not targets:
         return frozenset()
     return frozenset(node for node in range(len(snapshot)) if not targets.isdisjoint(snapshot.next(node)))
 
 
 class Stop(NamedTuple):
-    """Why the engine stops at a node. `reason` None: it cannot be known whether it does."""
+    """Why the engine stops at a node. If `reason` is None, it is unknown whether it stops."""
 
     reason: Reason | None
     why: str
@@ -78,9 +77,9 @@ class Rules:
     snapshot
         The graph.
     create_graph
-        AccumulateGrad adds to `.grad` out of place under it, in place otherwise.
+        With it, AccumulateGrad adds to `.grad` out of place; without it, in place.
     has_inputs
-        The call names `inputs=`; a re-entrant checkpoint refuses that.
+        Whether the call has `inputs=`, which a re-entrant checkpoint refuses.
     """
 
     def __init__(self, snapshot: Snapshot, *, create_graph: bool, has_inputs: bool) -> None:
@@ -88,7 +87,9 @@ class Rules:
         self.create_graph = create_graph
         self.has_inputs = has_inputs
         self.assumes: dict[str, None] = {}  # an ordered set
-        self._grads_written: dict[int, bool] = {}  # storage of a .grad that this call adds to in place -> surely
+        self._grads_written: dict[
+            int, bool
+        ] = {}  # storage of a .grad that this call adds to in place -> whether that is certain
         self._recomputed: set[int] = set()  # checkpoint frames unpacked so far
         self.doubtful = _doubtful(snapshot)
         self.meets_reshaped = _before(snapshot, {node for node, leaf in snapshot.leaves.items() if leaf.reshaped})
@@ -103,15 +104,15 @@ class Rules:
 
     @property
     def writes_saved_grads(self) -> bool:
-        """Whether some `.grad` has been written, so that slots that were held may be stale by now."""
+        """Whether some `.grad` has been written in this call, so that held slots may be stale by now."""
         return bool(self._grads_written)
 
     def written(self, surely: bool) -> tuple[int, ...]:
-        """Storages of the `.grad`s that this call has added to in place, or may have added to."""
+        """Storages of each `.grad` that this call has (`surely`), or may have (not `surely`), added to in place."""
         return tuple(storage for storage, known in self._grads_written.items() if known == surely)
 
     def facts(self, node: int) -> NodeFacts:
-        """The facts of a node, at their least favourable where capture had nothing to say."""
+        """The facts of a node; the least favourable ones where capture recorded none."""
         facts = self.snapshot.facts.get(node)
         if facts is not None:
             return facts
@@ -124,7 +125,7 @@ class Rules:
         """Pre-hooks run before everything else, also on a node that is only captured."""
         facts = self.facts(node)
         if facts.hook_effect:
-            # A leaf's hook may be one that runs only after a gradient was added.
+            # A hook of a leaf may be one that runs only after a gradient was accumulated.
             surely = facts.hook_effect.startswith(_RAISES) and self.snapshot.kind[node] != Kind.ACCUMULATE
             return Stop(_RAISES if surely else None, f"a hook on {self._name(node)} {facts.hook_effect}")
         if facts.hooks > facts.hooks_plain:
@@ -132,7 +133,7 @@ class Rules:
         return None
 
     def run(self, node: int, arrived: int) -> Stop | None:
-        """Run `node`, to which gradients have come that are `arrived` (UNDEFINED, MAYBE or DEFINED)."""
+        """Run `node`. `arrived` says how defined the gradients are that reached it: UNDEFINED, MAYBE or DEFINED."""
         kind = self.snapshot.kind[node]
         if node in self.meets_reshaped:
             return Stop(None, f"a leaf that {self._name(node)} used was given data of another shape since")
@@ -147,13 +148,13 @@ class Rules:
         return self._hidden(node) if self.facts(node).hides_saved else self._slots(node)
 
     def sends(self, node: int, arrived: int) -> tuple[int, ...] | int:
-        """How defined the gradients are that `node` hands on: one value for all edges, or one per edge."""
+        """How defined the gradients are that `node` sends: one value for all edges, or one per edge."""
         facts = self.facts(node)
         if self.snapshot.kind[node] != Kind.CUSTOM and not facts.class_name:
             if arrived != UNDEFINED and node in self.doubtful:
                 self._assume(f"{self._name(node)} has a formula for each of its inputs and hands each a gradient.")
             return arrived
-        # A CopySlices without a gradient hands on none, whatever is inside.
+        # A CopySlices that gets no gradient sends none, whatever node is inside.
         ceiling = DEFINED if facts.materialize_grads and self.snapshot.kind[node] == Kind.CUSTOM else arrived
         if facts.returns:
             return tuple(UNDEFINED if r is False else min(ceiling, DEFINED if r else MAYBE) for r in facts.returns)
@@ -168,7 +169,7 @@ class Rules:
         doubt = self.facts(node).effect
         if doubt:
             return Stop(None, f"the leaf {leaf.paths[0] if leaf.paths else 'of a node'} {doubt}")
-        if not leaf.is_leaf:  # asked before the gradient is looked at: an undefined one raises as well
+        if not leaf.is_leaf:  # torch checks this before the gradient, so an undefined gradient raises as well
             return Stop("leaf_interior", "the leaf was changed in place and is no leaf any more")
         if arrived == UNDEFINED:
             return None
@@ -185,7 +186,7 @@ class Rules:
 
     def _copy_slices(self, node: int, arrived: int) -> Stop | None:
         if arrived == UNDEFINED:
-            return None  # returns before it looks at its inner node
+            return None  # returns before it runs its inner node
         facts = self.facts(node)
         if facts.released is None:
             return Stop(None, "whether a call ran over this in-place write before was not seen")
@@ -220,7 +221,7 @@ class Rules:
         return stop
 
     def _hidden(self, node: int) -> Stop | None:
-        """A function written in C++, which shows nothing of what it saved."""
+        """A function written in C++, whose saved tensors cannot be seen."""
         if self.facts(node).released:
             return Stop(
                 None, f"{self._name(node)} does not show what it saved, and an earlier call may have freed that"
@@ -242,7 +243,7 @@ class Rules:
         return self._python_backward(node, facts, unpack)
 
     def _python_backward(self, node: int, facts: NodeFacts, unpack: Callable[[], Stop | None]) -> Stop | None:
-        """A custom Function's backward runs; `unpack` says what reading its saved tensors would come to."""
+        """A custom Function's backward runs. `unpack` returns what stops it if it reads its saved tensors."""
         surely: Reason | None = _RAISES if facts.effect.startswith(_RAISES) else None
         if facts.effect and facts.reads_saved is not True:
             return Stop(surely if facts.reads_saved is False else None, f"{self._name(node)} {facts.effect}")
@@ -272,7 +273,7 @@ class Rules:
         return None
 
     def _slots(self, node: int) -> Stop | None:
-        """Unpack every slot in order, as the generated code does before it looks at any gradient."""
+        """Unpack every slot in order, as the generated code does before it uses any gradient."""
         snapshot = self.snapshot
         detached = self.facts(node).detached_slot
         for slot in snapshot.slots_of(node):
@@ -294,7 +295,7 @@ class Rules:
         return None
 
     def _grad_written(self, node: int, slot: int) -> Stop | None:
-        """A slot that saved some leaf's `.grad` goes stale when this very call adds to that `.grad`."""
+        """A slot that saved the `.grad` of a leaf becomes stale when this call adds to that `.grad`."""
         return self._written(self.snapshot.slot_storage[slot], slot)
 
     def _written(self, storage: int, slot: int) -> Stop | None:
@@ -305,7 +306,7 @@ class Rules:
         return Stop(None, "whether this call adds to the .grad that it saved depends on Python code", slot)
 
     def _packed(self, node: int, slot: int) -> Stop | None:
-        """Unpacking a packed slot runs Python: an unpack hook, or a checkpointed function once per call."""
+        """Unpacking a packed slot runs Python: an unpack hook, or a checkpointed function, once per call."""
         facts = self.facts(node)
         if not facts.non_reentrant_checkpoint:
             if not facts.unpack_plain:

@@ -1,4 +1,4 @@
-"""What if: copies of a snapshot with one thing changed. Fixes are verified by forecasting on them."""
+"""Copies of a snapshot with one change. Fixes are verified by forecasts on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphwidget.model import KEEPS_MEMORY, SlotState, Snapshot
 
 
 def with_nodes_held(snapshot: Snapshot, indices: Iterable[int]) -> Snapshot:
-    """As if no call had freed what these nodes saved."""
+    """The snapshot as if no call had freed the saved tensors of these nodes."""
     states = bytearray(snapshot.slot_state)
     held = set(indices)
     for index in held:
@@ -28,7 +28,7 @@ def anything_stale(snapshot: Snapshot) -> bool:
 
 
 def with_nothing_stale(snapshot: Snapshot) -> Snapshot:
-    """As if no saved tensor had been modified in place."""
+    """The snapshot as if no saved tensor had been modified in place."""
     if not anything_stale(snapshot):
         return snapshot
     facts = {i: replace(f, inner_stale=False, detached_slot=None) for i, f in snapshot.facts.items()}
@@ -37,7 +37,7 @@ def with_nothing_stale(snapshot: Snapshot) -> Snapshot:
 
 
 def cut(snapshot: Snapshot, edges: Collection[int]) -> Snapshot:
-    """As if the tensors had been detached that lead along these edges (positions)."""
+    """The snapshot as if the tensors behind these edges (positions in `edge_to`) had been detached."""
     gone = set(edges)
     start, to, nr = array("i", [0]), array("i"), array("i")
     for index in range(len(snapshot)):
@@ -50,7 +50,7 @@ def cut(snapshot: Snapshot, edges: Collection[int]) -> Snapshot:
 
 
 def reachable(snapshot: Snapshot, starts: Iterable[int]) -> set[int]:
-    """Indices of the nodes that a gradient from `starts` can get to, `starts` included."""
+    """Indices of the nodes that a gradient from `starts` can reach, `starts` included."""
     seen = {index for index in starts if index >= 0}
     stack = list(seen)
     start, to = snapshot.edge_start, snapshot.edge_to

@@ -1,4 +1,4 @@
-"""The words of graphwidget as plain data: what capture writes, what analysis and drawing read.
+"""The records of graphwidget as plain data: capture writes them, analysis and drawing read them.
 
 Nothing here knows torch. A `Snapshot` is the autograd graph at one moment, stored in columns (one
 array per property, one position per node, edge or slot), because a hundred thousand small objects

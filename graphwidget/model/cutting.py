@@ -1,4 +1,4 @@
-"""Texts that have to fit: cut between words where there are any, with a mark; of a change, what changes stays."""
+"""Cut texts to a length, if possible between words, with a mark; of an edit the changed part stays visible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cut_edit(lines: Sequence[str], most: int) -> list[str]:
 
 
 def _partners(block: Sequence[str]) -> dict[int, str]:
-    """Of each line of a change the one that it becomes, or was: the first removed and the first added, and so on."""
+    """For each line of an edit its counterpart: the first removed line and the first added one, and so on."""
     old, new = ([at for at, line in enumerate(block) if line.startswith(sign)] for sign in "-+")
     pairs = list(zip(old, new))
     return {a: block[b] for a, b in pairs} | {b: block[a] for a, b in pairs}
@@ -40,7 +40,7 @@ def _around(line: str, partner: str | None, most: int) -> str:
         return cut(line, most)
     sign, text, other = line[:2], line[2:], partner[2:]
     first = next((at for at, (a, b) in enumerate(zip(text, other)) if a != b), min(len(text), len(other)))
-    from_ = max(0, min(first - _BEFORE, len(text) - (most - 3)))  # no further in than what is left would fill the line
+    from_ = max(0, min(first - _BEFORE, len(text) - (most - 3)))  # so that the rest still fills the line
     if not from_:
         return cut(line, most)
     space = text.find(" ", from_, first)

@@ -1,7 +1,7 @@
-"""The methods by which a snapshot is written in other forms.
+"""The export methods of a snapshot.
 
-How a graph is written lies in `render`, in the one table `FORMATS`. Its import is the only one from this room
-to one above it.
+The code that writes a graph is in `render`, in the table `FORMATS`. Its import is the only one from this room to a
+room above it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["Exportable"]
 
 
 class Exportable:
-    """What `Snapshot` offers for export."""
+    """The export methods that `Snapshot` inherits."""
 
     def export(self, format: str, path: str | PathLike[str] | None = None) -> Any:
         """The graph in another form.

@@ -75,7 +75,7 @@ class Snapshot(Exportable):
     owners
         Every known path that keeps a node alive; of two paths to one tensor the better name comes first.
     notes
-        Sentences on what could not be looked at ("searched 2000 of 100000 objects of `cache`").
+        Sentences on what could not be read ("searched 2000 of 100000 objects of `cache`").
     checks_nan
         Anomaly detection was on: a call raises at the first gradient that is NaN.
     ranks
@@ -147,7 +147,7 @@ class Snapshot(Exportable):
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """All nodes, as views made on the way."""
+        """All nodes, as views made on demand."""
         return (Node(self, i) for i in range(len(self.uid)))
 
     @cached_property
@@ -192,7 +192,7 @@ class Snapshot(Exportable):
 
     @cached_property
     def shown_owners(self) -> tuple[Owner, ...]:
-        """Those that name a node to people: not the last error's frames, and `Out` and `_` only where nothing else."""
+        """Paths to show to people: none from the last error's frames; `Out` and `_` only if there is no other."""
         others = {owner.node for owner in self.owners if not is_notebooks(owner.kind, owner.path)}
         return tuple(
             owner
@@ -205,7 +205,7 @@ class Snapshot(Exportable):
         return bisect_right(self.slot_start, slot) - 1
 
     def held_bytes(self) -> int:
-        """Bytes that saved tensors keep, once per storage."""
+        """Bytes held by saved tensors; each storage counts once."""
         return self._held_bytes
 
     @cached_property
@@ -255,17 +255,17 @@ class Node:
 
     @property
     def kind(self) -> Kind:
-        """What sort of Function it is."""
+        """Kind of backward Function."""
         return Kind(self.snapshot.kind[self.index])
 
     @property
     def place(self) -> Place | None:
-        """Where it was made; None: unknown."""
+        """Place in the code that made the node; None: unknown."""
         return self.snapshot.place_of(self.index)
 
     @property
     def module(self) -> ModuleCall | None:
-        """The module call that made it; None: none, or unknown."""
+        """The module call that made the node; None: none, or unknown."""
         return self.snapshot.module_of(self.index)
 
     @property
@@ -281,7 +281,7 @@ class Node:
 
     @property
     def is_ghost(self) -> bool:
-        """Whether it has died. It is here because a call on the timeline ran it."""
+        """Whether the node has died. It is in the snapshot because a call on the timeline ran it."""
         return bool(self.snapshot.ghost[self.index])
 
     @property
@@ -322,23 +322,23 @@ class SavedTensor:
 
     @property
     def name(self) -> str:
-        """Its name as Python shows it, without prefix: ``self``, ``vec``, ``saved_tensors[0]``."""
+        """Name of the slot as Python shows it, without prefix: ``self``, ``vec``, ``saved_tensors[0]``."""
         return self.snapshot.slot_names[self.snapshot.slot_name[self.slot]]
 
     @property
     def state(self) -> SlotState:
-        """Whether it is held, freed, modified since, ..."""
+        """State of the saved tensor: held, freed, modified since, ..."""
         return SlotState(self.snapshot.slot_state[self.slot])
 
     @property
     def dtype(self) -> str | None:
-        """Such as ``float32``; None: unknown."""
+        """Type of the tensor, such as ``float32``; None: unknown."""
         at = self.snapshot.slot_dtype[self.slot]
         return self.snapshot.dtypes[at] if at >= 0 else None
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Its shape; None: unknown."""
+        """Shape of the tensor; None: unknown."""
         at = self.snapshot.slot_shape[self.slot]
         return self.snapshot.shapes[at] if at >= 0 else None
 
@@ -349,13 +349,13 @@ class SavedTensor:
 
     @property
     def storage(self) -> Storage | None:
-        """The memory behind it; None: none, or unknown."""
+        """The memory behind the tensor; None: none, or unknown."""
         at = self.snapshot.slot_storage[self.slot]
         return self.snapshot.storages[at] if at >= 0 else None
 
     @property
     def freed_by(self) -> int | None:
-        """n of the call that freed it; None: not freed, or unknown."""
+        """n of the call that freed the slot; None: not freed, or unknown."""
         n = self.snapshot.slot_freed_by[self.slot]
         return n if n >= 0 else None
 

@@ -1,4 +1,4 @@
-"""What a snapshot's columns and tables hold: kinds, states, places, leaves, storages, tensors, owners, facts."""
+"""The types in a snapshot's columns and tables: kinds, states, places, leaves, storages, tensors, owners, facts."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ __all__ = [
 
 
 def is_notebooks(kind: str, path: str) -> bool:
-    """Whether an owner is the notebook's own: IPython's history, or the frames of the last error.
+    """Whether an owner belongs to the notebook itself: IPython's history, or the frames of the last error.
 
-    Frames that a variable of the user's keeps, of an exception in a list, are not.
+    Frames that a variable of the user keeps alive (an exception in a list) do not count.
     """
     return kind == "out" or (kind == "traceback" and path.startswith(("sys.last_", "get_ipython()")))
 
 
 def in_order(paths: Iterable[str]) -> tuple[str, ...]:
-    """Names of which only the text is known, the best one first: short ones, and last those that IPython gives.
+    """Sort names by their text alone, the best first: short names, and IPython's own names last.
 
-    Where the owners are known they are in order already.
+    Names with known owners need no sorting: they are in order already.
     """
     return tuple(sorted(paths, key=lambda path: (path.startswith(("_", "Out[")), len(path), path)))
 
@@ -64,7 +64,7 @@ class SlotState(IntEnum):
 
     @property
     def word(self) -> str:
-        """As it is shown to people: ``held``, ``freed``, ..."""
+        """The word shown to people: ``held``, ``freed``, ..."""
         return self.name.lower()
 
     @property
@@ -132,7 +132,7 @@ class Place:
 
     @property
     def outside(self) -> str:
-        """What to say of a place that is in no cell."""
+        """Text for a place that is in no cell."""
         if self.button:
             return "the backward button"
         return f"line {self.line}" if self.line is not None else "place unknown"  # a cell without a number: marimo
@@ -162,10 +162,10 @@ class ModuleCall:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """The leaf behind an AccumulateGrad node. `bytes` counts the tensor itself.
+    """The leaf behind an AccumulateGrad node. `bytes` is the size of the tensor itself.
 
-    `grad_refuses` says why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: something can.
-    `reshaped`: it was given data of another shape than it had when it was used (``w.data = ...``).
+    `grad_refuses`: reason why nothing can be added to its `.grad` in place ("is a ZeroTensor"); empty: there is none.
+    `reshaped`: since its use, it got data of another shape (``w.data = ...``).
 
     Examples
     --------
@@ -210,14 +210,14 @@ class Storage(NamedTuple):
 
 
 class Storages(Sequence[Storage]):
-    """The storages of a snapshot, about as many as nodes: in columns, each made when it is asked for.
+    """The storages of a snapshot, about as many as nodes: kept in columns, each object is made on demand.
 
     Attributes
     ----------
     key, bytes
-        Of all.
+        Of all storages.
     owners
-        Index -> paths, of those that have any.
+        Index -> paths, for storages that have any.
     """
 
     __slots__ = ("bytes", "key", "owners")
@@ -229,7 +229,7 @@ class Storages(Sequence[Storage]):
 
     @classmethod
     def of(cls, rows: Sequence[Storage]) -> Storages:
-        """The same as columns."""
+        """Convert storages to columns."""
         owners = {i: row.owners for i, row in enumerate(rows) if row.owners}
         return cls([row.key for row in rows], [row.bytes for row in rows], owners)
 
@@ -285,7 +285,7 @@ class TensorRef:
 
     @property
     def path(self) -> str | None:
-        """The shortest path; None: nobody can name it. If only the last error keeps it, the path says so."""
+        """The shortest path; None: the tensor has no name. If only the last error keeps it, the path says so."""
         if self.known_as:
             return f"{self.known_as} (kept by the last error)"
         return self.paths[0] if self.paths else None
@@ -319,7 +319,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What only some nodes have and only the engine's simulation needs. Defaults: nothing special.
+    """Facts that only some nodes have and only the engine's simulation needs. Defaults: nothing special.
 
     Attributes
     ----------
@@ -359,12 +359,12 @@ class NodeFacts:
         For a custom Function: per edge of the snapshot, whether the gradient it returns is defined
         when those it gets are (None: cannot be known). Empty: `may_return_none` speaks for all.
     effect
-        What Python code behind the node (backward, recomputed function) was seen to do that nobody can foresee.
-        Not empty: a call that runs the node cannot be forecast ("calls backward itself").
+        Effect of Python code behind the node (backward, recomputed function) that cannot be foreseen ("calls backward
+        itself"). Not empty: a call that runs the node cannot be forecast.
     unpack_plain
         For a node with packed slots: the unpack or recomputed functions were read and are harmless.
     hooks_plain, hook_effect
-        How many of the `hooks` were read and are harmless; what one of them was seen to do otherwise.
+        How many of the `hooks` were read and are harmless; an unforeseeable effect of one of the others.
     operands
         Storages (indices) of tensors that are checked although no slot of the graph shows them: arguments of a
         checkpoint; for a CopySlices node, `.grad`s that its inner node may have saved.

@@ -1,4 +1,4 @@
-"""What happened and what is said of it: calls, forecasts, findings, fixes, events, writes."""
+"""Records of what happened and what follows from it: calls, forecasts, findings, fixes, events, writes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Reason = Literal[
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one backward call would do. Computed on a snapshot; nothing has run.
+    """The effects that a backward call would have. Computed on a snapshot; nothing has run.
 
     Attributes
     ----------
@@ -55,21 +55,21 @@ class Forecast:
         True: it would succeed; False: it would raise `reason` at `fails_at`; None: cannot be known
         (`why` says so, `unknown_at` where). `executes`, `frees` and `reaches` then hold what is certain.
     assumes
-        What the answer takes for granted and cannot see, one sentence each.
+        Assumptions of the answer that cannot be checked, one sentence each.
     executes
         Nodes in engine order, without the failing one.
     frees
         Node -> the saved tensors that it would release.
     freed_bytes, returned_bytes
-        Bytes referenced by what would be freed, once per storage; and those of them that nothing else owns.
+        Bytes of the saved tensors that would be freed, once per storage; and those of them that nothing else owns.
     reaches
         Leaves whose `.grad` would change.
     releases
-        Whether nodes let go of what they saved once they have run (no `retain_graph`).
+        Whether nodes release their saved tensors once they have run (no `retain_graph`).
     writes
         Storages (indices) of `.grad`s to which the call adds in place; slots that saved one go stale.
     may_write
-        The same where it is not known whether a gradient gets there.
+        The same for `.grad`s to which it is unknown whether a gradient gets.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Forecast:
 
     @property
     def word(self) -> str:
-        """One of the words of the JSON of `explain`: ok, freed, inplace, no_grad, ..., unknown."""
+        """The word in the JSON of `explain`: ok, freed, inplace, no_grad, ..., unknown."""
         if self.ok is None:
             return "unknown"
         return "ok" if self.ok else str(self.reason)
@@ -204,7 +204,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing worth telling. Plain text only.
+    """One thing worth saying. Plain text only.
 
     Examples
     --------
@@ -272,7 +272,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Everything that one picture shows: what the tracker hands to `render`.
+    """Everything that one picture shows; the tracker hands it to `render`.
 
     `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
     the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs.
@@ -349,10 +349,10 @@ class CellRun:
 
 @dataclass(frozen=True)
 class CellError:
-    """What a cell raised.
+    """An error that a cell raised.
 
     `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
-    `leaves`: ``sys.exit()`` with status 0. It ended the cell, and says that all is well.
+    `leaves`: it is a ``sys.exit()`` with status 0, which ended the cell and reports success.
     """
 
     step: int
@@ -366,7 +366,7 @@ class CellError:
 
 @dataclass(frozen=True)
 class Look:
-    """What was kept alive when a call was about to run, where graphs of several iterations were: `call` is its n."""
+    """What was alive just before call `call` (its n), if graphs of several iterations were."""
 
     call: int
     graph: Snapshot
@@ -374,7 +374,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Record:
-    """All that a diagnosis reads: the graph now, and what is remembered of how it came about.
+    """The input of a diagnosis: the present graph, and the recorded history that led to it.
 
     `outlived` names nodes (uids) that a user's variable owned at an earlier event and that now only
     the notebook itself keeps (`Out`, `_`, the last traceback), with the name they had. `hidden` are the
@@ -382,9 +382,8 @@ class Record:
     anything, because none of their parameters (`Write.paths`) had a gradient: of each the last. `holders` says what the
     names hold that lead to the tensors: ``"module"``, ``"parameter"``, ``"buffer"``, ``"optimizer"``, ``"loader"``,
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
-    `notebook`: somebody goes on working in this kernel, so that it matters what the notebook itself keeps. `looks`:
-    what was kept alive when some of the calls were made, oldest first. `scenes`: what was measured where calls (by n)
-    raised.
+    `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
+    what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
     """
 
     snapshot: Snapshot
@@ -402,16 +401,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was looked at, and what of it has no finding.
+    """Numbers of what was examined, and what of it has no finding.
 
     Attributes
     ----------
     findings, calls, raised
-        How many there are. Of the calls `remembered` are: of the others no more is known than that they began.
+        How many there are. `remembered` of the calls are recorded in full: of the other calls only the start is known.
     refused
-        How many cells raised in a call of `backward` or `autograd.grad` that is not among them: it was refused at once.
+        How many cells raised in a call of `backward` or `autograd.grad` that is not in `calls`: it was refused at once.
     unexplained
-        Calls that raised and have no finding; of equal ones the first.
+        Calls that raised and have no finding; of equal calls the first.
     open_cells
         Cells without a finding that were refused a call, or raised outside of any a message that speaks of autograd.
     other_cells

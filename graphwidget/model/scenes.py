@@ -1,4 +1,4 @@
-"""What was measured where an error was raised."""
+"""Measurements at the place where an error was raised."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Scene", "Sight", "Value"]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a variable was.
+    """A variable as it was when the error was raised.
 
     Attributes
     ----------
     kind
         A tensor, a module, or a class that is an ``autograd.Function``.
     type_name
-        The name of its class; of a Function its own.
+        The name of its class; for a Function its own name.
     requires_grad
-        Of a tensor: its flag. Of a module: whether a parameter in it requires grad; None: it has none.
+        For a tensor: its flag. For a module: whether one of its parameters requires grad; None: it has no parameters.
     leaf
-        Of a tensor; None: looking would have changed something.
+        For a tensor: its `is_leaf`; None: reading it would have changed something.
     view_of
-        Of a view: a name of the tensor that it is a view of, empty where that has none. None: it is no view.
+        For a view: a name of its base, empty if the base has none. None: it is no view.
     """
 
     kind: Literal["tensor", "module", "function"]
@@ -40,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One frame of a cell's code: its line, and what the names that its cell writes were.
+    """One frame of a cell's code: its line, and the variables whose names the cell writes.
 
     `decorators` are the grad modes that torch had switched on around its call, such as ``"no_grad"``. `local` are the
     names of a function's own variables.
@@ -60,12 +60,12 @@ class Scene:
     Attributes
     ----------
     grad_mode
-        Of a call; None: not known.
+        Whether grad mode was on at a call; None: unknown.
     sights
-        Of the frames of cells, innermost first.
+        The frames of cells, innermost first.
     raised_in
-        What raised the error of a call: the engine itself; Python code that it ran (a Function's backward, a hook);
-        or another call of the engine in that code, whose error says nothing of this call's own graph.
+        Origin of a call's error: the engine itself; Python code that it ran (a Function's backward, a hook);
+        or another call of the engine in that code, whose error says nothing about this call's own graph.
     """
 
     grad_mode: bool | None = None
@@ -73,7 +73,7 @@ class Scene:
     raised_in: Literal["engine", "python", "call"] = "engine"
 
     def value(self, name: str) -> Value | None:
-        """What a name was in the line that raised."""
+        """The variable of a name in the line that raised."""
         return self.sights[0].values.get(name) if self.sights else None
 
     def is_local(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""How sizes in memory are said."""
+"""Memory sizes as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's error messages: the words by which we know each, in torch 2.10 to 2.13. No other module spells them.
+"""Parts of PyTorch's error messages that identify them, in torch 2.10 to 2.13. No other module spells them.
 
 Each name is a tuple of alternatives: an error is of that kind if its message contains one of them (`says`).
 """
@@ -34,7 +34,7 @@ NO_FLOAT = ("nly Tensors of floating point",)
 INFERENCE = ("Inference tensors cannot be saved for backward",)
 NONE = ("NoneType",)  # Python's own
 
-# Why an autograd call raised. The first that fits is taken: a freed graph is told from a modified tensor first.
+# Why an autograd call raised. The first match counts: "freed" has to be checked before "modified".
 AUTOGRAD_CALL = (
     ("freed", FREED),
     ("inplace", MODIFIED),
@@ -43,7 +43,7 @@ AUTOGRAD_CALL = (
     ("unused", UNUSED),
 )
 
-# The reason of a forecast -> what torch says where it comes true.
+# Reason of a forecast -> torch's message when the forecast comes true.
 FORECAST = {
     "freed": FREED,
     "inplace": MODIFIED,

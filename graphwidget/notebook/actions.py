@@ -1,4 +1,4 @@
-"""Serves what the page asks for. Each request is answered, whatever happens; nothing is ever evaluated.
+"""Serves the requests of the page. Each one is answered, whatever happens; no text of it is ever evaluated.
 
 A message is one of the `VERBS` (`requests.py`). It is checked there, and here against what the picture offered. The
 answer is ``{"id": 17, "ok": true, "result": {...}}`` or ``{"id": 17, "ok": false, "error": {"message": ..., "next":
@@ -134,7 +134,7 @@ class Actions:
             f"{what} of {offer.ref.path or 'a tensor'}",
             lambda: self._answer(request),
             lambda behind: self._send({"id": request.id, "queued": {"behind": behind}}),
-            lambda why: self._send({"id": request.id, "ok": True, "result": {"said": _said(why)}}),
+            lambda why: self._send({"id": request.id, "ok": True, "result": {"said": _message(why)}}),
             main=request.verb == "rebuild",
         )
 
@@ -252,7 +252,7 @@ class Actions:
     def _asks(
         self, source: Source, tensor: torch.Tensor, what: str, retain_graph: bool, keep_grad: bool
     ) -> dict[str, Any] | None:
-        """What is to be asked before a call, by a forecast of now; None: it would not raise, or nobody knows."""
+        """The question before a call, by a forecast of now; None: the call would not raise, or this is unknown."""
         try:
             graph = source.graph(tensor)
             forecast = engine.forecast(graph, graph.roots, retain_graph=retain_graph, grad_given=True)
@@ -290,32 +290,32 @@ class Actions:
                 break
         self._refresh()
         if error:
-            said = _said(f"Rebuilding {path} stopped: {error}", alert=True)
+            said = _message(f"Rebuilding {path} stopped: {error}", alert=True)
         else:
-            said = _said(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
+            said = _message(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
         return {"cells": cells, "error": error, "said": said}
 
 
-def _said(text: str, next: str = "", *, alert: bool = False) -> dict[str, str]:
-    """What the page says when a request is done, and whether that interrupts."""
+def _message(text: str, next: str = "", *, alert: bool = False) -> dict[str, str]:
+    """The page's message when a request is done, and whether it interrupts a screen reader."""
     return {"kind": "alert" if alert else "status", "text": text, "next": next}
 
 
 def _said_after(what: str, raised: dict[str, Any] | None, call: BackwardCall | None, kept_grad: bool) -> dict[str, str]:
-    """What came of a backward; without a tracker nothing is known of the call."""
+    """The message about the result of a backward; without a tracker the details of the call are unknown."""
     slots = count(call.freed_slots, "saved tensor") if call and call.freed_slots else ""
     if raised is not None:
         # The rest of torch's message is advice, which the finding gives better.
         first = re.match(r".{20,}?\.(?=\s)", raised["message"], re.DOTALL)
         text = f"{what} raised {raised['type']}: {first[0] if first else raised['message']}"
-        return _said(text, f"It had freed {slots} before." if slots else "", alert=True)
+        return _message(text, f"It had freed {slots} before." if slots else "", alert=True)
     freed = f"{slots}, {bytes_text(call.freed_bytes)}" if call and slots else "nothing"
     ran = f"{what} ran and freed {freed}." if call else f"{what} ran."
-    return _said(ran, ".grad is as it was." if kept_grad else "")
+    return _message(ran, ".grad is as it was." if kept_grad else "")
 
 
 def _newest_of_each_cell(runs: list[CellRun]) -> list[CellRun]:
-    """Runs in order; of a cell that ran twice only the last one."""
+    """Cell runs in order; of a cell that ran twice only the last run."""
     newest = {run.cell_id or run.source: run for run in runs}
     return sorted(newest.values(), key=lambda run: run.run)
 

@@ -26,7 +26,7 @@ def open_lecture(port: int | None = None, *, browser: bool = True) -> int:
     Parameters
     ----------
     port
-        Of the server; None: a free one.
+        Port of the server; None: a free one.
     browser
         Open a browser too, where there is a screen.
 

@@ -39,7 +39,7 @@ UNLOADED = "graphwidget has been unloaded."
 
 @dataclass(eq=False)
 class _OpenCell:
-    """A cell that is running. `info` is IPython's object that its beginning and its end have in common."""
+    """A cell that is running. `info` is the object that IPython passes at its beginning and at its end."""
 
     info: object
     number: int | None
@@ -47,7 +47,7 @@ class _OpenCell:
 
 
 def _quietly(method: Callable[..., None]) -> Callable[..., None]:
-    """A callback of which nothing gets out, not even an interrupt: the user's cell is not ours to stop."""
+    """A callback that raises nothing, not even an interrupt: it must never stop the user's cell."""
 
     @wraps(method)
     def safe(self: Extension, *args: Any) -> None:
@@ -103,7 +103,7 @@ class Extension:
     # -- coming and going ------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Start tracking, also what is left of the cell that runs this."""
+        """Start tracking; this includes the rest of the cell that runs this."""
         for event, callback in self._callbacks.items():
             self.shell.events.register(event, callback)
         self.magics.register()
@@ -132,7 +132,7 @@ class Extension:
             self._refresh()
 
     def switch_off(self) -> None:
-        """Record nothing more; what was recorded stays."""
+        """Stop recording; the record stays."""
         if self.on:
             self.on = False
             self.tracker.stop()
@@ -141,7 +141,7 @@ class Extension:
             self._refresh()
 
     def reset(self) -> None:
-        """Forget calls, events and ghosts; go on with what is alive."""
+        """Forget calls, events and ghosts; go on with the live graph."""
         was_on = self.on
         self.switch_off()
         notes = self.tracker.notes
@@ -173,7 +173,7 @@ class Extension:
         self._begin(info, info.raw_cell, info.cell_id, info.store_history, self._code_of(info))
 
     def _code_of(self, info: Any) -> str | None:
-        """The cell as IPython will compile it; None where nobody knows, or nothing will run."""
+        """The cell as IPython will compile it; None: unknown, or nothing will run."""
         if hasattr(info, "transformed_cell"):
             code: str | None = info.transformed_cell
             return code
@@ -208,7 +208,7 @@ class Extension:
         else:
             # The body of a cell magic, or code that a cell runs through IPython: part of that cell.
             number = self._open[-1].number if self._open else None
-        # Known as running before anything can fail: its end will come, whatever happens here.
+        # Recorded as running before anything can fail: its end will come, whatever happens here.
         cell = _OpenCell(info, number, tracked=False)
         self._open.append(cell)
         self.turns.cell_begins(info, f"In[{number}]" if number is not None else "the running cell")
@@ -240,7 +240,7 @@ class Extension:
             self.turns.cell_ends(ended[0].info, interrupted=isinstance(error, KeyboardInterrupt))
 
     def _position(self, info: object) -> int | None:
-        """Which running cell ended. Those above it never said that they did."""
+        """The running cell that ended. No end was reported for the cells above it."""
         for at in range(len(self._open) - 1, -1, -1):
             if self._open[at].info is info:
                 return at
@@ -250,7 +250,7 @@ class Extension:
         return None
 
     def _join_running_cell(self) -> None:
-        """Begin the cell that is loading us: what it makes from here on has places, too."""
+        """Begin the cell that loads the extension: nodes that it makes from here on have places, too."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and not (
             frame.f_globals is self.shell.user_global_ns and frame.f_code.co_name == "<module>"
@@ -298,7 +298,7 @@ _LOADING = object()
 
 
 def _once_needed(module: str, name: str) -> Callable[..., Any]:
-    """A function of a module that is imported when it is first called: loading the extension is not kept by it."""
+    """A function whose module is imported at its first call, so that it does not slow down `%load_ext`."""
 
     def call(*args: Any, **options: Any) -> Any:
         return getattr(import_module(module), name)(*args, **options)
@@ -307,16 +307,16 @@ def _once_needed(module: str, name: str) -> Callable[..., Any]:
 
 
 def _to_main_thread(shell: Any) -> Callable[[Callable[[], None]], None] | None:
-    """How to have the thread that runs cells call a function; None where the shell is not a kernel's."""
+    """A function that calls another one in the thread that runs cells; None: the shell is not a kernel's."""
     loop = getattr(getattr(shell, "kernel", None), "io_loop", None)
     return loop.add_callback if loop is not None else None
 
 
 def _when_idle(shell: Any) -> Callable[[float, Callable[[], None]], object] | None:
-    """How to have a function called some seconds after the running cell's answer; None: nobody would wait for it.
+    """A function that calls another one some seconds after the running cell's answer; None: nobody would wait for it.
 
-    Programs that run notebooks (nbclient, Voila) take what was sent until the last cell's answer. They are those that
-    cannot be asked for input. And while a window's event loop has the main thread, nothing is called in time.
+    Programs that run notebooks (nbclient, Voila) use only messages before the last cell's answer. They are recognised
+    because they cannot be asked for input. And while a window's event loop has the main thread, no call comes in time.
     """
     kernel = getattr(shell, "kernel", None)
     loop = getattr(kernel, "io_loop", None)

@@ -1,4 +1,4 @@
-"""A forecast as the page shows it, and the question before a call that would raise is run all the same."""
+"""A forecast as the page shows it, and the question before a call that would raise runs anyway."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphwidget.render.words import call_text, count, op_name, place_text
 __all__ = ["key_of", "question", "shown"]
 
 MAX_AFTERWARDS = 300_000  # nodes times roots: the table says what happens to every other root
-MAX_LEAVES = 8  # that a question names
+MAX_LEAVES = 8  # leaves that a question names
 
 
 def shown(snapshot: Snapshot, calls: Sequence[BackwardCall], forecast: Forecast) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def shown(snapshot: Snapshot, calls: Sequence[BackwardCall], forecast: Forecast)
 
 
 def question(what: str, forecast: Forecast, calls: Sequence[BackwardCall], *, keeps_grad: bool) -> dict[str, Any]:
-    """What is asked before `what` (``loss.backward()``) runs although it would raise: why, and what it does before."""
+    """The question before `what` (``loss.backward()``) runs although it would raise: why, and the effects so far."""
     frees = f"free {_slots(forecast)}, {bytes_text(forecast.freed_bytes)}" if _slots(forecast) else "free nothing"
     lost = ". Freed saved tensors do not come back" if _slots(forecast) else ""
     names = list(map(_leaf, forecast.reaches))
@@ -62,7 +62,7 @@ def question(what: str, forecast: Forecast, calls: Sequence[BackwardCall], *, ke
 
 
 def key_of(forecast: Forecast, what: str, keeps_grad: bool) -> int:
-    """A number for what a question says: an answer to it holds for this forecast, and for no other one. Never 0."""
+    """A number for the content of a question: an answer holds for this forecast and for no other one. Never 0."""
     frees = sorted((node.uid, saved.name) for node, slots in forecast.frees.items() for saved in slots)
     at = forecast.fails_at.uid if forecast.fails_at else None
     said = (what, keeps_grad, forecast.reason, at, forecast.why, frees, [node.uid for node in forecast.reaches])
@@ -83,7 +83,7 @@ def why(forecast: Forecast, calls: Sequence[BackwardCall]) -> str:
 
 
 def _freer(node: Node, forecast: Forecast, calls: Sequence[BackwardCall]) -> int | None:
-    """The call that freed what the failing node needs. A node without slots is asked of the calls that ran it."""
+    """The call that freed what the failing node needs; for a node without slots a call that ran it."""
     slots = [forecast.fails_slot] if forecast.fails_slot is not None else node.saved
     freers = {saved.freed_by for saved in slots if saved.freed_by is not None}
     if not freers:
@@ -92,7 +92,7 @@ def _freer(node: Node, forecast: Forecast, calls: Sequence[BackwardCall]) -> int
 
 
 def _outcome(forecast: Forecast, calls: Sequence[BackwardCall]) -> Iterator[str]:
-    """What a call would do in a few words, then what is to be said about that."""
+    """The effect of a call in a few words, then sentences about it."""
     slots = sum(map(len, forecast.frees.values()))
     if forecast.ok is False:
         yield "would raise"
@@ -112,7 +112,7 @@ def _outcome(forecast: Forecast, calls: Sequence[BackwardCall]) -> Iterator[str]
 
 
 def _inner(nodes: Iterable[Node]) -> int:
-    """How many are counted as nodes: leaves are counted apart, as everywhere in the view."""
+    """Number of nodes without leaves, which are counted separately, as everywhere in the view."""
     return sum(node.kind != Kind.ACCUMULATE for node in nodes)
 
 

@@ -47,7 +47,7 @@ def take_graphs(
     identity
         Gives out uids where no tracker does.
     asked_from
-        The frame in which somebody asks for a forecast: what can be found out, is.
+        The frame that asks for a forecast: then everything that can be found out is read.
     """
     search = owners.find(dict(namespace), budget_s=SEARCH_S)
     names = _names_inside(search.holdings, tensors)
@@ -119,7 +119,7 @@ def leaves_below(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 def _below(tensors: Sequence[Any]) -> tuple[set[Any], dict[int, Any]]:
-    """All nodes that gradients from `tensors` get to, and the leaves by id."""
+    """All nodes that gradients from `tensors` reach, and the leaves by id."""
     leaves: dict[int, Any] = {}
     work = []
     for tensor in tensors:

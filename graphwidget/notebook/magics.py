@@ -43,7 +43,7 @@ _HELP = "The autograd graph, live. WORDS are one of:\n\n" + "\n".join(
 
 
 def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]:
-    """The function behind ``%graphwidget``: `run` gets the arguments, and the options that do not exist."""
+    """The function behind ``%graphwidget``: `run` gets the arguments, and the unknown options."""
 
     @magic_arguments(NAME)
     @argument(RETAIN, action="store_true", help="with forecast: what a call with retain_graph=True would do")
@@ -80,12 +80,12 @@ class Magics:
             completers.strs.pop(f"%{NAME}", None)
 
     def _run(self, arguments: Namespace, unknown: list[str]) -> None:
-        """Do what the line says.
+        """Run one line of the magic.
 
         Raises
         ------
         UsageError
-            If it says something else; the message names the next step.
+            If the line is not understood; the message names the next step.
         """
         verb, *rest = arguments.words or ["show"]
         name = " ".join(rest).strip()
@@ -182,7 +182,7 @@ class Magics:
     # -- names -----------------------------------------------------------------------------------------
 
     def _tensor(self, name: str) -> Any:
-        """The tensor at a path: looked up among what was found, never evaluated."""
+        """The tensor at a path: looked up among the tensors found, never evaluated."""
         import torch
 
         value = self.shell.user_ns.get(name)

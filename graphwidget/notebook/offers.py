@@ -1,4 +1,4 @@
-"""What the page may name: ids of roots, handed out here and taken back when a root is gone."""
+"""Offers: ids of roots that the page may name, given out here and withdrawn when a root is gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphwidget.render.wire import OfferedRoot
 
 __all__ = ["Offer", "Offers", "cells_to_rebuild"]
 
-# Above this many nodes from several cells, working out each root's cells would hold up the kernel.
+# Above this many nodes from several cells, computing each root's cells would block the kernel.
 _MAX_NODES = 50_000
 
 
@@ -32,12 +32,12 @@ class Offers:
     drawing: Drawing = field(default_factory=lambda: Drawing(Snapshot()))
     current: dict[int, Offer] = field(default_factory=dict)
     _hues: Hues = field(default_factory=Hues)
-    _settles: bool = True  # whether nobody else says from when on roots look as they do
+    _settles: bool = True  # whether this object assigns the looks of roots itself
     _ids: dict[tuple[int, int, str | None], int] = field(default_factory=dict)
     _next: int = 1
 
     def follow(self, hues: Hues | None) -> None:
-        """Roots look from now on as a tracker says; None: there is none."""
+        """From now on a tracker assigns the looks of roots; None: there is no tracker."""
         self._hues, self._settles = hues or Hues(), hues is None
 
     def update(self, drawing: Drawing) -> tuple[OfferedRoot, ...]:
@@ -55,15 +55,15 @@ class Offers:
         for ref, order, made_by in zip(refs, orders, runs):
             key = (snapshot.uid[ref.node], ref.output_nr, ref.path)
             ids[key] = self._ids.get(key) or self._new_id()
-            if not snapshot.ghost[ref.node]:  # a dead root is drawn, and nothing can be asked of it
+            if not snapshot.ghost[ref.node]:  # a dead root is drawn, but cannot be used in a request
                 current[ids[key]] = Offer(ids[key], ref, key[0], made_by)
             offered.append(OfferedRoot(ids[key], ref, order, _numbers(numbers, made_by)))
-        # A request may be looking: it sees either the old picture or this one.
+        # A request in another thread sees either the old picture or this one.
         self._ids, self.drawing, self.current = ids, drawing, current
         return tuple(offered)
 
     def past(self, snapshot: Snapshot) -> tuple[OfferedRoot, ...]:
-        """The roots of a stored snapshot, to look at only: their ids are never offered."""
+        """The roots of a stored snapshot, only to be drawn: their ids are never offered."""
         refs = [ref for ref in snapshot.roots if ref.node >= 0]
         orders = self._orders(snapshot, refs)
         return tuple(OfferedRoot(-1 - i, ref, order) for i, (ref, order) in enumerate(zip(refs, orders)))

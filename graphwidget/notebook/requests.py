@@ -1,4 +1,4 @@
-"""`VERBS`: what the page may ask, and the check of each message.
+"""`VERBS`: the requests of the page, and the check of each message.
 
 A message is ``{"id": 17, "verb": "backward", "root": 3, ...}``. Its arguments are data: numbers, truth values and names
 from a fixed list, each checked here before anything is done with it.
@@ -42,7 +42,7 @@ class Argument:
 
     @property
     def wanted(self) -> str:
-        """What it must be, in words."""
+        """The allowed values, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         return "a whole number" if self.kind is int else "true or false"
@@ -54,7 +54,7 @@ _FLAG = Argument(bool, default=False)
 
 @dataclass(frozen=True)
 class Verb:
-    """Something the page may ask for; `Actions` has a method of this name, with `_` in front, that serves it.
+    """A kind of request. `Actions` has a method with this name and `_` in front that serves it.
 
     `takes_turn`: it runs the user's graph or code, so it waits for a running cell.
     """

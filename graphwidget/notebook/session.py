@@ -1,7 +1,6 @@
-"""Which extension is loaded in which shell, and which tracker is recording now.
+"""The extension that is loaded in each shell, and the tracker that is recording.
 
-This is the bottom of the room: the public functions, the magics and the extension all ask here, so that none of them
-has to import another.
+The public functions, the magics and the extension all ask here, so that none of them has to import another.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _tracking: list[Tracker] = []  # of the `track()` blocks that are running, the i
 
 
 def add(shell: Any, extension: Extension) -> None:
-    """The extension is loaded in `shell` from now on."""
+    """Record that the extension is loaded in `shell`."""
     _loaded[shell] = extension
 
 
 def remove(shell: Any) -> Extension | None:
-    """The extension is no longer loaded in `shell`; returns it, None if there was none."""
+    """Record that the extension is unloaded from `shell`; returns the extension, None if there was none."""
     return _loaded.pop(shell, None)
 
 

@@ -1,4 +1,4 @@
-"""What a view shows: everything the tracker knows, or the graphs of given tensors.
+"""Sources of a view: everything that the tracker knows, or the graphs of given tensors.
 
 A source also finds the tensor behind a root again when a button asks for it. It keeps no tensor alive.
 """
@@ -27,16 +27,16 @@ SEARCH_S = 0.5  # a click may take longer to find its tensor than a cell's end m
 
 
 class OutOfDate(LookupError):
-    """What the page asked about is not there any more."""
+    """The subject of a request no longer exists."""
 
 
 class Source(Protocol):
-    """Where a view gets its picture from."""
+    """The source of a view's pictures."""
 
     tracker: Tracker | None
 
     def drawing(self) -> Drawing:
-        """The picture now."""
+        """The present picture."""
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         """The tensor of a root, if it is still the one with node `uid`.
@@ -48,7 +48,7 @@ class Source(Protocol):
         """
 
     def graph(self, tensor: torch.Tensor) -> Snapshot:
-        """The graph behind a tensor, read again and thoroughly: its only root is that tensor."""
+        """The graph behind a tensor, read again and in full: its only root is that tensor."""
 
     def retaining(self) -> list[torch.Tensor]:
         """Non-leaf tensors whose `.grad` a backward writes too, as far as they can be found."""
@@ -151,7 +151,7 @@ class TensorSource:
         return self._with_story(Drawing(snapshot, torch=torch.__version__))
 
     def _with_story(self, drawing: Drawing) -> Drawing:
-        """Calls, events and findings, where somebody records them."""
+        """Calls, events and findings, if a tracker records them."""
         if self.tracker is None:
             return drawing
         events = self.tracker.events

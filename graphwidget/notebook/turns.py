@@ -19,7 +19,7 @@ __all__ = ["Job", "Turns"]
 
 @dataclass(eq=False)
 class Job:
-    """Something that a click asked for. `run` must not raise; `dropped` gets the reason why it will never run.
+    """Work for a click. `run` must not raise; `dropped` gets the reason why it will never run.
 
     `main`: it must run in the main thread.
     """
@@ -34,7 +34,7 @@ class Job:
 
 @dataclass
 class _Cell:
-    token: object  # what the begin and the end of a cell have in common
+    token: object  # the same at the beginning and at the end of a cell
     label: str
 
 
@@ -44,7 +44,7 @@ class Turns:
     Parameters
     ----------
     to_main
-        Has the main thread call a function soon; returns at once. None: there is no other thread.
+        Makes the main thread call a function soon; returns at once. None: there is no other thread.
     """
 
     def __init__(self, to_main: Callable[[Callable[[], None]], None] | None = None) -> None:

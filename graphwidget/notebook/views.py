@@ -29,9 +29,9 @@ def view_of(
     tensors
         What to show; empty: everything alive.
     tracker
-        Who records now, None: nobody does.
+        The tracker that records now, None: there is none.
     names
-        The variables where the view is asked for. They are not kept.
+        The variables of the frame that asks for the view. They are not kept.
     namespace
         The user's variables, a live dict that is read again later.
     height

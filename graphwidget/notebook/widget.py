@@ -108,7 +108,7 @@ class AutogradView(anywidget.AnyWidget):
         self._sent_at = self._cost = 0.0
         self._troubles: list[str] = []
         self._actions = Actions(self._offers, turns or Turns(), self._reply, self.refresh, rerun=rerun)
-        # Set before anywidget looks: it makes traits of them that belong to this instance.
+        # Set before anywidget reads them: it makes them traits of this instance.
         self._esm = _static("widget.js", _NO_BUNDLE)
         self._css = _static("widget.css")
         super().__init__(**traits)
@@ -127,10 +127,10 @@ class AutogradView(anywidget.AnyWidget):
     # -- towards the page --------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Draw what is there now and send it. Never raises, never waits for another thread that draws."""
+        """Draw the present picture and send it. Never raises, never waits for another thread that draws."""
         self._dirty = True
         # Waiting could deadlock: that thread may wait for the tracker, whose lock this one may hold.
-        # So it is left to that thread, which looks at the mark once more when it is done.
+        # So the other thread draws: it checks the mark once more when it is done.
         while self._dirty and self._lock.acquire(blocking=False):
             try:
                 self._dirty = False
@@ -158,7 +158,7 @@ class AutogradView(anywidget.AnyWidget):
             self._troubles = [*self._troubles[1 - MAX_NOTES :], text]
 
     def stand_still(self, why: str) -> None:
-        """Nothing is tracked any more: keep the last picture, refuse requests with `why`."""
+        """Tracking has ended: keep the last picture, refuse requests with `why`."""
         with self._lock:
             self._let_go(why)
             if self._base is not None:
@@ -181,7 +181,7 @@ class AutogradView(anywidget.AnyWidget):
         self._actions.refuse_all(why)
 
     def _on_event(self, event: Event) -> None:
-        """Something happened. While a cell is running more may follow at once."""
+        """Draw after an event. While a cell is running, more events may follow at once."""
         running = self._source is not None and self._source.tracker is not None and self._source.tracker.busy
         if running and time.perf_counter() - self._sent_at < max(INTERVAL, SHARE * self._cost):
             return
@@ -203,7 +203,7 @@ class AutogradView(anywidget.AnyWidget):
         self._put(self._base.text, change, drawing.busy or "")
 
     def _put(self, wire: str, change: str, busy: str) -> None:
-        """One message for all three."""
+        """Send all three traits in one message."""
         with self.hold_sync():
             self.wire, self.delta, self.busy = wire, change, busy
 

@@ -1,6 +1,6 @@
 """The answer of `graphwidget explain` for a program that has run, and its exit status.
 
-What it needs is imported when this is: a program may have changed where Python looks for modules, or a module itself.
+All imports are at the top: a program may later change where Python looks for modules, or a module itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["answer"]
 
 
 def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file: str | None = None) -> Answer:
-    """What there is to say of what ran. Status 1: the program raised, or a finding has severity error.
+    """The answer for a program that has run. Status 1: the program raised, or a finding has severity error.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file:
     Raises
     ------
     ImportError
-        If what the format needs is not installed.
+        If a package that the format needs is not installed.
     """
     findings = tracker.findings()
     run = ProgramRun(

@@ -20,18 +20,18 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.launcher import launch_kernel
 
 import graphwidget
-from graphwidget.programs.journal import ANSWER, CELL, Answer, tell_exit
+from graphwidget.programs.journal import ANSWER, CELL, Answer, print_exit
 from graphwidget.programs.target import Program, Start, StoppedProgram
 
 __all__ = ["explain"]
 
-CANNOT_START = 3  # the status of a kernel that has said itself why
+CANNOT_START = 3  # exit status of a kernel that has printed the reason itself
 START_SECONDS = 120
 GRACE = 5.0  # seconds that an interrupted cell may take to stop
-SHUTDOWN = 15.0  # seconds that a kernel may take to end, with what the program does at its exit
-_TICK = 200  # milliseconds between two looks at whether the kernel lives
+SHUTDOWN = 15.0  # seconds that a kernel may take to end, with the program's exit handlers
+_TICK = 200  # milliseconds between two checks whether the kernel lives
 
-# Nothing of the notebook's folder is imported before all that is needed here is.
+# Everything that is needed here is imported before the notebook's folder is on Python's path.
 _START = """
 import sys
 sys.path[0:1] = [{root!r}]
@@ -57,7 +57,7 @@ def explain(
     timeout: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
 ) -> Answer:
-    """Run the cells as Jupyter runs them, and go on after an error. What they print goes to standard error.
+    """Run the cells as Jupyter runs them, and go on after an error. Their output goes to standard error.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def explain(
             if reply.get("status") == "aborted":
                 raise StoppedProgram(f"{program.path}: the kernel gave no answer to cell {cell}")
             if any(part.get("source") == "ask_exit" for part in reply.get("payload", ())):
-                tell_exit(cell, order[step:])
+                print_exit(cell, order[step:])
                 break
         kernel.doing = "after the last cell"
         return kernel.answer(format_, start)
@@ -139,7 +139,7 @@ class _Kernel:
         return reply
 
     def answer(self, format_: str, start: Start) -> Answer:
-        """What there is to say of what ran."""
+        """Ask the kernel for the answer."""
         content = {"format": format_, "target": start.target, "arguments": start.arguments}
         request = self.client.session.msg(f"{ANSWER}_request", content)
         self.client.shell_channel.send(request)
@@ -149,7 +149,7 @@ class _Kernel:
         return Answer(reply["text"], reply["status"])
 
     def _finished(self, asked: str, deadline: float | None) -> dict[str, Any] | None:
-        """Wait for the reply to a request, and until all that it printed has come. None: not before the deadline."""
+        """The reply to a request, after all output of it has arrived. None: the deadline came first."""
         reply: dict[str, Any] | None = None
         idle, idle_at = False, 0.0
         while reply is None or not idle:
@@ -171,7 +171,7 @@ class _Kernel:
         return reply
 
     def _output(self, message: dict[str, Any], asked: str) -> bool:
-        """Show what a cell printed; whether the message says that the request has been dealt with."""
+        """Show the output of a cell; whether the message says that the request is done."""
         content, kind = message["content"], message["msg_type"]
         if kind == "stream":
             _show(content["text"])

@@ -1,4 +1,4 @@
-"""What ran: which cell of a file had which number, and what it raised. Only words are kept of an error."""
+"""The runs of cells: the number of each cell of a file, and its error. Only the text of an error is kept."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from graphwidget.model import CellError
 
-# Between `client` and `kernel`: the request for the answer, and in a request's metadata which cell of the file it is.
+# Protocol of `client` and `kernel`: the request for the answer, and the key of the file's cell in request metadata.
 ANSWER = "graphwidget_answer"
 CELL = "graphwidget_cell"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What `graphwidget explain` writes to standard output, and its exit status."""
+    """The text that `graphwidget explain` writes to standard output, and its exit status."""
 
     text: str
     status: int
@@ -39,7 +39,7 @@ class Journal:
 
     @contextmanager
     def ran(self, cell: int) -> Iterator[None]:
-        """Around the run of a cell in the shell."""
+        """Record the run of a cell in the shell."""
         self.steps += 1
         before = self.shell.last_execution_result
         yield
@@ -56,7 +56,7 @@ class Journal:
             self.note(error, cell, result.execution_count, self._line(error.__traceback__))
 
     def cell(self, number: int | None) -> int | None:
-        """The file's cell that ran as `In[number]`."""
+        """The cell of the file that ran as `In[number]`."""
         return self.cells.get(number, number) if number is not None else None
 
     def note(self, error: BaseException, cell: int, number: int | None, line: int | None) -> None:
@@ -94,8 +94,8 @@ def exit_status(error: BaseException) -> int:
     return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
-def tell_exit(cell: int, left: Sequence[int]) -> None:
-    """That ``exit()`` ended the program early."""
+def print_exit(cell: int, left: Sequence[int]) -> None:
+    """Print to standard error that ``exit()`` ended the program early."""
     if left:
         cells = ", ".join(map(str, left))
         print(f"graphwidget: exit() in cell {cell} ended the program; not run: {cells}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """The kernel in which `graphwidget explain` runs a notebook: Jupyter's own, with the tracker on and one more request.
 
-The answer is made here, where the record is, and goes back in that request's reply. Nothing of it passes through the
-notebook's variables. It is imported before the folder of the notebook is where Python looks first.
+The answer is made here, where the record is, and goes back in the reply to that request. No part of it passes through
+the notebook's variables. This module is imported before the notebook's folder is first on Python's path.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NO_INPUT = "`{}` was called, and nobody is there to answer: `graphwidget explain
 
 _MOST_SOCKET_PATH = 90  # characters: the system takes about 100
 _SETTINGS = (
-    "--HistoryManager.enabled=False",  # what is explained is none of the user's history
+    "--HistoryManager.enabled=False",  # the program is no part of the user's history
     "--InteractiveShell.colors=nocolor",
 )
 
 
 class Kernel(IPythonKernel):
-    """Runs cells, and says at the end what there is to say of them."""
+    """Runs cells, and makes the answer at the end."""
 
     msg_types = [*IPythonKernel.msg_types, f"{ANSWER}_request"]
     shell: Any  # there is one as long as the kernel serves, and so is the session
@@ -46,16 +46,16 @@ class Kernel(IPythonKernel):
         self.shell.ask_exit = self.ends
 
     def ends(self) -> None:
-        """`exit()` in a cell: the program is at its end, and the answer is still to be given."""
+        """`exit()` in a cell: the program has ended, but the kernel has to give the answer first."""
         self.shell.payload_manager.write_payload({"source": "ask_exit"})
 
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        """Run a cell, and note what it raised."""
+        """Run a cell, and record its error."""
         with self.journal.ran(parent["metadata"][CELL]):
             await super().execute_request(stream, ident, parent)  # type: ignore[no-untyped-call]
 
     async def graphwidget_answer_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        """Make the answer in the format that is asked for."""
+        """Make the answer in the requested format."""
         asked = parent["content"]
         try:
             # The notebook may have unloaded the extension, or loaded it again.

@@ -15,7 +15,7 @@ from typing import Any
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.programs import posing
-from graphwidget.programs.journal import Journal, tell_exit
+from graphwidget.programs.journal import Journal, print_exit
 from graphwidget.programs.target import Program, StoppedProgram
 
 
@@ -25,7 +25,7 @@ class CellTimeout(BaseException):
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: what the tracker recorded, and which cell was which."""
+    """A finished run: the tracker with its record, and the journal of cells."""
 
     tracker: Tracker
     journal: Journal
@@ -79,7 +79,7 @@ def run(
                 raise StoppedProgram(f"{program.path}: cell {cell} ran longer than {timeout:g} s (--timeout)")
             result = None
             if shell.exit_now:
-                tell_exit(cell, order[step:])
+                print_exit(cell, order[step:])
                 break
         return Run(tracker, journal)
 
@@ -116,7 +116,7 @@ def _load(shell: Any) -> Tracker:
 
 @contextmanager
 def _output_to_stderr() -> Iterator[None]:
-    """What the cells print goes to standard error, also from C: standard output is for the answer."""
+    """Send the output of the cells to standard error, also from C: standard output is for the answer."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)
@@ -170,7 +170,7 @@ def _limit(seconds: float | None, path: Path, cell: int) -> Iterator[None]:
     last = threading.Timer(seconds + GRACE, give_up)
     last.daemon = True
     last.start()
-    # Again and again: the cell may catch everything.
+    # Repeated, as the cell may catch every exception.
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield

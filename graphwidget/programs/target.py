@@ -56,7 +56,7 @@ class Program:
 
     @property
     def needs_jupyter(self) -> bool:
-        """Whether it is to run in a Jupyter kernel: a notebook, or cells with magics, shell lines or ``await``."""
+        """Whether it has to run in a Jupyter kernel: a notebook, or cells with magics, shell lines or ``await``."""
         return self.notebook or any(map(_is_for_jupyter, self.cells))
 
 
@@ -103,7 +103,7 @@ def check_torch() -> None:
 
 
 def _is_for_jupyter(cell: str) -> bool:
-    """Whether IPython can read a cell that Python cannot. What neither can read is an error in either."""
+    """Whether IPython can parse a cell that Python cannot. A cell that neither can parse is an error in both."""
     if _parses(cell, 0):
         return False
     from IPython.core.inputtransformer2 import TransformerManager
@@ -126,7 +126,7 @@ def _parses(code: str, flags: int) -> bool:
 
 
 def _percent(text: str) -> tuple[str, ...]:
-    """Cells of a script: what stands before the first mark is one, too, if it is code."""
+    """Cells of a script; code before the first mark is a cell, too."""
     cells: list[list[str]] = [[]]
     keep = [True]
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Where the new part of a graph meets the old one: the dashed line of the picture, and the carriers on it."""
+"""The border between the new and the old part of a graph: the dashed line of the picture, and its carriers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
 
 
 def _names(call: BackwardCall, snapshot: Snapshot) -> dict[tuple[int, int], str]:
-    """(node, which of its outputs) -> the carrier that is it."""
+    """(node, number of its output) -> the carrier that holds this output."""
     rank = {path: at for at, path in enumerate(call.carriers)}
     held = sorted((owner for owner in snapshot.owners if owner.path in rank), key=lambda owner: -rank[owner.path])
     return {(owner.node, owner.output_nr): owner.path for owner in held}  # the first in rank comes last, and stays
 
 
 def _edges(snapshot: Snapshot, index: int) -> dict[int, int]:
-    """The nodes that a node leads to, each with one of the outputs that it uses."""
+    """The next nodes of a node, each with the number of an output that the node uses."""
     edges = range(snapshot.edge_start[index], snapshot.edge_start[index + 1])
     return {snapshot.edge_to[edge]: snapshot.edge_nr[edge] for edge in reversed(edges)}

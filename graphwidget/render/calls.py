@@ -1,4 +1,4 @@
-"""The table of calls in text: one line each, equal ones of a loop folded to one."""
+"""The table of calls in text: one line per call; equal calls of a loop share a line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def call_lines(calls: Iterable[BackwardCall]) -> Iterator[str]:
 
 
 def _key(call: BackwardCall) -> tuple[object, ...]:
-    """What one line says: calls that differ in it get a line each."""
+    """The content of a line; calls with different content get different lines."""
     place = call.place
     if place.line is None:
         return (call.n,)
@@ -38,7 +38,7 @@ def _key(call: BackwardCall) -> tuple[object, ...]:
 
 
 def _parts(group: list[BackwardCall]) -> list[list[BackwardCall]]:
-    """Calls that differ only in who freed what they needed: the same call, or each the one so many calls back."""
+    """Calls that differ only in the call that freed their tensors: always the same one, or the one k calls earlier."""
     by_call: dict[int | None, list[BackwardCall]] = {}
     by_way: dict[int | None, list[BackwardCall]] = {}
     for call in group:
@@ -52,7 +52,7 @@ def _back(call: BackwardCall) -> int | None:
 
 
 def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
-    """The numbers of the calls, and what there is to say of them."""
+    """The numbers of the calls, and the text about them."""
     place = group[0].place
     where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
     passes = [call.place.iteration for call in group]
@@ -70,7 +70,7 @@ def _did(call: BackwardCall) -> str:
 
 
 def _outcome(group: Sequence[BackwardCall]) -> str:
-    """The same, with who freed what was needed."""
+    """The same, with the call that freed the needed tensors."""
     first = group[0]
     if first.result != "raised" or first.freed_by is None:
         return _did(first)

@@ -1,4 +1,4 @@
-"""A snapshot in Graphviz' language, for papers and for those who know dot by heart.
+"""A snapshot in Graphviz' language, for papers and for other tools.
 
 Inputs at the top, losses at the bottom, arrows from loss to leaf, as everywhere in graphwidget. States
 have words and line styles, never a colour alone.

@@ -26,13 +26,13 @@ class Format:
     Attributes
     ----------
     label
-        What the view's export menu calls it.
+        Its name in the view's export menu.
     graph
         Writes a graph; the result is text if there is a `suffix`.
     program
-        Writes what ``graphwidget explain`` found out about a whole program. None: the command line does not offer it.
+        Writes the answer of ``graphwidget explain`` for a whole program. None: the command line does not offer it.
     suffix, media_type
-        How a file with it ends, and what the web calls it. Empty: it is a Python object and no text.
+        Suffix of files, and media type on the web. Empty: the result is a Python object and no text.
     """
 
     label: str
@@ -60,7 +60,7 @@ def export(graph: Drawing | Snapshot, format: str, path: str | PathLike[str] | N
     ValueError
         If there is no such format, or if a path is given for one that is no text.
     ImportError
-        If what the format needs is not installed.
+        If a package that the format needs is not installed.
     OSError
         If `path` cannot be written.
     """

@@ -1,6 +1,6 @@
 """A snapshot as JSON for other programs: one object per node, in words instead of columns.
 
-The front end's message is `wire`; this form is for people who read it with `jq` or a script.
+The message to the front end is `wire`; this form is for other programs, such as `jq` or a script.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def to_json(snapshot: Snapshot, *, indent: int | None = None) -> str:
 
 
 def node_record(node: Node) -> dict[str, Any]:
-    """What a node is, without its edges: shared by the exports."""
+    """The properties of a node, without its edges. Several exports use them."""
     module, leaf = node.module, node.leaf
     return {
         "uid": node.uid,

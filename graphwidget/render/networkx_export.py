@@ -1,4 +1,4 @@
-"""A snapshot as a networkx graph, for whoever wants to compute on it."""
+"""A snapshot as a networkx graph, for computations on it."""
 
 from __future__ import annotations
 

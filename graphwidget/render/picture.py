@@ -25,7 +25,7 @@ Theme = Literal["auto", "light", "dark"]
 
 
 def to_svg(graph: Drawing | Snapshot, *, theme: Theme = "auto", title: str | None = None, compact: bool = False) -> str:
-    """The picture as SVG text, complete in itself.
+    """The picture as self-contained SVG text.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def to_svg(graph: Drawing | Snapshot, *, theme: Theme = "auto", title: str | Non
     theme
         ``auto`` follows the viewer's setting.
     title
-        Its title, for screen readers. Default: which moment it shows.
+        Title of the picture, for screen readers. Default: the moment that it shows.
     compact
         One-line cards.
 
@@ -65,7 +65,7 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
     graph, title
         As for `to_svg`.
     verdict
-        What the findings leave open, for the page of a whole program.
+        The errors without a finding, for the page of a whole program.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
 
 
 def program_html(run: ProgramRun) -> str:
-    """The page of a whole program: its last picture, and what was found."""
+    """The page of a whole program: its last picture, and the findings."""
     return to_html(run.drawing(), title=run.file, verdict=run.verdict)
 
 
@@ -129,7 +129,7 @@ def _title(drawing: Drawing) -> str:
 
 
 def _description(drawing: Drawing) -> str:
-    """What the picture shows, in a sentence or two."""
+    """Description of the picture in one or two sentences."""
     if drawing.findings:
         finding = drawing.findings[0]
         return f"{finding.headline} {finding.text}".strip()
@@ -145,7 +145,7 @@ def _findings(drawing: Drawing) -> list[str]:
 
 
 def _clean(page: str) -> str:
-    """Broken surrogates cannot be written as UTF-8."""
+    """Replace broken surrogates, which cannot be written as UTF-8."""
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -174,7 +174,7 @@ def _draw(message: str, options: dict[str, object]) -> str:
     engine.eval(_source())
     engine.set("message", message)
     engine.set("options", json.dumps(options))
-    # The binding cannot hand out a string that the engine still keeps in pieces; join makes one of them.
+    # The binding cannot return a string that the engine still keeps in pieces; join makes it one piece.
     svg = engine.eval('[graphwidgetPicture.draw(message, JSON.parse(options))].join("")')
     assert isinstance(svg, str)
     return svg

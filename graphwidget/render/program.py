@@ -1,4 +1,4 @@
-"""The answer of ``graphwidget explain``: what a whole program's calls did and what was found, as JSON or as text."""
+"""The answer of ``graphwidget explain``: the calls of a whole program and the findings, as JSON or as text."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ProgramRun:
     file, torch
         Name of the file, version of torch.
     errors
-        What the cells raised.
+        The errors of the cells.
     calls, findings
-        What was recorded, and what was found in it.
+        The recorded calls, and the findings about them.
     verdict
-        What the findings leave open.
+        The errors without a finding.
     drawing
         Makes the picture of the last moment. It takes time, and not every format has one.
     cell_of
@@ -131,7 +131,7 @@ def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) ->
 
 
 def _raised(place: Place | None, what: BackwardCall | CellRun, cell_of: CellOf) -> dict[str, Any]:
-    at = _at(place, cell_of, outer=True) or [None, None]
+    at = _cell_and_line(place, cell_of, outer=True) or [None, None]
     return {"cell": at[0], "line": at[1], "type": what.error_type, "message": what.error}
 
 
@@ -149,20 +149,20 @@ def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -
         "severity": finding.severity,
         "call": finding.call + 1 if finding.call is not None else None,
         "node": finding.node,
-        "made_at": _at(finding.made_at, cell_of),
+        "made_at": _cell_and_line(finding.made_at, cell_of),
         "headline": finding.headline,
         "text": finding.text,
         "carriers": list(finding.carriers),
         "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
         "tensor": finding.tensor,
-        "modified_at": _at(finding.modified_at, cell_of, outer=True),
+        "modified_at": _cell_and_line(finding.modified_at, cell_of, outer=True),
         "bytes": finding.bytes,
         "path": list(finding.path),
         "fixes": [_fix(fix, cell_of) for fix in finding.fixes],
     }
 
 
-def _at(place: Place | None, cell_of: CellOf, *, outer: bool = False) -> list[int | None] | None:
+def _cell_and_line(place: Place | None, cell_of: CellOf, *, outer: bool = False) -> list[int | None] | None:
     if place is None or place.cell is None:
         return None
     if outer and place.outer_cell is not None:

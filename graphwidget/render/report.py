@@ -1,4 +1,4 @@
-"""Findings in words: whole, as a note under a traceback, and what they leave open."""
+"""Findings as text: in full, as a note under a traceback; and the errors without a finding."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     )
 
 
-# -- what the findings leave open -----------------------------------------------------------------------
+# -- errors without a finding ----------------------------------------------------------------------------
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The errors that are not explained, each with its whole message, and last what was looked at."""
+    """The unexplained errors, each with its whole message; the last line says what was examined."""
     lines: list[str] = []
     for call in verdict.unexplained:
         lines += _unexplained("C" + call_text(call.n, call)[1:], call.error_type, call.error)

@@ -8,9 +8,9 @@ One line per node, from the losses to the leaves::
     ├─○ AccumulateGrad  t  leaf float32[3,4], .grad is set
     ○ AccumulateGrad  a  leaf float32[4], .grad is set
 
-A node's longest way to a leaf goes straight down; the others branch off above it. A node that was
-drawn already is only named again. Long graphs are folded to `max_lines`: what matters (roots, failing
-nodes, named and shared nodes) stays, and the rest is counted.
+The longest path of a node to a leaf goes straight down; other paths branch off above it. A node that has
+been drawn already is only named. Long graphs are folded to `max_lines`: important lines (roots, failing
+nodes, named and shared nodes) stay, and the others are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def picture(drawing: Drawing, *, max_lines: int = 60, findings: bool = True) -> 
 
 
 def forecast_lines(call: str, forecast: Forecast) -> Iterator[str]:
-    """What a call would do, as plain lines. `call` is how it is written, e.g. ``loss.backward()``."""
+    """The forecast of a call as plain lines. `call` is its text, e.g. ``loss.backward()``."""
     size = bytes_text(forecast.freed_bytes)
     slots = count(sum(map(len, forecast.frees.values())), "saved tensor")
     if forecast.ok is None:
@@ -94,7 +94,7 @@ def _header(snapshot: Snapshot) -> str:
 
 @dataclass(slots=True)
 class _Line:
-    """A node's place in the text. `again`: it was drawn in full further up."""
+    """The place of a node in the text. `again`: it was drawn in full further up."""
 
     node: int
     glyphs: str
@@ -103,7 +103,7 @@ class _Line:
 
 
 def _lines(snapshot: Snapshot) -> list[_Line]:
-    """Depth first from the roots, the longest way last, so that it continues straight down."""
+    """Depth first from the roots; the longest path comes last, so that it continues straight down."""
     height = _heights(snapshot)
     drawn = bytearray(len(snapshot))
     lines: list[_Line] = []
@@ -125,7 +125,7 @@ def _lines(snapshot: Snapshot) -> list[_Line]:
 
 
 def _starts(snapshot: Snapshot) -> list[int]:
-    """Root nodes first, then whatever nothing leads to (ghosts of earlier graphs)."""
+    """Root nodes first, then other nodes without users (ghosts of earlier graphs)."""
     wanted = dict.fromkeys(ref.node for ref in snapshot.roots if ref.node >= 0)
     reached = bytearray(len(snapshot))
     for target in snapshot.edge_to:
@@ -135,7 +135,7 @@ def _starts(snapshot: Snapshot) -> list[int]:
 
 
 def _heights(snapshot: Snapshot) -> list[int]:
-    """Per node the number of steps of its longest way to a leaf."""
+    """Per node the length of its longest path to a leaf, in steps."""
     height = [0] * len(snapshot)
     for node in _leaves_first(snapshot):
         for target in snapshot.next(node):
@@ -158,7 +158,7 @@ def _leaves_first(snapshot: Snapshot) -> list[int]:
     return order[::-1]
 
 
-# -- what a line says ------------------------------------------------------------------------------
+# -- the text of a line ----------------------------------------------------------------------------
 
 
 class _Body:
@@ -174,7 +174,7 @@ class _Body:
         self.in_findings = {uid for finding in drawing.findings for uid in finding.uids}
 
     def folded(self, room: int) -> list[str]:
-        """The lines, or those that matter most and the counts of the others."""
+        """All lines, or the most important ones and counts of the others."""
         if len(self.lines) <= room:
             return [self.text(line) for line in self.lines]
         kept = self.choose(room)
@@ -263,7 +263,7 @@ class _Body:
             yield f"✕ {call_text(failed, self.calls.get(failed))} raised here"
 
     def slots(self, node: int) -> str:
-        """Saved tensors, those in one state together: ``self float32[3] 12 B, other …: freed by call 1 (…)``."""
+        """Saved tensors, grouped by state: ``self float32[3] 12 B, other …: freed by call 1 (…)``."""
         snapshot = self.snapshot
         groups: dict[str, list[str]] = {}
         slots = [s for s in snapshot.slots_of(node) if snapshot.slot_state[s] != SlotState.UNSAVED]

@@ -1,4 +1,4 @@
-"""How places, types and sizes are written: once, so that text, errors and labels agree."""
+"""Places, types and sizes as text: defined once, so that text, errors and labels agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of `torch.utils.checkpoint`."""
+"""Reads checkpoints of `torch.utils.checkpoint`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = [
     "checkpointed_function",
     "formula_of_operator",
     "is_reentrant_checkpoint",
-    "recomputes_under",
+    "recompute_context",
     "refuses_reentrant_checkpoints",
     "saved_arguments",
     "state_of_argument",
-    "tensors_around",
+    "tensors_used_by",
 ]
 
 
@@ -40,11 +40,11 @@ _checkpoint_hook = find(
 )
 _SELECTIVE = "That a selective checkpoint hands out what it kept only once is not foreseen."
 _CachedMode = find("torch.utils.checkpoint._CachedTorchDispatchMode", _SELECTIVE, None)
-_CONSUMED = getattr(checkpoint, "_CONSUMED", None)  # torch 2.10 has none: it takes out what was handed out
+_CONSUMED = getattr(checkpoint, "_CONSUMED", None)  # torch 2.10 has no such mark: it removes what it returned
 
 
 def is_reentrant_checkpoint(forward: type) -> bool:
-    """Whether a custom Function is that of `checkpoint(use_reentrant=True)`."""
+    """Whether a custom Function is the one that `checkpoint(use_reentrant=True)` applies."""
     return forward.__name__ == "CheckpointFunction" and forward.__module__ == "torch.utils.checkpoint"
 
 
@@ -54,9 +54,9 @@ def refuses_reentrant_checkpoints() -> bool:
 
 
 def formula_of_operator(backward: Any, closure: Callable[[Any, str], Any]) -> Any:
-    """What `torch.library.register_autograd` was given, for the backward that it makes; None for any other.
+    """The function given to `torch.library.register_autograd`, if `backward` is what that made; None for any other.
 
-    `closure` gives the value of a closure variable of a function by name.
+    `closure` returns the value of a closure variable, given a function and a name.
     """
     if type(backward) is not types.FunctionType or backward.__module__ != "torch._library.autograd":
         return None
@@ -64,7 +64,7 @@ def formula_of_operator(backward: Any, closure: Callable[[Any, str], Any]) -> An
 
 
 def checkpoint_frame(unpack_hook: Any) -> Any:
-    """The frame of `torch.utils.checkpoint` behind an unpack hook, None if the hook is another one."""
+    """The checkpoint frame of `torch.utils.checkpoint` that an unpack hook belongs to; None for any other hook."""
     code = getattr(unpack_hook, "__code__", None)
     if (
         _checkpoint_hook is None
@@ -85,10 +85,10 @@ def checkpointed_function(frame: Any) -> Any:
     return cells.get("fn", cells.get("function"))
 
 
-def recomputes_under(frame: Any) -> tuple[bool, bool]:
-    """Whether a frame's function runs again in a context of the user's, and whether that one refuses to be used again.
+def recompute_context(frame: Any) -> tuple[bool, bool]:
+    """Whether a frame recomputes inside a context of the user's, and whether that context cannot be used again.
 
-    A selective checkpoint hands out what it kept once, also if the graph is retained.
+    A selective checkpoint returns what it kept only once, even if the graph is retained.
     """
     context = _cells(frame.recompute_fn).get("recompute_context")
     if context is None or isinstance(context, contextlib.nullcontext):
@@ -98,35 +98,35 @@ def recomputes_under(frame: Any) -> tuple[bool, bool]:
 
 
 def _used_up(calls: Any) -> bool:
-    """Whether something of what an operation returned was handed out: it is marked then, in older torch taken out."""
+    """Whether a kept result of an operation was returned already: torch then marks it, older torch removes it."""
     if isinstance(calls, list):
         return not calls
     return any(entry is _CONSUMED for entry in calls.values())
 
 
 def saved_arguments(frame: Any) -> list[Any]:
-    """The tensors that a frame's function was called with, as they were saved."""
+    """The saved tensors for the arguments with which a frame's function was called."""
     if hasattr(frame, "saved_args"):
         return [argument for argument in frame.saved_args if hasattr(argument, "unpack_hook")]
-    return list(saved_by_custom(frame.input_saver.grad_fn) or ())[1:]  # in older torch, behind a tensor of no use
+    return list(saved_by_custom(frame.input_saver.grad_fn) or ())[1:]  # in older torch the first one is a dummy
 
 
 def state_of_argument(frame: Any, saved: Any) -> str:
-    """Whether a checkpoint's argument can still be taken: "ok", "inplace" or "detached". No hook runs."""
+    """Whether a checkpoint's argument can still be unpacked: "ok", "inplace" or "detached". No hook runs."""
     try:
         if hasattr(saved, "unpack"):
             saved.unpack()
-        else:  # torch unpacks all of them, or none
+        else:  # older torch unpacks only all of them together
             unpack_all(frame.input_saver.grad_fn, "saved_tensors")
     except RuntimeError as error:
         return "inplace" if torch_messages.says(error, torch_messages.MODIFIED) else "detached"
     return "ok"
 
 
-def tensors_around(function: Any, depth: int = 0) -> list[Any]:
-    """Tensors that a function uses without being given them: closure, defaults, globals; two levels deep.
+def tensors_used_by(function: Any, depth: int = 0) -> list[Any]:
+    """Tensors that a function uses besides its arguments: from closure, defaults and globals, two levels deep.
 
-    Of a module, and of one whose method it is: the parameters.
+    For a module, or a method of a module, these include its parameters.
     """
     if isinstance(function, torch.nn.Module):
         return _parameters(function)
@@ -143,12 +143,12 @@ def tensors_around(function: Any, depth: int = 0) -> list[Any]:
         if is_tensor(value):
             found.append(value)
         elif isinstance(value, torch.nn.Module) or (depth < 2 and type(value).__name__ == "function"):
-            found += tensors_around(value, depth + 1)
+            found += tensors_used_by(value, depth + 1)
     return found
 
 
 def _parameters(module: torch.nn.Module) -> list[Any]:
-    """Of a module and those inside it; none of its own code runs."""
+    """The parameters of a module and of the modules inside it. None of their code runs."""
     modules = torch.nn.Module.named_modules(module)
     return [value for _, inner in modules for value in inner.__dict__["_parameters"].values() if value is not None]
 

@@ -1,4 +1,4 @@
-"""The one function through which every backward call starts the engine, who is inside it, and hooks around modules."""
+"""The function through which every backward call starts the engine, whether one is in progress, and module hooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "in_backward",
     "is_fake",
     "nested",
-    "unmentioned",
+    "hide_from_compile",
     "unwrap_engine",
     "wrap_engine",
 ]
@@ -30,11 +30,11 @@ _ENGINE = find(
     "Backward calls are not noticed: no call is recorded, and which call freed what is unknown.",
     None,
 )
-_installed: dict[str, tuple[Any, Any]] = {}  # module name -> (what was there, what we put there)
+_installed: dict[str, tuple[Any, Any]] = {}  # module name -> (the original, our wrapper)
 _local = threading.local()
 
 
-_CALLS = {  # (module, function): of a call of the user's, also one that is refused before the engine starts
+_CALLS = {  # (module, function) of backward calls, including those refused before the engine starts
     ("torch._tensor", "backward"),
     ("torch.autograd", "backward"),
     ("torch.autograd", "grad"),
@@ -57,19 +57,19 @@ def _modules() -> list[Any]:
 
 
 def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> bool:
-    """Put `make(original)` in the place of the function through which every backward call starts the engine.
+    """Replace the function through which every backward call starts the engine by `make(original)`.
 
     Both modules that hold the name are wrapped. A second call does nothing until `unwrap_engine`.
 
     Parameters
     ----------
     make
-        Gets the function that is there now, returns the one to put there. It must pass on all arguments.
+        Takes the current function and returns its replacement, which must pass on all arguments.
 
     Returns
     -------
     bool
-        Whether anything was wrapped now.
+        Whether this call wrapped anything.
     """
     if _installed:
         return False
@@ -84,7 +84,7 @@ def wrap_engine(make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> boo
 
 
 class _Switch:
-    """Our wrapper in a module's namespace. With somebody else's on top it cannot be taken out: it is switched off."""
+    """Our wrapper in a module's namespace. Under another wrapper it cannot be removed, so it can be switched off."""
 
     def __init__(self, ours: Callable[..., Any], original: Callable[..., Any]) -> None:
         self._ours: Callable[..., Any] | None = ours
@@ -102,7 +102,7 @@ class _Switch:
 
 
 def unwrap_engine() -> None:
-    """Restore what `wrap_engine` found. Where somebody else wrapped on top since, ours steps aside and theirs stays."""
+    """Restore what `wrap_engine` replaced. Where another wrapper lies on top, it stays, and ours is switched off."""
     for module in _modules():
         entry = _installed.pop(module.__name__, None)
         if entry is None:
@@ -114,12 +114,12 @@ def unwrap_engine() -> None:
 
 
 def engine_wrapper_installed() -> bool:
-    """Whether `wrap_engine` is in force."""
+    """Whether the engine is wrapped at present."""
     return bool(_installed)
 
 
 class nested:
-    """Marks a backward call in progress on this thread; entering tells whether it runs inside another one.
+    """Marks a backward call in progress on this thread. Entering returns whether it runs inside another call.
 
     A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own.
     """
@@ -135,27 +135,28 @@ class nested:
         _local.depth = self._depth
 
 
-def unmentioned(handles: Sequence[Any]) -> Callable[[], None]:
-    """Keep `torch.compile` from warning about global module hooks if these are the only ones.
+def hide_from_compile(handles: Sequence[Any]) -> Callable[[], None]:
+    """Keep `torch.compile` from warning about global module hooks if the hooks of these handles are the only ones.
 
-    It warns that hooks run once more for the module it makes; ours do not mind. Returns what undoes this.
+    It warns that hooks run once more for the module that it makes. That does no harm to ours. Returns a function that
+    undoes this.
     """
-    home = torch.nn.modules.module
+    modules = torch.nn.modules.module
     if _has_any_global_hook is None:
         return lambda: None
-    original = home._has_any_global_hook
+    original = modules._has_any_global_hook
     own = {handle.id for handle in handles}
     called = ("_global_forward", "_global_backward")
-    tables = [value for name, value in vars(home).items() if name.startswith(called) and isinstance(value, dict)]
+    tables = [value for name, value in vars(modules).items() if name.startswith(called) and isinstance(value, dict)]
 
     def has_any_other_hook() -> bool:
         return any(key not in own for table in tables for key in table)
 
-    home._has_any_global_hook = has_any_other_hook
+    modules._has_any_global_hook = has_any_other_hook
 
     def undo() -> None:
-        if home._has_any_global_hook is has_any_other_hook:
-            home._has_any_global_hook = original
+        if modules._has_any_global_hook is has_any_other_hook:
+            modules._has_any_global_hook = original
 
     return undo
 

@@ -1,4 +1,4 @@
-"""The memory behind tensors: which tensors share it, and who holds it."""
+"""The memory behind tensors: which tensors share it, and what holds it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _address: Callable[[Any], int] = reader(
 
 
 def storage_of(tensor: Any) -> tuple[int, int] | None:
-    """(key, bytes) of the memory behind a tensor. The key is an address: it means something only while that lives."""
+    """(key, bytes) of the storage of a tensor; None: it has none. The key is an address, valid while that lives."""
     try:
         storage = untyped_storage(tensor)
         return _address(storage), storage.nbytes()
@@ -39,7 +39,7 @@ def storage_of(tensor: Any) -> tuple[int, int] | None:
 
 
 def is_held_elsewhere(grad: Any) -> bool:
-    """Whether something in C++ besides its leaf holds a `.grad`, or shares its memory: a saved tensor, a view."""
+    """Whether C++ holds a `.grad` elsewhere than in its leaf, or shares its memory: a saved tensor or a view does."""
     try:
         return _holders(grad) > _holders_of_a_grad()
     except AttributeError:
@@ -68,9 +68,9 @@ def _holders_of_a_grad() -> int:
 
 
 def is_unshared(tensor: Any) -> bool:
-    """Whether nothing holds a tensor or its memory but its one Python object. Then no node has saved it, nor a view.
+    """Whether only its Python object holds a tensor and its memory: then no node has saved it or a view of it.
 
-    Only of plain tensors that require no grad; False where it cannot be told.
+    Only for plain tensors that do not require grad. False where unknown.
     """
     try:
         return type(tensor) is torch.Tensor and not requires_grad(tensor) and _holders(tensor) <= _holders_of_a_tensor()
@@ -83,7 +83,7 @@ def _holders_of_a_tensor() -> int:
     return _holders(torch.ones((), dtype=torch.float32, device="cpu"))
 
 
-# The key of `storage_of` alone, quickly; 0 or an exception where there is none.
+# Only the key of `storage_of`, faster. 0 or an exception if the tensor has no storage.
 storage_key: Callable[[Any], int] = find(
     "torch._C._storage_address",
     "Nothing: finding out which tensors share memory takes longer.",
@@ -92,7 +92,7 @@ storage_key: Callable[[Any], int] = find(
 
 
 def weak_memory(tensor: Any) -> Any:
-    """A weak reference to the memory behind a tensor, None if it has none. It keeps no data alive."""
+    """A weak reference to the storage of a tensor, None if it has none. It keeps no data alive."""
     try:
         return StorageWeakRef(untyped_storage(tensor))  # type: ignore[no-untyped-call]
     except Exception:  # sparse, functional: no storage
@@ -100,7 +100,7 @@ def weak_memory(tensor: Any) -> Any:
 
 
 def is_memory_of(reference: Any, tensor: Any) -> bool:
-    """Whether a weak reference made by `weak_memory` is to the memory of this tensor, and that has lived since."""
+    """Whether a reference from `weak_memory` is to the storage of this tensor, and that storage is still alive."""
     found = storage_of(tensor)
     if reference is None or found is None:
         return reference is None and found is None

@@ -1,4 +1,4 @@
-"""What is read of a node and of what it has saved."""
+"""Reads a node and the tensors that it has saved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "is_compiled",
     "is_custom_function",
     "is_output_slot",
-    "may_be_of_a_view",
+    "may_belong_to_view",
     "memory_of_node",
     "name_of",
     "next_functions_of_custom",
@@ -55,7 +55,7 @@ NO_SEQUENCE = 2**64 - 1  # what AccumulateGrad and Error nodes report: they run 
 
 
 def _unreadable(node: Any) -> Any:
-    """In the place of a reader whose name this torch lacks. (A RuntimeError would say that the node was released.)"""
+    """Replaces a reader whose name this torch lacks. (A RuntimeError would mean that the node was released.)"""
     raise AttributeError("this torch lacks the name that would tell")
 
 
@@ -89,11 +89,11 @@ _input_metadata = find(
     "That a leaf changed its shape or type after it was used is not noticed.",
     None,
 )
-RAW_SAVED_TENSORS = "_raw_saved_tensors"  # an attribute of `ctx`, for who reads the source of a backward
+RAW_SAVED_TENSORS = "_raw_saved_tensors"  # the attribute of `ctx`, to be found in the source of a backward
 
 
 def hides_saved(cls: type) -> bool:
-    """Whether nodes of this type are functions written in C++ outside of torch's formulas: they show no slots."""
+    """Whether nodes of this type are hand-written in C++, not generated from torch's formulas: they show no slots."""
     return cls.__name__ == "CppFunction"
 
 
@@ -119,19 +119,19 @@ def slot_names(cls: type) -> tuple[tuple[str, str, str], ...]:
 
 
 SlotReaders = tuple[tuple[str, Callable[[Any], Any]], ...]
-_OF_CUSTOM: SlotReaders = (("saved_tensors", saved_by_custom),)
-_OF_UNKNOWN: SlotReaders = (("?", _unreadable),)
+_CUSTOM_SLOTS: SlotReaders = (("saved_tensors", saved_by_custom),)
+_UNKNOWN_SLOTS: SlotReaders = (("?", _unreadable),)
 
 
 def slot_readers(cls: type) -> SlotReaders:
     """(shown name, reader) of each slot of nodes of this type, in the order in which a node unpacks them.
 
-    A reader returns the slot, a tuple of slots, or None: there is none. It raises RuntimeError for a tuple that was
+    A reader returns the slot, a tuple of slots, or None if there is none. It raises RuntimeError for a tuple that was
     released.
     """
     if is_custom_function(cls):
-        return _OF_CUSTOM
-    return _OF_UNKNOWN if _raw_saved is None else _readers_of_generated(cls)
+        return _CUSTOM_SLOTS
+    return _UNKNOWN_SLOTS if _raw_saved is None else _readers_of_generated(cls)
 
 
 @functools.cache
@@ -140,7 +140,7 @@ def _readers_of_generated(cls: type) -> SlotReaders:
 
 
 def slot_of(node: Any, shown: str) -> Any:
-    """The slot that is shown under this name, as torch shows it: ``self``, ``tensors[2]``, ``saved_tensors[0]``."""
+    """The slot with this shown name, such as ``self``, ``tensors[2]`` or ``saved_tensors[0]``."""
     name, listed, number = shown.partition("[")
     found = saved_by_custom(node) if is_custom_function(type(node)) else getattr(node, "_raw_saved_" + name)
     return found[int(number[:-1])] if listed else found
@@ -151,9 +151,9 @@ _metadata_of_custom = reader("torch._C._FunctionBase.metadata", _NO_CUSTOM, lamb
 
 
 def memory_of_node(node: Any) -> dict[str, Any]:
-    """What we wrote down on a node: one dict under one key of `node.metadata`, made if there is none.
+    """Our data on a node: a dict under one key of `node.metadata`, made if there is none.
 
-    It lives and dies with the C++ node. Used for the few nodes that need it; it costs a dict.
+    It lives and dies with the C++ node. Only for the few nodes that need it, because each costs a dict.
     """
     metadata = _metadata_of_custom(node) if isinstance(node, FunctionBase) else node.metadata
     memory: dict[str, Any] = metadata.setdefault(_MARK, {})
@@ -164,7 +164,7 @@ _SavedTensor = find("torch._C._autograd.SavedTensor", "Reading what nodes have s
 
 
 def _reader_of_slot(name: str) -> Callable[[Any], Any]:
-    """The property's own function, which is quicker than to look the property up each time."""
+    """The getter of the property, which is faster than looking the property up each time."""
     return getattr(getattr(_SavedTensor, name, None), "fget", None) or attrgetter(name)
 
 
@@ -172,7 +172,7 @@ hook_of_slot, data_of_slot = _reader_of_slot("unpack_hook"), _reader_of_slot("da
 
 
 def is_output_slot(shown: str) -> bool:
-    """Whether a slot of a generated node holds an output of its own: torch names those after the output."""
+    """Whether a slot of a generated node holds an output of that node: torch names it after the output."""
     return shown.startswith(("result", "output", "values", "indices", "log_sumexp", "logsumexp"))
 
 
@@ -182,7 +182,7 @@ def unpacking_attribute(node: Any, shown: str) -> str | None:
 
 
 def was_never_saved(node: Any, shown: str) -> bool:
-    """Whether a slot without data and without hook never held anything. If it was released instead, this costs 8 us."""
+    """Whether a slot without data and hook never held anything. If it was released instead, this takes 8 us."""
     saved = unpacking_attribute(node, shown)
     try:
         return (slot_of(node, shown).unpack() if saved is None else getattr(node, saved)) is None
@@ -191,12 +191,12 @@ def was_never_saved(node: Any, shown: str) -> bool:
 
 
 def unpack_all(node: Any, shown: str) -> None:
-    """Unpack a list of slots for the error that it raises if one is stale. Not for lists that a hook has packed.
+    """Unpack a list of slots, to raise torch's error if one is stale. Not for lists that a hook has packed.
 
     Raises
     ------
     RuntimeError
-        As torch raises it.
+        torch's own error (modified, detached or freed), or "packed".
     """
     if is_custom_function(type(node)):
         if any(slot.unpack_hook is not None for slot in saved_by_custom(node) or ()):
@@ -223,14 +223,14 @@ def node_that_saved_a_view() -> Any:
         return leaf.t().sin().grad_fn
 
 
-# Not those that make several views at once, nor custom Functions: torch refuses to rebuild the history of theirs.
+# Operations that make one view. For several views at once, or a custom Function, torch refuses to rebuild the history.
 _VIEWS = frozenset(
     "Alias AsStrided Conj Diagonal Expand Imag Indices Narrow NegView Permute Real ReshapeAlias Select Slice Squeeze "
     "SqueezeMultiple Swapaxes Swapdims T Transpose Unfold Unsqueeze Values View ViewAsComplex ViewAsReal".split()
 )
 
 
-def may_be_of_a_view(node: Any) -> bool:
+def may_belong_to_view(node: Any) -> bool:
     """Whether a tensor with this history may be a view whose history torch would rebuild."""
     variable = accumulated_variable(node)
     if variable is not None:
@@ -238,7 +238,7 @@ def may_be_of_a_view(node: Any) -> bool:
     return type(node).__name__.partition("Backward")[0] in _VIEWS
 
 
-_RUNS_ALWAYS_RAISING = ("Error", "DelayedError", "NotImplemented")
+_ALWAYS_RAISES = ("Error", "DelayedError", "NotImplemented")
 
 
 class NodeReaders(NamedTuple):
@@ -249,7 +249,7 @@ class NodeReaders(NamedTuple):
     next_functions, number
         Functions of a node: its edges, its sequence number.
     name
-        The name that all nodes of the type have; None: each has to be asked.
+        The name of all nodes of the type; None: it has to be read from each node.
     kind
         A `Kind`.
     """
@@ -263,7 +263,7 @@ class NodeReaders(NamedTuple):
 def node_readers(cls: type) -> NodeReaders:
     """How to read nodes of one type.
 
-    A custom Function is read through the base class: its author may have set `ctx.name` or the like.
+    A custom Function is read through the base class: its author may have set attributes such as `ctx.name`.
     """
     if is_custom_function(cls):
         kind = Kind.COMPILED if is_compiled(cls) else Kind.CUSTOM
@@ -275,18 +275,18 @@ def node_readers(cls: type) -> NodeReaders:
         return NodeReaders(edges, number, name, int(Kind.ACCUMULATE))
     if name == "CopySlices":
         kind = Kind.COPY_SLICES
-    elif name in _RUNS_ALWAYS_RAISING:
+    elif name in _ALWAYS_RAISES:
         kind = Kind.ERROR
     else:
         kind = Kind.FUNCTION
-    # Functions made from formulas (MulBackward0) are called as their type is; the engine's own (CopySlices,
-    # CopyBackwards, Error) have a prefix, and types without a class of their own share one.
+    # Nodes generated from formulas (MulBackward0) have the name of their type. The engine's own (CopySlices,
+    # CopyBackwards, Error) have a prefix, and nodes without a type of their own share one type.
     shared = name if name.rstrip("0123456789").endswith("Backward") else None
     return NodeReaders(edges, number, shared, int(kind))
 
 
 def sequence_numbers(nodes: Sequence[Any], types: Sequence[type]) -> list[int]:
-    """The sequence numbers of nodes, whose types are given."""
+    """The sequence numbers of nodes; `types` are their types."""
     readers = {cls: node_readers(cls).number for cls in set(types)}
     return [readers[cls](node) for node, cls in zip(nodes, types, strict=True)]
 
@@ -297,18 +297,18 @@ def number_of(node: Any) -> int:
 
 
 def forward_class(node: Any) -> Any:
-    """The class that a user wrote for a Python Function; None: it cannot be told, or the node is no such."""
+    """The user's class of a custom Function node; None: unknown, or another node."""
     return getattr(type(node), "_forward_cls", None)
 
 
 def name_of(node: Any) -> str:
-    """torch's own name of a node; ``AccumulateGrad`` without its prefix ``torch::autograd::``."""
+    """The name that torch gives a node; ``AccumulateGrad`` without the prefix ``torch::autograd::``."""
     name: str = _name_of_custom(node) if isinstance(node, FunctionBase) else node.name()
     return "AccumulateGrad" if name == "torch::autograd::AccumulateGrad" else name
 
 
 def accumulates_shape(node: Any) -> tuple[int, ...] | None:
-    """The shape of the gradients that an AccumulateGrad takes: that of its leaf when it was made. None: not known."""
+    """The shape of the gradients that an AccumulateGrad takes: the leaf's when the node was made. None: unknown."""
     if _input_metadata is None:
         return None
     try:
@@ -331,21 +331,21 @@ def accumulated_variable(node: Any) -> Any:
 
 
 def dtype_of_input(node: Any) -> str:
-    """Type of the gradients that a node takes, as `dtype_name` calls it; "" where it cannot be told."""
+    """The dtype of the gradients that a node takes, such as "float32"; "" if unknown."""
     return "" if _input_metadata is None else name_of_dtype(node._input_metadata[0].dtype)
 
 
 def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:
-    """The AccumulateGrad node that torch gives each leaf now: another one than before if its type has changed since.
+    """The AccumulateGrad node that torch gives each leaf now. It is a new one if the leaf's dtype has changed.
 
-    Asking makes a node above it, with a sequence number: in a thread of its own, which has its own numbers. None for
-    a leaf of a subclass, whose code would run, and where torch refuses.
+    Finding it makes another node with a sequence number, so this runs in a new thread, which has its own numbers. None
+    for a leaf of a subclass, because the subclass's code would run, and where torch raises.
     """
     found: list[Any] = [None] * len(leaves)
 
     def ask() -> None:
         for i, leaf in enumerate(leaves):
-            with contextlib.suppress(Exception):  # a view, say, that torch refuses
+            with contextlib.suppress(Exception):  # torch refuses some views
                 if type(leaf) in (torch.Tensor, torch.nn.Parameter):
                     found[i] = leaf.view_as(leaf).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
 

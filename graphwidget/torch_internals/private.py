@@ -17,16 +17,16 @@ _missing: list[str] = []
 
 
 def find(name: str, lost: str, otherwise: Any) -> Any:
-    """What a private name stands for.
+    """The object that a private name refers to.
 
     Parameters
     ----------
     name
         Dotted, from ``torch`` on, through modules and classes. The modules must have been imported.
     lost
-        A sentence that says what graphwidget cannot tell without it.
+        A sentence that says what graphwidget cannot show without it.
     otherwise
-        What to use instead.
+        What to return if this torch lacks the name.
     """
     PRIVATE_NAMES[name] = lost
     found, rest = _look_up(name)
@@ -37,7 +37,7 @@ def find(name: str, lost: str, otherwise: Any) -> Any:
 
 
 def reader(name: str, lost: str, otherwise: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What reads an attribute of a class from its objects. No code of a subclass runs. Parameters as in `find`."""
+    """A function that reads an attribute through its class: no code of a subclass runs. Parameters: see `find`."""
     descriptor = find(name, lost, None)
     get: Callable[[Any], Any] | None = getattr(descriptor, "__get__", None)
     return otherwise if get is None else get
@@ -49,7 +49,7 @@ def missing() -> dict[str, str]:
 
 
 def _look_up(name: str) -> tuple[Any, list[str]]:
-    """The object that is found along a dotted name, and what is left of the name where it ends too early."""
+    """The object found along a dotted name, and the rest of the name that was not found (empty if all was)."""
     first, *rest = name.split(".")
     found: Any = sys.modules[first]
     while rest:

@@ -25,7 +25,7 @@ __all__ = [
     "sequence_nr",
 ]
 
-# The same as `sequence_nr`, without the cost of a Python function: line tracers call it at every line.
+# `sequence_nr` without the cost of a Python function: line tracers call it at every line.
 next_number: Callable[[], int] = find(
     "torch._C._autograd._get_sequence_nr",
     "Which line and which module made a node is unknown.",
@@ -36,7 +36,7 @@ _DisableTorchFunction: Callable[[], AbstractContextManager[Any]] = find(
     "`__torch_function__` of tensor subclasses and modes runs when graphwidget reads tensors.",
     nullcontext,
 )
-# Attributes of an optimizer: the hooks of its own that run around its steps. Without them its lines are traced.
+# Attributes of an optimizer that hold the hooks around its steps. Lines of an optimizer without them are traced.
 STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 _NO_QUESTIONS = "What in-place writes into views hide (whether they were released or are stale) is unknown."
 TorchDispatchMode: Any = find("torch.utils._python_dispatch.TorchDispatchMode", _NO_QUESTIONS, object)
@@ -45,12 +45,12 @@ _pop_mode = find("torch._C._pop_torch_dispatch_stack", _NO_QUESTIONS, None)
 
 
 def sequence_nr() -> int:
-    """The number that the next node made by this thread will get. Reading it takes none."""
+    """The number that the next node made by this thread will get. Reading it does not use it up."""
     return next_number()
 
 
 def checks_nan() -> bool:
-    """Whether a backward call would raise at the first gradient that is NaN: anomaly detection is on."""
+    """Whether anomaly detection is on, so that a backward call raises at the first gradient that is NaN."""
     return torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled()
 
 
@@ -67,9 +67,9 @@ def quiet() -> AbstractContextManager[Any]:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """A context in which the garbage collector does not start, so that no finaliser of the user's runs in our midst.
+    """A context in which the garbage collector does not start, so that no finaliser of the user's runs in between.
 
-    It also saves a third of the time: the collector would go over all nodes again and again.
+    It also saves a third of the time: the collector would visit all nodes again and again.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -82,19 +82,19 @@ def no_collection() -> Iterator[None]:
 
 @contextmanager
 def grad_mode(enabled: bool) -> Iterator[None]:
-    """Set the grad mode of this thread for a while, also out of inference mode, and put it back."""
+    """A context with this grad mode for the thread, also inside inference mode. Restores the mode at its end."""
     with torch.inference_mode(False), torch.set_grad_enabled(enabled):
         yield
 
 
 @contextmanager
 def dispatch_mode(mode: Any) -> Iterator[None]:
-    """Put a `TorchDispatchMode` around this thread's operations. Entering it as a context would set global flags.
+    """Apply a `TorchDispatchMode` to this thread's operations. (Using the mode itself as a context sets global flags.)
 
     Raises
     ------
     AttributeError
-        If this torch lacks what that needs: nothing may run without the mode then.
+        If this torch lacks a name that is needed. Then the body must not run, since it would run without the mode.
     """
     if _push_mode is None or _pop_mode is None or TorchDispatchMode is object:
         raise AttributeError("this torch has no dispatch modes that we know")

@@ -1,4 +1,4 @@
-"""What is read of a tensor: through the descriptors of the base class, so that no code of a subclass runs."""
+"""Reads tensors through the descriptors of the base class, so that no code of a subclass runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphwidget.torch_internals.private import find, reader
 
 __all__ = [
     "NOT_REBUILT",
-    "TELLS_STALE_VIEWS",
+    "DETECTS_STALE_VIEWS",
     "as_edge",
     "as_integers",
     "base",
@@ -35,7 +35,7 @@ __all__ = [
     "is_tensor",
     "is_view",
     "leaf_and_grad",
-    "look",
+    "saved_properties",
     "maybe_no_leaf",
     "maybe_stale_view",
     "name_of_dtype",
@@ -60,7 +60,7 @@ _Base: Any = find("torch._C.TensorBase", _NO_SUBCLASSES, torch.Tensor)
 
 
 def _read_by_base(name: str, lost: str = _NO_SUBCLASSES, otherwise: Callable[[Any], Any] | None = None) -> Any:
-    """What reads an attribute of a tensor through the base class, also where that class itself is missing."""
+    """A function that reads an attribute of a tensor through the base class, even if that class is missing."""
     here = f"torch._C.TensorBase.{name}"
     return reader(here, lost, attrgetter(name) if otherwise is None else otherwise)
 
@@ -70,11 +70,11 @@ def _no_version(tensor: Any) -> int:
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether `obj` is a tensor, told by its type alone: no foreign `__class__` runs, nothing warns."""
+    """Whether `obj` is a tensor, by its type alone: no user-defined `__class__` runs, nothing warns."""
     return issubclass(type(obj), torch.Tensor)
 
 
-# Slot reads of the base class: `requires_grad(t)` is `t.requires_grad` without any code of a subclass.
+# `requires_grad(t)` is `t.requires_grad` read through the base class, without any code of a subclass.
 requires_grad: Callable[[Any], bool] = _read_by_base("requires_grad")
 version: Callable[[Any], int] = _read_by_base(
     "_version", "That saved tensors were modified in place is not noticed.", _no_version
@@ -94,21 +94,21 @@ hook_registries: dict[str, Callable[[Any], Any]] = {
     name: _read_by_base(name, "Hooks that were registered on tensors are not seen.", lambda tensor: None)
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks")
 }
-_LOOK = ("_version", "requires_grad", "dtype", "shape", "nbytes")
-_look: Callable[[Any], tuple[Any, ...]] = attrgetter(*_LOOK)
-_look_of_the_base: tuple[Callable[[Any], Any], ...] = (version, requires_grad, dtype, shape, nbytes)
+_PROPERTIES = ("_version", "requires_grad", "dtype", "shape", "nbytes")
+_read_plain: Callable[[Any], tuple[Any, ...]] = attrgetter(*_PROPERTIES)
+_readers_of_base: tuple[Callable[[Any], Any], ...] = (version, requires_grad, dtype, shape, nbytes)
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
-def look(tensor: Any) -> tuple[int, bool, Any, Any, int]:
-    """(version, requires_grad, dtype, shape, bytes) of a tensor that something saved.
+def saved_properties(tensor: Any) -> tuple[int, bool, Any, Any, int]:
+    """(version, requires_grad, dtype, shape, bytes) of a saved tensor.
 
-    What it cannot tell, as a sparse, nested or functional one, is -1 (version), None (dtype, shape) or 0 (bytes).
+    Unknown values, as of sparse, nested or functional tensors, are -1 (version), None (dtype, shape) or 0 (bytes).
     """
     try:
         if type(tensor) in _PLAIN:
-            return _look(tensor)
-        return tuple([read(tensor) for read in _look_of_the_base])
+            return _read_plain(tensor)
+        return tuple([read(tensor) for read in _readers_of_base])
     except Exception:
         return (
             version_of(tensor),
@@ -142,7 +142,7 @@ numel: Callable[[Any], int] = _Base.numel
 
 
 def maybe_stale_view(tensor: Any) -> bool:
-    """Whether reading the tensor's history could make torch rebuild it, or raise. False is certain, True nearly."""
+    """Whether reading the tensor's history could make torch rebuild it, or raise. False is certain, True nearly so."""
     if not is_view(tensor):
         return False
     try:
@@ -159,7 +159,7 @@ def maybe_stale_view(tensor: Any) -> bool:
 _NO_MARKS = "Whether a view is stale is unknown more often: looking could rebuild its history."
 _creation_meta: Callable[[Any], Any] | None = find("torch._C._autograd._get_creation_meta", _NO_MARKS, None)
 _set_creation_meta: Callable[[Any, Any], None] | None = find("torch._C._autograd._set_creation_meta", _NO_MARKS, None)
-TELLS_STALE_VIEWS = _creation_meta is not None and _set_creation_meta is not None
+DETECTS_STALE_VIEWS = _creation_meta is not None and _set_creation_meta is not None
 
 
 def is_ordinary_view(view: Any) -> bool:
@@ -168,7 +168,7 @@ def is_ordinary_view(view: Any) -> bool:
 
 
 def _rebuild_is_due(view: Any) -> bool:
-    if not TELLS_STALE_VIEWS:
+    if not DETECTS_STALE_VIEWS:
         return True
     try:
         with never_rebuilt([view]):
@@ -183,7 +183,7 @@ NOT_REBUILT = "inference mode"  # words of the error that a view inside `never_r
 
 @contextmanager
 def never_rebuilt(views: Sequence[Any]) -> Iterator[None]:
-    """Mark ordinary views as such whose history torch refuses to rebuild: reading it raises if they are stale."""
+    """Mark ordinary views so that torch refuses to rebuild their history: reading it then raises if they are stale."""
     assert _creation_meta is not None and _set_creation_meta is not None
     marks = [_creation_meta(view) for view in views]
     try:
@@ -196,7 +196,7 @@ def never_rebuilt(views: Sequence[Any]) -> Iterator[None]:
 
 
 def tensors_alive() -> list[Any]:
-    """Every tensor that is a Python object anywhere in the process. 10 ms for 100,000 objects of any kind."""
+    """Every tensor of the process that is a Python object. Takes 10 ms for 100,000 objects of any kind."""
     objects = gc.get_objects()
     types = {cls for cls in set(map(type, objects)) if issubclass(cls, torch.Tensor)}
     return list(compress(objects, map(types.__contains__, map(type, objects))))
@@ -214,7 +214,7 @@ _layout: Callable[[Any], Any] = _read_by_base("layout")
 
 
 def bytes_of(tensor: Any) -> int:
-    """Bytes of the tensor itself; of its parts if it is sparse; 0 if nothing is known."""
+    """Bytes of the tensor, of all parts if it is sparse; 0 if unknown."""
     sparse = str(_layout(tensor)).startswith("torch.sparse")
     parts = () if not sparse else ("_indices", "_values") if _layout(tensor) is torch.sparse_coo else _COMPRESSED
     total = 0
@@ -237,7 +237,7 @@ def history(tensor: Any, *, asked: bool) -> tuple[Any, int, str | None]:
     Parameters
     ----------
     asked
-        The user asked for this very tensor: read its history even if that makes torch rebuild it.
+        The user asked about this tensor: read its history even if that makes torch rebuild it.
     """
     if not requires_grad(tensor):
         return None, 0, None
@@ -265,18 +265,18 @@ def as_edge(obj: Any) -> tuple[Any, int] | None:
 
 
 def maybe_no_leaf(variable: Any) -> bool:
-    """Whether only rebuilding the history of a leaf would tell if it still is one.
+    """Whether a leaf may have stopped being one, which only rebuilding its history would show.
 
-    So it is for a view of a tensor with history that was modified since.
+    This is so for a view of a tensor that requires grad, if the view or its base was modified since.
     """
     origin = base(variable)
     return origin is not None and requires_grad(origin) and maybe_stale_view(variable)
 
 
 def leaf_and_grad(variable: Any, *, asked: bool = False) -> tuple[bool, Any]:
-    """(is it still a leaf, its `.grad`) of the tensor behind an AccumulateGrad node. Warns about nothing.
+    """(whether it is still a leaf, its `.grad`) of the tensor of an AccumulateGrad node. Never warns.
 
-    Unless `asked`, a view whose history looking might rebuild counts as the leaf that it was.
+    Unless `asked`, a view whose history would have to be rebuilt counts as the leaf that it was, without `.grad`.
     """
     if not asked and maybe_no_leaf(variable):
         return True, None
@@ -293,10 +293,10 @@ _is_zero_tensor: Callable[[Any], bool] = find(
 
 
 def refuses_writes(tensor: Any) -> str:
-    """Why torch refuses to write into the tensor in place; empty if it does not.
+    """Why torch refuses to write into the tensor in place; "" if it does not refuse.
 
-    Some derivatives that are zero everywhere (the second one of `abs`) are tensors without memory that nobody may write
-    to, and AccumulateGrad takes them over as `.grad` as they are: the next gradient cannot be added.
+    Some derivatives that are zero everywhere (the second one of `abs`) are tensors without memory, which cannot be
+    written to. AccumulateGrad stores them as `.grad` unchanged, and then the next gradient cannot be added.
     """
     if _is_zero_tensor(tensor):
         return "is a ZeroTensor"
@@ -306,7 +306,7 @@ def refuses_writes(tensor: Any) -> str:
 
 
 def overlaps_itself(tensor: Any) -> bool:
-    """Whether several elements surely share memory, so that in-place writes are refused (an expanded tensor)."""
+    """Whether elements certainly share memory, as in an expanded tensor: torch refuses to write into it in place."""
     if str(_layout(tensor)) != "torch.strided":
         return False
     steps = _Base.stride(tensor)
@@ -322,7 +322,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 
 def as_integers(lengths: Any) -> tuple[int, ...]:
-    """A shape without symbolic numbers."""
+    """A shape with -1 for symbolic lengths."""
     return tuple([length if type(length) is int else -1 for length in lengths])
 
 
@@ -347,9 +347,9 @@ def count_of(tensor: Any) -> int:
 
 
 def hooks_of(tensor: Any) -> dict[int, Any]:
-    """Python hooks that were registered on a tensor itself, by the number of their handle, which is unique.
+    """Python hooks registered on a tensor, by the number of their handle, which is unique.
 
-    Those on its node cannot be listed.
+    The hooks of its node are not among them: torch cannot list those.
     """
     return {key: hook for read in hook_registries.values() for key, hook in (read(tensor) or {}).items()}
 

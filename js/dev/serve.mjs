@@ -1,4 +1,4 @@
-// Serves the dev page on loopback and builds it anew on every reload: `node dev/serve.mjs [port]`.
+// Serves the dev page on loopback and builds it again on every reload: `node dev/serve.mjs [port]`.
 import { createReadStream, existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, extname, join, normalize } from "node:path";

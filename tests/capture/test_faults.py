@@ -1,4 +1,4 @@
-"""Whatever fails inside the tracker, the user's call does what it does without it."""
+"""Whatever fails inside the tracker, the user's call behaves as without a tracker."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_nothing_outlives_a_call_that_raises(fault, notebook) -> None:
     ref = weakref.ref(notebook.namespace["base"])
     notebook.namespace.pop("base"), notebook.namespace.pop("loss")
     notebook.errors.clear()
-    torch.ones(1, requires_grad=True).sum().backward()  # the engine lets go of what a failed call had queued
+    torch.ones(1, requires_grad=True).sum().backward()  # makes the engine drop the tasks that a failed call had queued
     gc.collect()
     assert ref() is None
 

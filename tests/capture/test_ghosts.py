@@ -1,4 +1,4 @@
-"""Merged snapshots: the dead beside the living, each as its newest snapshot has it."""
+"""Merged snapshots: dead and living nodes together, each as in its newest snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphwidget.model import Place, Snapshot
 
 
 def described(snapshot: Snapshot) -> dict[int, dict[str, Any]]:
-    """uid -> what is known of the node, without numbers that only its own snapshot understands."""
+    """Return uid -> description of the node, without indices, which have a meaning only in one snapshot."""
     return {
         node.uid: {
             "node": (node.name, node.sequence_nr, node.kind, node.place, node.module),
@@ -44,7 +44,7 @@ def expected(live: Snapshot, past: Sequence[Snapshot]) -> dict[int, dict[str, An
 
 
 class Places:
-    """Says for each number where its node was made, like `Provenance`."""
+    """Returns the place for each sequence number, like `Provenance`."""
 
     def place_of(self, number: int, name: str) -> Place:
         return Place(number % 3, number % 5, name)
@@ -83,7 +83,7 @@ def test_every_node_is_as_its_newest_snapshot_has_it(seed: int) -> None:
         assert drawn.roots[: len(live.roots)] == live.roots
         roots = {graph.uid[root.node] for graph in past for root in graph.roots if root.node >= 0} - alive.keys()
         assert {drawn.uid[root.node] for root in drawn.roots[len(live.roots) :]} == roots
-    assert described(live) == alive  # it shares no column with what was drawn
+    assert described(live) == alive  # the drawing shares no column with it
 
 
 def test_without_dead_nodes_the_live_snapshot_itself_is_drawn() -> None:

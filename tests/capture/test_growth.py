@@ -1,4 +1,4 @@
-"""What is done for a call, a cell or a line depends on its own graph, not on everything alive: the work is counted."""
+"""The work for a call, a cell or a line depends on its own graph, not on everything alive. Tests count the work."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def notebook():
 
 
 def graphs(notebook: Notebook, since: int = 0) -> list[int]:
-    """Sizes of the graphs of the calls that were looked at in full."""
+    """Return the sizes of the graphs of the calls that were read in full."""
     return [len(call.graph) for call in notebook.tracker.calls[since:] if call.graph is not None]
 
 
@@ -99,10 +99,10 @@ def test_a_cell_that_follows_another_at_once_searches_no_names_when_it_begins(no
     assert [write.by for write in notebook.tracker.record().hidden] == ["y.data += 1"]
 
 
-# ---------------------------------------------------------------- everything, when somebody asks
+# ---------------------------------------------------------------- reading everything on request
 
 
-# As if reading had taken too much of the time already.
+# As if reading had already taken too large a share of the time.
 NO_TIME_TO_READ = TrackerPolicy(free_seconds=0.0, share=0.0)
 
 
@@ -147,12 +147,12 @@ def test_of_cells_that_follow_at_once_who_listens_hears_of_the_last_once_nobody_
             call()
         assert told == [(1, 2), (4, 8)]
         notebook.run("1 / 0")
-        assert told[2:] == [(5, 8)]  # after an error somebody looks
+        assert told[2:] == [(5, 8)]  # after an error the graph is read
     finally:
         notebook.tracker.stop()
 
 
-# ---------------------------------------------------------------- writes that concern nobody
+# ---------------------------------------------------------------- writes without an effect on any graph
 
 ROWS = """
 with torch.no_grad():
@@ -169,7 +169,7 @@ def test_a_line_that_writes_what_nobody_holds_is_compared_a_few_times_only(noteb
     changes = watched.changes
     monkeypatch.setattr(watched, "changes", lambda: compared.append(1) or changes())
     notebook.run(ROWS)
-    assert len(compared) < 3 * HARMLESS_WRITER  # of 360 passes
+    assert len(compared) < 3 * HARMLESS_WRITER  # of 360 iterations
 
 
 @pytest.mark.parametrize("mode", ["torch.no_grad()", "torch.enable_grad()"])
@@ -207,7 +207,7 @@ def test_what_holds_a_tensor_is_told_by_its_counts():
 
 
 def test_what_nobody_looked_at_is_not_told_as_nothing(notebook):
-    """A call's snapshot leaves out what is older: the bytes of all that is alive are then unknown, and it says so."""
+    """A call's snapshot leaves out older nodes: then the bytes of all living nodes are unknown, not zero."""
     notebook.run(START + "first = net(x).pow(2).mean()\nfirst.backward()")
     first = notebook.tracker.events[-2]
     assert (first.kind, first.held_bytes, first.snapshot.notes) == ("call", 0, ())

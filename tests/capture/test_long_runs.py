@@ -1,4 +1,4 @@
-"""What the tracker remembers stays bounded: over the iterations of one cell, and over notebook."""
+"""The memory of the tracker stays bounded: over the iterations of one cell, and over a long notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS = "for step in range({n}):\n    loss = net(x).pow(2).mean()\n    loss.back
 
 
 def sizes(notebook: Notebook) -> dict[str, int]:
-    """How much is remembered, by kind."""
+    """Return the number of remembered items by kind."""
     log, history = notebook.tracker.log, notebook.tracker.history
     return {
         "uids": len(notebook.tracker.identity),
@@ -83,7 +83,7 @@ def test_graphs_of_ever_other_shapes_leave_a_bounded_number_of_models() -> None:
 
 
 def test_calls_read_in_full_now_and_then_in_a_long_loop_keep_no_graphs() -> None:
-    policy = CallPolicy(full_share=1.0)  # time is no reason not to read
+    policy = CallPolicy(full_share=1.0)  # reading may take all the time
     foreseen = []
     notebook = Notebook(calls=policy, forecaster=lambda *args, **how: foreseen.append(1) or forecast(*args, **how))
     notebook.run(START)

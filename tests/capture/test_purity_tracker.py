@@ -1,4 +1,4 @@
-"""Observing changes nothing: each program is run with and without the tracker, and must not be able to tell."""
+"""Observing changes nothing: each program runs with and without the tracker and must not notice a difference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ for step in range(20):
 
 
 def run(cells: list[str], tracked: bool) -> dict[str, object]:
-    """Run cells with a fixed seed; with the tracker on, everything that it offers is used in between."""
+    """Run cells with a fixed seed; if tracked, use everything that the tracker offers between them."""
     torch.manual_seed(0)
     namespace: dict[str, object] = {
         "torch": torch, "nn": nn, "checkpoint": checkpoint, "weakref": weakref, "gc": gc, "copy": copy, "pickle": pickle,

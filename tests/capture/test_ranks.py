@@ -1,4 +1,4 @@
-"""In a job of several processes a forecast states that it takes the other ranks for granted; nobody can see them."""
+"""In a job of several processes, a forecast states its assumption about the other ranks, which it cannot see."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_cells_may_nest(notebook: Notebook) -> None:
 def test_a_snapshot_can_be_taken_from_another_thread_and_under_inference_mode(notebook: Notebook) -> None:
     notebook.run("x = torch.ones(2, requires_grad=True)\nloss = x.exp().sum()")
     notebook.namespace["y"] = 1
-    notebook.tracker.begin_cell(2, "", filename="<cell 2>")  # what was read before is read again
+    notebook.tracker.begin_cell(2, "", filename="<cell 2>")  # the graph is read again
     found: list[int] = []
 
     def take() -> None:

@@ -19,12 +19,12 @@ def shared_part():
 
 def test_a_call_executes_what_the_root_reaches_and_frees_what_that_saved():
     shot = shared_part()
-    told = forecast(shot, [ref(shot, "a")])
-    assert told.ok is True and told.word == "ok"
-    assert names(told.executes) == ["a", "mulA", "mv", "w"]
-    assert {n.name: len(slots) for n, slots in told.frees.items()} == {"mulA": 1, "mv": 2}
-    assert names(told.reaches) == ["w"]
-    assert told.freed_bytes == told.returned_bytes == 24
+    predicted = forecast(shot, [ref(shot, "a")])
+    assert predicted.ok is True and predicted.word == "ok"
+    assert names(predicted.executes) == ["a", "mulA", "mv", "w"]
+    assert {n.name: len(slots) for n, slots in predicted.frees.items()} == {"mulA": 1, "mv": 2}
+    assert names(predicted.reaches) == ["w"]
+    assert predicted.freed_bytes == predicted.returned_bytes == 24
 
 
 def test_retain_graph_frees_nothing_and_defaults_to_create_graph():
@@ -38,11 +38,13 @@ def test_retain_graph_frees_nothing_and_defaults_to_create_graph():
 def test_the_second_call_over_a_shared_part_fails_there_after_freeing_its_own_part():
     shot = shared_part()
     then = after(shot, forecast(shot, [ref(shot, "a")]), n=0)
-    told = forecast(then, [ref(shot, "b")])
-    assert told.ok is False and told.reason == "freed"
-    assert told.fails_at.name == "mv" and told.fails_slot.name == "self" and told.fails_slot.freed_by == 0
-    assert names(told.executes) == ["b", "mulB"] and names(told.frees) == ["mulB"]
-    assert told.reaches == ()
+    predicted = forecast(then, [ref(shot, "b")])
+    assert predicted.ok is False and predicted.reason == "freed"
+    assert (
+        predicted.fails_at.name == "mv" and predicted.fails_slot.name == "self" and predicted.fails_slot.freed_by == 0
+    )
+    assert names(predicted.executes) == ["b", "mulB"] and names(predicted.frees) == ["mulB"]
+    assert predicted.reaches == ()
 
 
 def test_afterwards_says_what_each_root_would_do_then():
@@ -75,8 +77,8 @@ def test_the_same_root_twice_runs_once():
 
 def test_several_roots_run_in_order_of_creation_not_of_the_list():
     shot = shared_part()
-    told = forecast(shot, [ref(shot, "a"), ref(shot, "b")])
-    assert names(told.executes) == ["b", "a", "mulB", "mulA", "mv", "w"]
+    predicted = forecast(shot, [ref(shot, "a"), ref(shot, "b")])
+    assert names(predicted.executes) == ["b", "a", "mulB", "mulA", "mv", "w"]
 
 
 # --- before the engine starts
@@ -86,9 +88,9 @@ def test_a_root_that_is_no_scalar_wins_over_another_that_requires_no_grad():
     shot = shared_part()
     constant, vector = TensorRef(-1, paths=("c",), requires_grad=False), ref(shot, "a", numel=3)
     assert forecast(shot, [constant, vector]).reason == "not_scalar"
-    told = forecast(shot, [constant, vector], grad_given=True)
-    assert told.reason == "no_grad" and told.executes == () and told.fails_at is None
-    assert "c does not require grad" in told.why
+    predicted = forecast(shot, [constant, vector], grad_given=True)
+    assert predicted.reason == "no_grad" and predicted.executes == () and predicted.fails_at is None
+    assert "c does not require grad" in predicted.why
 
 
 def test_a_view_made_under_no_grad_is_refused_although_it_requires_grad():
@@ -98,8 +100,8 @@ def test_a_view_made_under_no_grad_is_refused_although_it_requires_grad():
 
 def test_an_input_that_requires_no_grad_is_refused():
     shot = shared_part()
-    told = forecast(shot, [ref(shot, "a")], inputs=[TensorRef(-1, paths=("c",), requires_grad=False)])
-    assert told.word == "no_grad" and "input c" in told.why
+    predicted = forecast(shot, [ref(shot, "a")], inputs=[TensorRef(-1, paths=("c",), requires_grad=False)])
+    assert predicted.word == "no_grad" and "input c" in predicted.why
 
 
 def test_a_leaf_alone_runs_nothing_and_succeeds():
@@ -118,8 +120,8 @@ def branches():
 
 def test_inputs_runs_and_frees_only_what_leads_to_them():
     shot = branches()
-    told = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "x")])
-    assert names(told.executes) == ["add", "right", "x"] and names(told.frees) == ["right"]
+    predicted = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "x")])
+    assert names(predicted.executes) == ["add", "right", "x"] and names(predicted.frees) == ["right"]
 
 
 def test_grad_stops_in_front_of_the_node_of_an_input_and_backward_runs_it():
@@ -133,30 +135,30 @@ def test_grad_stops_in_front_of_the_node_of_an_input_and_backward_runs_it():
 
 def test_grad_changes_no_leaf():
     shot = branches()
-    told = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "w")], api="autograd.grad")
-    assert names(told.executes) == ["add", "left", "h"] and told.reaches == ()
+    predicted = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "w")], api="autograd.grad")
+    assert names(predicted.executes) == ["add", "left", "h"] and predicted.reaches == ()
 
 
 def test_a_captured_node_runs_if_another_input_lies_behind_it():
     shot = branches()
-    told = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "h"), ref(shot, "w")], api="autograd.grad")
-    assert names(told.executes) == ["add", "left", "h"]
+    predicted = forecast(shot, [ref(shot, "add")], inputs=[ref(shot, "h"), ref(shot, "w")], api="autograd.grad")
+    assert names(predicted.executes) == ["add", "left", "h"]
 
 
 def test_an_unused_input_is_complained_about_after_everything_ran():
     shot = branches()
     elsewhere = TensorRef(-1, paths=("z",), is_leaf=True)
     inputs = [ref(shot, "w"), elsewhere]
-    told = forecast(shot, [ref(shot, "add")], inputs=inputs, api="autograd.grad", allow_unused=False)
-    assert told.word == "unused" and names(told.frees) == ["left", "h"] and "z" in told.why
+    predicted = forecast(shot, [ref(shot, "add")], inputs=inputs, api="autograd.grad", allow_unused=False)
+    assert predicted.word == "unused" and names(predicted.frees) == ["left", "h"] and "z" in predicted.why
     assert forecast(shot, [ref(shot, "add")], inputs=inputs, api="autograd.grad").ok is True
 
 
 def test_the_other_output_of_a_captured_node_is_unused():
     shot = graph(N("mul", "unbind:1"), N("unbind", "w"), leaf("w"))
     wanted = [ref(shot, "unbind", 0)]
-    told = forecast(shot, [ref(shot, "mul")], inputs=wanted, api="autograd.grad", allow_unused=False)
-    assert told.word == "unused"
+    predicted = forecast(shot, [ref(shot, "mul")], inputs=wanted, api="autograd.grad", allow_unused=False)
+    assert predicted.word == "unused"
     wanted = [ref(shot, "unbind", 1)]
     assert forecast(shot, [ref(shot, "mul")], inputs=wanted, api="autograd.grad", allow_unused=False).ok is True
 
@@ -166,8 +168,8 @@ def test_the_other_output_of_a_captured_node_is_unused():
 
 def test_a_stale_slot_fails_as_inplace_and_a_freed_one_before_it_as_freed():
     shot = graph(N("mul", "w", (HELD, STALE)), leaf("w"))
-    told = forecast(shot, [ref(shot, "mul")])
-    assert told.reason == "inplace" and told.fails_slot.name == "other" and told.executes == ()
+    predicted = forecast(shot, [ref(shot, "mul")])
+    assert predicted.reason == "inplace" and predicted.fails_slot.name == "other" and predicted.executes == ()
     shot = graph(N("mul", "w", (FREED, STALE)), leaf("w"))
     assert forecast(shot, [ref(shot, "mul")]).reason == "freed"
 
@@ -179,28 +181,33 @@ def test_a_detached_slot_is_found_before_its_version():
 
 def test_a_slot_that_cannot_be_read_is_unknown():
     shot = graph(N("add", "mul"), N("mul", "w", (SlotState.UNKNOWN,)), leaf("w"))
-    told = forecast(shot, [ref(shot, "add")])
-    assert told.ok is None and told.unknown_at.name == "mul" and names(told.executes) == ["add"] and told.why
+    predicted = forecast(shot, [ref(shot, "add")])
+    assert (
+        predicted.ok is None
+        and predicted.unknown_at.name == "mul"
+        and names(predicted.executes) == ["add"]
+        and predicted.why
+    )
 
 
 def test_an_error_node_always_raises_and_a_packed_slot_does_not():
     shot = graph(N("mul", "error", (PACKED,), facts=NodeFacts(unpack_plain=True)), N("error", seq=-1, kind=ERROR))
-    told = forecast(shot, [ref(shot, "mul")])
-    assert told.reason == "not_differentiable" and names(told.frees) == ["mul"] and told.assumes == ()
+    predicted = forecast(shot, [ref(shot, "mul")])
+    assert predicted.reason == "not_differentiable" and names(predicted.frees) == ["mul"] and predicted.assumes == ()
 
 
 def test_an_unpack_hook_that_was_not_read_is_an_assumption():
     shot = graph(N("mul", "w", (PACKED,)), leaf("w"))
-    told = forecast(shot, [ref(shot, "mul")])
-    assert told.ok is True and "unpack mul" in told.assumes[0]
+    predicted = forecast(shot, [ref(shot, "mul")])
+    assert predicted.ok is True and "unpack mul" in predicted.assumes[0]
 
 
 def test_a_leaf_that_became_an_inner_tensor_raises_and_one_that_was_frozen_is_skipped():
     shot = graph(N("mul", "w"), leaf("w", is_leaf=False))
     assert forecast(shot, [ref(shot, "mul")]).reason == "leaf_interior"
     shot = graph(N("mul", "w"), leaf("w", requires_grad=False))
-    told = forecast(shot, [ref(shot, "mul")])
-    assert told.ok is True and told.reaches == ()
+    predicted = forecast(shot, [ref(shot, "mul")])
+    assert predicted.ok is True and predicted.reaches == ()
 
 
 def test_a_leaf_that_became_an_inner_tensor_raises_even_without_a_gradient():
@@ -233,17 +240,17 @@ def test_what_saved_a_grad_that_a_gradient_may_have_been_added_to_is_unknown_aft
         N("fn", "w", kind=CUSTOM, facts=perhaps, seq=9), leaf("w", has_grad=True, grad_storage=0),
         N("old", "x", (HELD,), seq=1, storage=(0,)), leaf("x"), storages=(Storage(0, 4),),
     )  # fmt: skip
-    told = forecast(shot, [ref(shot, "fn")])
-    assert (told.ok, told.writes, told.may_write) == (True, (), (0,))
+    predicted = forecast(shot, [ref(shot, "fn")])
+    assert (predicted.ok, predicted.writes, predicted.may_write) == (True, (), (0,))
     assert forecast(shot, [ref(shot, "old")]).ok is True
-    assert forecast(after(shot, told), [ref(shot, "old")]).ok is None
+    assert forecast(after(shot, predicted), [ref(shot, "old")]).ok is None
 
 
 def test_nothing_is_added_to_a_grad_that_refuses_writes():
     shot = graph(N("mul", "w"), leaf("w", has_grad=True, grad_refuses="is a ZeroTensor"))
     root = [ref(shot, "mul")]
-    told = forecast(shot, root)
-    assert told.reason == "raises" and names([told.fails_at]) == ["w"] and "ZeroTensor" in told.why
+    predicted = forecast(shot, root)
+    assert predicted.reason == "raises" and names([predicted.fails_at]) == ["w"] and "ZeroTensor" in predicted.why
     assert forecast(shot, root, create_graph=True).ok is True  # adds out of place
 
 
@@ -275,8 +282,8 @@ def test_a_write_into_a_view_fails_the_second_time_even_if_it_saved_nothing():
 
 def test_operands_that_were_not_seen_are_an_assumption():
     shot = graph(N("copy", "w", kind=COPY_SLICES, facts=NodeFacts(inner_stale=None)), leaf("w"))
-    told = forecast(shot, [ref(shot, "copy")])
-    assert told.ok is True and told.assumes
+    predicted = forecast(shot, [ref(shot, "copy")])
+    assert predicted.ok is True and predicted.assumes
 
 
 # --- Python code in the graph
@@ -306,15 +313,15 @@ def custom(**facts):
     ],
 )
 def test_a_custom_function_does_what_its_code_says(facts, word, where):
-    told = forecast(custom(**facts), [TensorRef(0)])
-    at = told.fails_at or told.unknown_at
-    assert (told.word, at.name if at else None) == (word, where)
+    predicted = forecast(custom(**facts), [TensorRef(0)])
+    at = predicted.fails_at or predicted.unknown_at
+    assert (predicted.word, at.name if at else None) == (word, where)
 
 
 def test_a_custom_function_that_was_not_read_is_an_assumption():
     shot = graph(N("fn", "w", (HELD,), kind=CUSTOM), leaf("w"))
-    told = forecast(shot, [ref(shot, "fn")])
-    assert told.ok is True and "fn runs Python code" in told.assumes[0]
+    predicted = forecast(shot, [ref(shot, "fn")])
+    assert predicted.ok is True and "fn runs Python code" in predicted.assumes[0]
 
 
 def test_a_custom_function_that_saved_nothing_but_reads_fails_the_second_time():
@@ -330,8 +337,8 @@ def test_hooks_that_were_not_read_are_an_assumption_and_those_with_effects_unkno
     shot = graph(N("mul", "w", facts=NodeFacts(hooks=1, hooks_plain=1)), leaf("w"))
     assert forecast(shot, [ref(shot, "mul")]).assumes == ()
     shot = graph(N("mul", "w", facts=NodeFacts(hooks=1, hook_effect="calls backward itself")), leaf("w"))
-    told = forecast(shot, [ref(shot, "mul")])
-    assert told.ok is None and told.why == "a hook on mul calls backward itself"
+    predicted = forecast(shot, [ref(shot, "mul")])
+    assert predicted.ok is None and predicted.why == "a hook on mul calls backward itself"
 
 
 def test_code_that_raises_whatever_happens_is_certain_except_in_a_leafs_hook():
@@ -377,8 +384,8 @@ def test_a_storage_counts_once_and_comes_back_only_if_nothing_else_owns_it():
         N("a", "w", (HELD, HELD, HELD), storage=(0, 0, 1)), N("b", "w", (HELD,), storage=(2,)),
         N("c", "a", (HELD,), storage=(2,)), leaf("w"), storages=storages,
     )  # fmt: skip
-    told = forecast(shot, [ref(shot, "c")])
-    assert (told.freed_bytes, told.returned_bytes) == (111, 100)
+    predicted = forecast(shot, [ref(shot, "c")])
+    assert (predicted.freed_bytes, predicted.returned_bytes) == (111, 100)
 
 
 def test_after_leaves_the_snapshot_as_it_was():
@@ -393,5 +400,5 @@ def test_a_chain_of_a_hundred_thousand_nodes_takes_no_recursion():
     n = 100_000
     nodes = [N(f"n{i}", f"n{i + 1}" if i + 1 < n else "", (HELD,)) for i in range(n)]
     shot = graph(*nodes)
-    told = forecast(shot, [TensorRef(0)])
-    assert len(told.executes) == n and told.freed_bytes == 8 * n
+    predicted = forecast(shot, [TensorRef(0)])
+    assert len(predicted.executes) == n and predicted.freed_bytes == 8 * n

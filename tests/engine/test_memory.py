@@ -17,7 +17,7 @@ KEPT = (HELD, STALE, SlotState.PACKED)
 
 
 def alive(shot, gone=()):
-    """(nodes, bytes) that stay when the paths `gone` are deleted, by a walk from everything else."""
+    """(nodes, bytes) that remain when the paths `gone` are deleted, found by a walk from all other owners."""
     held = {owner.node for owner in shot.owners}
     entered = {t for n in range(len(shot)) for t in shot.next(n)}
     unknown = [n for n in range(len(shot)) if n not in held and n not in entered]

@@ -1,4 +1,4 @@
-"""Copies of a snapshot with one thing changed; the original stays as it was."""
+"""Copies of a snapshot with one change; the original is not modified."""
 
 from dataclasses import replace
 

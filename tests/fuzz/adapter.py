@@ -1,8 +1,7 @@
-"""The forecast as a plain predictor, for judges from elsewhere. Importing it starts the watching, for good.
+"""The forecast as a plain predictor, for external judges. Importing this module starts to record hooks, for good.
 
-``predict(roots, retain_graph, inputs, create_graph, api, allow_unused)`` answers with `ok`, `reason`, `fails_at`,
-`freed` and `assumes`; nodes are (torch's full name, sequence number). An answer that rests on an assumption counts as
-unknown.
+``predict(roots, retain_graph, inputs, create_graph, api, allow_unused)`` returns `ok`, `reason`, `fails_at`, `freed`
+and `assumes`. A node is (torch's full name, sequence number). An answer with an assumption counts as unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 from graphwidget import torch_internals as internals
 from graphwidget.capture.graph.snapshot import take
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Kind, Node
 
@@ -69,4 +68,4 @@ def _identity(node: Node) -> tuple[str, int]:
     return prefix + node.name, node.sequence_nr if node.sequence_nr >= 0 else 2**64 - 1
 
 
-noted.watch()
+hooks.watch()

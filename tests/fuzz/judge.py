@@ -1,8 +1,8 @@
 """The judge of the differential fuzz: every call of the engine is forecast, run, and compared.
 
-Compared are: whether it raised and with which kind of error; the failing node; in traced calls the exact order of
-execution; the state of every slot afterwards, those of nodes that did not run too. An unknown forecast is
-judged as well: what it calls certain must hold. And looking must change nothing.
+The judge compares whether the call raised and with which kind of error; the failing node; in traced calls the exact
+order of execution; the state of every slot afterwards, also of nodes that did not run. An unknown forecast is judged,
+too: its certain parts must hold. And observing must change nothing.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ class Mistake:
 
 
 class Judge:
-    """Runs programs and collects what was wrong.
+    """Runs programs and collects the differences.
 
     Parameters
     ----------
     forecaster
-        What is judged: `analysis.engine.forecast` or a stand-in for it.
+        The function to judge: `engine.forecast.forecast` or a replacement.
     traced
         Share of calls in which a hook on each node records the order.
     tracked
-        Whether notes were taken meanwhile, as a tracker does. Else the forecasts are those of somebody who only calls
-        `graphwidget.forecast`, and knows the tensors that have names.
+        Whether hooks and lost gradients are recorded, as a tracker does. Else only the facts that `graphwidget.forecast`
+        alone can know are available, and only tensors with names.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Judge:
         self.seed, self.statement = -1, ""
 
     def run(self, seed: int) -> None:
-        """Run one program; errors of its statements are part of the game."""
+        """Run one program; errors of its statements are expected."""
         self.seed, self.chance = seed, random.Random(seed)
         self.namespace = {k: v for k, v in vars(prelude).items() if not k.startswith("__")}
         prelude.ELSEWHERE.clear()
@@ -105,7 +105,7 @@ class Judge:
         self.counts["programs"] += 1
 
     def report(self) -> str:
-        """What happened, in a few lines; unknown answers and assumptions by cause."""
+        """Return a summary in a few lines, with unknown answers and assumptions by cause."""
         n = max(self.counts["calls"], 1)
         unknown, assumes = self.counts["unknown"], self.counts["assumes"]
         lines = [
@@ -145,7 +145,7 @@ class Judge:
 
     @contextmanager
     def _judged_grads(self) -> Iterator[None]:
-        """`_make_grads` refuses roots that are no scalars, before the engine hears of the call."""
+        """Judge calls whose roots are no scalars: `_make_grads` refuses them before the engine runs."""
         real = torch.autograd._make_grads
 
         def make(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
@@ -173,7 +173,7 @@ class Judge:
             torch.autograd._make_grads = real
 
     def visible_state(self) -> list[Any]:
-        """Everything that looking could change, without changing it."""
+        """Return everything that observing could change, without changing it."""
         state: list[Any] = [dict(prelude.counts), torch.get_rng_state().sum().item()]
         for name, value in self.namespace.items():
             if isinstance(value, torch.Tensor):
@@ -186,7 +186,7 @@ class Judge:
 
 
 class _OursError(Exception):
-    """Something of ours failed, not something of the program."""
+    """Our code failed, not the program."""
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def _untraced() -> Iterator[None]:
 
 
 def _stack() -> list[Any]:
-    """The calls in progress on this thread: nested ones must not be traced as part of the outer one."""
+    """Return the calls in progress on this thread: nested ones must not be traced as part of the outer one."""
     stack: list[Any] = _local.__dict__.setdefault("stack", [])
     return stack
 
@@ -299,18 +299,18 @@ class _Call:
             self.judge.wrong(f"ran in the order {log}, not {ran}")
 
     def _compare_slots(self, certain: bool) -> None:
-        """The state of every slot afterwards, against what the forecast makes of the graph."""
+        """Compare the state of every slot afterwards with the state that the forecast implies."""
         then, real = engine.after(self.graph, self.told), self.look(settle=True)
         for node in then.nodes:
             at = real.index_of.get(node.uid)
             expected = [slot.state for slot in node.saved]
             if at is None:
-                continue  # a view in the roots got new nodes
+                continue  # a view among the roots got new nodes
             found = [slot.state for slot in real.node(at).saved]
             if SlotState.FREED in found and len(found) != len(expected):
-                found = [SlotState.FREED] * len(expected)  # a list that was released does not tell its length
+                found = [SlotState.FREED] * len(expected)  # a released list does not show its length
             for i, slot in enumerate(node.saved):
-                # Whether a gradient was added to a `.grad` that it saved is not known: open, and counted as that.
+                # It is unknown whether a gradient was added to a `.grad` that the node saved: count the case as open.
                 may = self.graph.slot_storage[slot.slot] in self.told.may_write
                 if may and expected[i] == SlotState.UNKNOWN and found[i] in (SlotState.HELD, SlotState.STALE):
                     found[i] = expected[i]

@@ -1,4 +1,4 @@
-"""What the programs of the fuzz use besides torch: custom Functions, hooks, checkpointed functions, threads."""
+"""Names for the programs of the fuzz, besides torch: custom Functions, hooks, checkpointed functions, threads."""
 
 # ruff: noqa: F401
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-counts: Counter[str] = Counter()  # how often our observing would have run something of the user's
+counts: Counter[str] = Counter()  # how often hooks and recomputing ran; observing must not change it
 ELSEWHERE: list[torch.Tensor] = []  # tensors on which `Elsewhere` calls backward
 _depth = [0]
 
@@ -42,7 +42,7 @@ class SavesNothing(Function):
 
 
 class NeverReads(Function):
-    """Saves, but survives any number of calls."""
+    """Saves a tensor, but survives any number of calls."""
 
     @staticmethod
     def forward(ctx, x):
@@ -55,7 +55,7 @@ class NeverReads(Function):
 
 
 class KeepsOnCtx(Function):
-    """An attribute of ctx is neither freed nor checked."""
+    """Keeps its tensor as an attribute of ctx, which is neither freed nor checked."""
 
     @staticmethod
     def forward(ctx, x):
@@ -68,7 +68,7 @@ class KeepsOnCtx(Function):
 
 
 class ReadsNothing(Function):
-    """Reads `saved_tensors` although it saved none: fails the second time all the same."""
+    """Reads `saved_tensors` although it saved none: fails the second time anyway."""
 
     @staticmethod
     def forward(ctx, x):
@@ -225,7 +225,7 @@ class Raises(Function):
 
 
 class Elsewhere(Function):
-    """Calls backward on a tensor from elsewhere, inside its own backward."""
+    """Calls backward on a tensor of another graph, inside its own backward."""
 
     @staticmethod
     def forward(ctx, x):
@@ -239,7 +239,7 @@ class Elsewhere(Function):
 
 
 def nested_backward(tensor):
-    """Bounded: a hook on an ancestor of itself would go on for ever."""
+    """Call backward a limited number of times: a hook on its own ancestor would recurse for ever."""
     if _depth[0] >= 2:
         return
     _depth[0] += 1
@@ -340,7 +340,7 @@ def optimizing_hook(leaf):
 
 
 def in_thread(function):
-    """Run it in a thread of its own: nodes made there have sequence numbers of their own."""
+    """Run a function in a new thread: nodes made there get that thread's sequence numbers."""
     box = []
 
     def run():
@@ -359,12 +359,12 @@ def in_thread(function):
 
 
 def defined(tensors):
-    """Those of the gradients that are tensors."""
+    """Return the gradients that are tensors."""
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def second_order(a, b, function):
-    """A tensor made of gradients that have a graph of their own."""
+    """Return a tensor computed from gradients that have a graph themselves."""
     leaves = [t for t in (a, b) if t.requires_grad] or [torch.ones(4, 4, requires_grad=True)]
     loss = (function(a * 1.5) * b * b + function(leaves[0])).sum()
     return sum(defined(torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True))) + a

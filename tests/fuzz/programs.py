@@ -80,17 +80,17 @@ TABLES = {
 
 
 def program(seed: int, steps: int = 46) -> list[str]:
-    """The statements of program `seed`, to be run after `from tests.fuzz.prelude import *`."""
+    """Return the statements of program `seed`, to run after `from tests.fuzz.prelude import *`."""
     return _Program(seed).write(steps)
 
 
 def source(seed: int) -> str:
-    """The same as a script that can be run alone."""
+    """Return the same program as a script that can run alone."""
     return "\n".join(["from tests.fuzz.prelude import *", f"torch.manual_seed({seed})", *program(seed)])
 
 
 class _Program:
-    """Grows a program statement by statement; `tensors` and `leaves` are the names that exist by then."""
+    """Builds a program statement by statement; `tensors` and `leaves` are the names that exist so far."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -101,7 +101,7 @@ class _Program:
         self.modules: set[str] = set()
         self.names = 0
         self.writes = self.chance(0.85)  # else a program without any in-place write
-        self.surprises = self.chance(0.15)  # a program with Python in it that nobody can foresee
+        self.surprises = self.chance(0.15)  # a program with Python code that no forecast can follow
         self.optimizer = self.chance(0.5)
 
     def chance(self, p: float) -> bool:
@@ -133,7 +133,7 @@ class _Program:
         self.lines.append(f"{self.leaves[-1]} = torch.rand(4, 4, requires_grad=True)")
 
     def pick(self) -> str:
-        """A tensor, mostly a recent one."""
+        """Choose a tensor, mostly a recent one."""
         if self.tensors and self.chance(0.75):
             return self.choose(self.tensors[-7:])
         return self.choose(self.leaves + self.tensors + (["x0"] if self.chance(0.4) else []))
@@ -186,7 +186,7 @@ class _Program:
 
     def checkpoint(self) -> None:
         reentrant = self.chance(1 / 3)
-        # A re-entrant checkpoint that closes over a tensor with a graph walks into that graph.
+        # The backward of a re-entrant checkpoint enters the graph of a tensor that its function closes over.
         closed = self.pick() if not reentrant or self.surprises else "w2"
         self.assign(self.draw("checkpoint").replace("REENTRANT", str(reentrant)).replace("CLOSED", closed))
 
@@ -206,7 +206,7 @@ class _Program:
         self.lines.append(self.choose(kinds))
 
     def state(self) -> None:
-        """What happens between forward and backward: steps, flags, deletions."""
+        """Add a statement between forward and backward: a step, a flag, a deletion."""
         leaf = self.choose(self.leaves)
         kinds = [self.leaf, lambda: self.assign(self.draw("expression"), prefix="with torch.no_grad(): ")]
         if self.tensors:

@@ -11,7 +11,7 @@ from tests.fuzz.judge import Judge
 from tests.fuzz.programs import program
 
 PROGRAMS = 400  # about 5,000 calls
-TODAY = 10_000 * date.today().toordinal()  # what fails is printed with its seed: `python -m tests.fuzz.run SEED 1`
+TODAY = 10_000 * date.today().toordinal()  # failures are printed with their seeds: `python -m tests.fuzz.run SEED 1`
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_every_forecast_without_an_assumption_holds_and_looking_changes_nothing(
     print(f"seeds from {first}: {judge.report()}")
     assert not judge.mistakes, "\n".join(map(str, judge.mistakes[:10]))
     assert judge.counts["calls"] > 600
-    # Without a tracker nobody knows which hooks are hidden in a node, so in-place writes into views are not looked into.
+    # Without a tracker, hooks hidden in a node are unknown, so in-place writes into views are not examined.
     most = 0.05 if tracked else 0.1
     left_open = sum(judge.counts[kind] for kind in ("unknown", "assumes", "open slots"))
     assert left_open < most * judge.counts["calls"]
@@ -53,7 +53,7 @@ def test_a_program_is_the_same_every_time():
 
 
 def broken(**changes):
-    """The forecast with one rule broken: its arguments changed."""
+    """Return a forecast with one rule broken: its arguments are changed."""
     return lambda *args, **kwargs: engine.forecast(*args, **{**kwargs, **changes})
 
 
@@ -63,7 +63,7 @@ def frees_nothing_if_it_fails(*args, **kwargs):
 
 
 def first_in_first_out(snapshot, roots, **kwargs):
-    """Ties aside, the order of execution decides which node fails."""
+    """Break the order of execution, which decides (ties aside) which node fails."""
     return engine.forecast(replace(snapshot, seq=type(snapshot.seq)("q", [0] * len(snapshot))), roots, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Around the engine: who is told of calls, and what a tracker notes meanwhile."""
+"""Wraps the engine's entry, and records hooks as a tracker does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks
 
 Engine = Callable[..., Any]
 
@@ -34,10 +34,10 @@ def _history(output: Any) -> Any:
 
 @contextmanager
 def watching(wrap: Callable[[Engine], Engine], notes: bool = True) -> Iterator[None]:
-    """Put `wrap` around the engine's entry, and take notes as a tracker does."""
+    """Wrap the engine's entry; with `notes`, record hooks and lost gradients as a tracker does."""
     engine = torch.autograd._engine_run_backward
     torch.autograd._engine_run_backward = wrap(engine)
-    unwatch = noted.watch() if notes else lambda: None
+    unwatch = hooks.watch() if notes else lambda: None
     try:
         yield
     finally:

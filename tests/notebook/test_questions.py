@@ -37,7 +37,7 @@ def untouched(stage: Stage) -> bool:
 
 
 def test_it_says_what_it_would_free_and_add_to_before_it_fails_and_runs_nothing(stage: Stage) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     question = asks(stage, "loss2")
     assert question["title"] == "loss2.backward() would raise"
     assert question["lines"] == [
@@ -55,7 +55,7 @@ def test_it_says_what_it_would_free_and_add_to_before_it_fails_and_runs_nothing(
 
 
 def test_with_retain_graph_it_frees_nothing_and_with_keep_grad_it_puts_back(stage: Stage) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     lines = asks(stage, "loss2", retain_graph=True, keep_grad=True)["lines"]
     assert lines[1:] == [
         "Before that it would free nothing.",
@@ -67,19 +67,19 @@ def test_with_retain_graph_it_frees_nothing_and_with_keep_grad_it_puts_back(stag
 
 @pytest.mark.parametrize("confirmed", [1, -1, 2**31])
 def test_an_answer_to_no_question_asks(stage: Stage, confirmed: int) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     assert asks(stage, "loss2", confirmed=confirmed) and untouched(stage)
 
 
 @pytest.mark.parametrize("other", [{"retain_graph": True}, {"keep_grad": True}])
 def test_the_answer_to_one_question_is_none_to_another(stage: Stage, other: dict) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     key = asks(stage, "loss2")["key"]
     assert asks(stage, "loss2", confirmed=key, **other)["key"] != key and untouched(stage)
 
 
 def test_what_has_changed_since_the_question_is_asked_anew(stage: Stage) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     first = asks(stage, "loss2")
     with torch.no_grad():
         stage.names["v"].add_(1)  # no cell, no event: only a look at this moment can tell
@@ -117,8 +117,7 @@ def test_what_cannot_be_known_runs(stage: Stage) -> None:
     def backward(ctx, g):
         return globals()["choose"](g)
 choose = lambda g: g * 2
-odd = Odd.apply(w).exp().sum()""",
-        2,
+odd = Odd.apply(w).exp().sum()"""
     )
     assert "asks" not in stage.result("backward", root=stage.root("odd"))
     assert stage.names["w"].grad is not None
@@ -130,14 +129,14 @@ def test_a_forecast_that_fails_keeps_no_call_from_running(stage: Stage, monkeypa
 
 
 def test_what_requires_no_grad_any_more(stage: Stage) -> None:
-    stage.cell("late = (w * 2).sum()", 2)
+    stage.cell("late = (w * 2).sum()")
     stage.names["late"].detach_()
     reply = stage.ask("backward", root=stage.root("late"))
     assert reply["ok"] is False or "would raise" in reply["result"]["asks"]["title"]
 
 
 def test_a_hover_says_the_same_and_counts_as_the_view_does(stage: Stage) -> None:
-    stage.cell("loss1.backward()", 2)
+    stage.cell("loss1.backward()")
     told = stage.result("forecast", root=stage.root("loss2"))
     plain = told["backward"]
     assert plain["outcome"] == "would raise" and plain["reaches"] == ["v"]
@@ -152,7 +151,7 @@ def test_a_hover_says_the_same_and_counts_as_the_view_does(stage: Stage) -> None
 
 
 def test_the_call_that_freed_it_is_known_after_a_long_loop(stage: Stage) -> None:
-    stage.cell("for it in range(30):\n    total = (w * v).exp().sum()\n    total.backward()", 2)
+    stage.cell("for it in range(30):\n    total = (w * v).exp().sum()\n    total.backward()")
     assert "was freed by call 30 (In[2]:3, iteration 29)" in asks(stage, "total")["lines"][0]
 
 
@@ -167,7 +166,7 @@ opt_D.step()"""
 
 def test_a_loss_that_a_step_has_made_impossible_says_so_before_anybody_runs_it(stage: Stage) -> None:
     """It never ran, and no finding is due: the button knows all the same."""
-    stage.cell(GAN, 2)
+    stage.cell(GAN)
     told = stage.result("forecast", root=stage.root("g_loss"))
     for one in told.values():
         assert one["ok"] is False and "modified in place" in one["sentence"] and one["failsAt"] is not None

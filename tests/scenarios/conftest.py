@@ -1,4 +1,4 @@
-"""One answer of `graphwidget explain` for each program, shared by the tests of it."""
+"""One answer of `graphwidget explain` for each program, shared by all tests."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import truths
 from warm import forked
 
 SCENARIOS = truths.scenarios()
-ALONE = set(list(SCENARIOS)[::12])  # run as a user would, in a process of their own
+ALONE = set(list(SCENARIOS)[::12])  # these run in separate processes, as for a user
 
 
 def explained(name):
@@ -24,21 +24,21 @@ def explained(name):
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """One for all processes that the tests are shared out to."""
+    """Return one folder for all test processes."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture
 def explanation(folder):
-    """Program -> its document; each program is run once, whichever process asks first."""
+    """Return a function: program -> its document. Each program runs once, in the process that asks first."""
 
     def of(name):
         kept = folder / f"{name}.json"
         if not kept.exists():
             with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
                 json.dump(explained(name), file)
-            Path(file.name).rename(kept)  # whole, or not there
+            Path(file.name).rename(kept)  # atomic: no process sees half a file
         document, why_not = json.loads(kept.read_text())
         assert document is not None, why_not
         return document

@@ -5,11 +5,11 @@ from graphwidget.model import TextEdit
 
 
 class CannotApply(Exception):
-    """The fix is not concrete enough, or does not fit the text."""
+    """Raised if the fix is not concrete enough, or does not fit the text."""
 
 
 def apply(cells, fix, order, failed_step):
-    """The changed cells and the changed order of running them."""
+    """Return the changed cells, and the changed order in which they run."""
     if fix["id"] == "rerun_forward_cell":
         at = failed_step - 1
         return cells, [*order[:at], fix["at"][0], *order[at:]]
@@ -21,7 +21,7 @@ def apply(cells, fix, order, failed_step):
 
 
 def patched(cells, edits):
-    """Cells with the `edits` of a fix in them."""
+    """Return the cells with the `edits` of a fix applied."""
     made = [TextEdit(tuple(one["start"]), tuple(one["end"]), one["new"], one["cell"]) for one in edits]
     try:
         return list(text_edit.apply_to(dict(enumerate(cells, 1)), made).values())

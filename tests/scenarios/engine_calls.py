@@ -1,6 +1,6 @@
-"""What happens in the engine, measured by hooks on its nodes: the truth of the scenarios.
+"""Measures the truth of the scenarios: the work of the engine, observed by hooks on its nodes.
 
-The hooks hold nodes and tensors, which a program could notice. The product may not do that; a measurement may.
+The hooks hold nodes and tensors, which a program could notice. The product must not do that; a measurement may.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 from plain import Runner, cell_of, quiet
 
 LARGEST = 20_000  # nodes of a graph whose nodes get hooks
-DEEPEST = 4  # containers in containers that are looked into
-WIDEST = 50  # elements of a container that are looked at
-FREED = ("second time", "extra time", "already been freed")  # torch's words for it
+DEEPEST = 4  # nesting levels of containers that are searched
+WIDEST = 50  # elements of a container that are searched
+FREED = ("second time", "extra time", "already been freed")  # words of torch's messages
 WITH_TENSORS = ("__main__", *(f"torch.distributions.{name}" for name in ("bernoulli", "normal", "categorical")))
 
 
 class Calls:
-    """The backward calls of a running program: what each ran, where it failed, who had freed that, what led there."""
+    """The backward calls of a running program: executed nodes, failed node, freeing call, and carriers of each."""
 
     def __init__(self, runner: Runner) -> None:
         import torch
 
         self.torch, self.runner = torch, runner
         self.records: list[dict[str, Any]] = []
-        self.alive: dict[int, Any] = {}  # so that an id stands for one node
+        self.alive: dict[int, Any] = {}  # holds the nodes, so that no id is used twice
         self.freed: dict[int, int] = {}  # node id -> the call that freed it
         self.freed_by: list[set[int]] = []  # per call, the ids of nodes that it freed
         self.held: list[dict[str, tuple[int, int]]] = []  # per call, what names held at its end
@@ -36,9 +36,9 @@ class Calls:
         torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward = self.run
 
     def run(self, outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        """Stands in for the engine: runs it with hooks on every node, and records what happened."""
+        """Replace the engine: run it with hooks on every node, and record the call."""
         frames = list(_frames_of_cells())
-        inside = self.running or not frames  # of checkpoint or a custom backward; or no line of the program
+        inside = self.running or not frames  # inside checkpoint or a custom backward, or outside the program
         if inside or any(self._is_traced(output) for output in outputs):
             return self.engine(outputs, *args, **kwargs)
         edge = self.torch.autograd.graph.GradientEdge
@@ -72,7 +72,7 @@ class Calls:
             self.held[-1] = self._holders(frames)
 
     def _is_traced(self, output: Any) -> bool:
-        """Whether it belongs to torch.compile's own tracing, or to torch.func."""
+        """Whether a call belongs to torch.compile's own tracing, or to torch.func."""
         if type(output).__name__ in ("FakeTensor", "FunctionalTensor"):
             return True
         wrapped = self.torch._C._functorch.is_functorch_wrapped_tensor
@@ -102,7 +102,7 @@ class Calls:
         return record
 
     def _failure(self, error: Exception, failed: list[Any], roots: Sequence[Any], frames: list[Any]) -> dict[str, Any]:
-        """The node that failed; where its saved tensors had been freed, the call that did it, and what led there."""
+        """Return the failed node; if its saved tensors were freed, also the freeing call and the carriers."""
         if not failed:
             return {}
         found: dict[str, Any] = {"failed_node": failed[0].name()}
@@ -114,7 +114,7 @@ class Calls:
         return found
 
     def _below(self, roots: Sequence[Any]) -> list[Any]:
-        """The nodes that can be reached; of a graph larger than `LARGEST` one more than that."""
+        """Return the reachable nodes; at most `LARGEST` + 1 of a larger graph."""
         found: dict[int, Any] = {}
         pending = list(roots)
         while pending and len(found) <= LARGEST:
@@ -125,7 +125,7 @@ class Calls:
         return list(found.values())
 
     def _holders(self, frames: list[Any]) -> dict[str, tuple[int, int]]:
-        """Python path -> ids of the tensor there and of its node: in the namespace, and in functions that are running."""
+        """Return Python path -> ids of the tensor and its node, for the namespace and for running functions."""
         namespace = self.runner.namespace
         found: dict[str, tuple[int, int]] = {}
         visited: set[int] = set()
@@ -153,7 +153,7 @@ class Calls:
                 self._look(path + step, part, depth + 1, found, visited)
 
     def _carriers(self, roots: Sequence[Any], earlier: int, frames: list[Any]) -> dict[str, Any]:
-        """Which paths led from the call that failed to nodes that the `earlier` call had freed."""
+        """Return the paths that led from the failed call to nodes that the `earlier` call had freed."""
         old = self.freed_by[earlier]
         boundary = self._boundary(roots, old)
         then = {path: at for path, at in self.held[earlier].items() if at[1] in boundary}
@@ -179,7 +179,7 @@ class Calls:
         }
 
     def _boundary(self, roots: Sequence[Any], old: set[int]) -> set[int]:
-        """The first old node on each way down from the roots."""
+        """Return the first old node on each path down from the roots."""
         boundary, seen = set(), set()
         pending = [root for root in roots if root is not None]
         while pending:
@@ -194,7 +194,7 @@ class Calls:
 
 
 def _frames_of_cells() -> Iterator[Any]:
-    """The frames of the program's cells, innermost first."""
+    """Yield the frames of the program's cells, innermost first."""
     frame = sys._getframe(2)
     while frame is not None:
         if cell_of(frame.f_code.co_filename) is not None:
@@ -210,7 +210,7 @@ def _node_of(tensor: Any) -> Any:
 
 
 def _parts(value: Any, module: type) -> Iterator[tuple[str, Any]]:
-    """What an object holds, each with the step that leads to it."""
+    """Yield the parts of an object, each with its step of a path."""
     if isinstance(value, types.FunctionType):
         for name, held in zip(value.__code__.co_freevars, value.__closure__ or ()):
             try:
@@ -238,7 +238,7 @@ def _parts(value: Any, module: type) -> Iterator[tuple[str, Any]]:
 
 
 def calls(name: str, path: str) -> dict[str, Any]:
-    """The errors and the backward calls of a program."""
+    """Return the errors and the backward calls of a program."""
     with quiet():
         runner = Runner(name, path)
         records = Calls(runner).records
@@ -247,7 +247,7 @@ def calls(name: str, path: str) -> dict[str, Any]:
 
 
 def last_writes(name: str, path: str, tensors: Sequence[str]) -> dict[str, list[int]]:
-    """Tensor -> (cell, line) at the top level that modified it last before the first error, by its version."""
+    """Return tensor -> (cell, line) at the top level that last modified it before the first error, by its version."""
     with quiet():
         runner = Runner(name, path)
         seen: dict[str, tuple[int, int]] = {}

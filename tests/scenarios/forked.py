@@ -23,7 +23,7 @@ from graphwidget import cli
 
 
 def in_child(arguments, out, err):
-    """Run the command with its output in files; the exit status."""
+    """Run the command with its output in files, and return the exit status."""
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
     try:
@@ -51,9 +51,9 @@ def answer(path, order):
 
 
 def show_a_traceback():
-    """Once for all forks: IPython reads and parses the files of torch that it shows lines of, which takes 0.6 s.
+    """Show a traceback once for all forks: IPython reads and parses the shown files of torch, which takes 0.6 s.
 
-    Of a backward that fails before the engine starts: a process in which it has run must not be forked.
+    The backward fails before the engine starts: a process in which the engine has run must not be forked.
     """
     try:
         torch.zeros(1).backward()

@@ -1,10 +1,10 @@
-"""Measure the scenarios again in plain torch, and compare with what is written down.
+"""Measure the scenarios again in plain torch, and compare the results with the recorded ones.
 
     python tests/scenarios/measure.py [NAME ...]
 
-Each program runs in two forks: plainly (its errors, and the expressions that shall hold at its end), and with hooks on
-the nodes of every call (the calls, the node that failed, who had freed it). A corrected version must run without error.
-Exit status: 0 if everything is as written, 1 otherwise.
+Each program runs in two forks: plainly (its errors, and the expressions that must hold at its end), and with hooks on
+the nodes of every call (the calls, the failed node, the freeing call). A corrected version must run without error.
+Exit status: 0 if everything agrees, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CALL = (
 
 
 def differences(scenario: truths.Scenario) -> Iterator[str]:
-    """What is not as written, in words."""
+    """Yield each difference, in words."""
     name, path, truth = scenario.name, str(scenario.path), scenario.truth
     measured = plain.child(plain.outcome, name, path, truth["expect"])
     yield from _differences_of_a_run(measured, truth["errors"], "")

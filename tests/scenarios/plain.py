@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 
 class Cell(NamedTuple):
-    first_line: int  # of its text, in the file
+    first_line: int  # line number in the file
     text: str
 
 
 def parse(path: str | Path) -> tuple[list[str], list[Cell]]:
-    """The header's lines and the cells of a program in the percent format."""
+    """Return the header's lines and the cells of a program in the percent format."""
     header: list[str] = []
     cells: list[Cell] = []
     lines: list[str] | None = None
@@ -42,7 +42,7 @@ def parse(path: str | Path) -> tuple[list[str], list[Cell]]:
 
 
 def run_order(header: Sequence[str], cells: int) -> list[int]:
-    """The cells to run, counted from 1; a header may ask for another order (``# run_order: 1 2 3 2``)."""
+    """Return the cells to run, counted from 1; a header may give another order (``# run_order: 1 2 3 2``)."""
     for line in header:
         if found := re.match(r"#\s*run_order:\s*([\d ]+)", line):
             return [int(number) for number in found[1].split()]
@@ -50,7 +50,7 @@ def run_order(header: Sequence[str], cells: int) -> list[int]:
 
 
 def cell_of(filename: str) -> int | None:
-    """The cell that was compiled under this file name, counted from 1."""
+    """Return the cell that was compiled under this file name, counted from 1."""
     found = re.match(r"<scenario (\S+) cell (\d+)>$", filename)
     return int(found[2]) if found else None
 
@@ -66,7 +66,7 @@ class Runner:
 
     @staticmethod
     def _compiled(name: str, number: int, text: str) -> tuple[Any, Any]:
-        """The code of a cell, and that of the expression at its end, whose value is displayed."""
+        """Return the code of a cell, and the code of the expression at its end, whose value is displayed."""
         filename = f"<scenario {name} cell {number}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         tree = ast.parse(text, filename)
@@ -106,7 +106,7 @@ class Runner:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No output and no warning of the program; its random numbers start from the same seed."""
+    """Suppress the program's output and warnings, and seed its random numbers."""
     import torch
 
     torch.manual_seed(0)
@@ -116,7 +116,7 @@ def quiet() -> Iterator[None]:
 
 
 def outcome(name: str, path: str, checks: Sequence[str] = ()) -> dict[str, Any]:
-    """The errors of a program, and which of the expressions do not hold at its end: ``{expression: why}``."""
+    """Return the errors of a program, and the expressions that do not hold at its end: ``{expression: why}``."""
     import torch
 
     with quiet():
@@ -134,7 +134,7 @@ def _why_not(check: str, names: dict[str, Any]) -> str:
 
 
 def graph_size(tensor: Any) -> int:
-    """How many autograd nodes can be reached from a tensor."""
+    """Return the number of autograd nodes below a tensor."""
     found: set[Any] = set()
     pending = [tensor.grad_fn] if tensor is not None else []
     while pending:
@@ -146,7 +146,7 @@ def graph_size(tensor: Any) -> int:
 
 
 def child(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns in a fork of this process; ``{"harness_error": traceback}`` where it raised or died."""
+    """Return the result of a function in a fork of this process; ``{"harness_error": traceback}`` if that failed."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -166,7 +166,7 @@ def child(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def preload() -> None:
-    """Import what torch.optim, checkpoint and torch.func import at their first use: 2 to 3 s, once for all forks."""
+    """Import the lazy imports of torch.optim, checkpoint and torch.func, once for all forks: 2 to 3 s."""
     import torch
     import torch._dynamo
     import torch.distributions
@@ -175,7 +175,7 @@ def preload() -> None:
     import torch.nn.utils.parametrize
     import torch.utils.checkpoint
 
-    torch.set_num_threads(1)  # a fork has only the thread that made it
+    torch.set_num_threads(1)  # a fork has only the thread that called it
     parameter = torch.nn.Parameter(torch.zeros(2))
     for optimizer in (torch.optim.Adam, torch.optim.SGD, torch.optim.Adagrad, torch.optim.LBFGS):
         optimizer([parameter])

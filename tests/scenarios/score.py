@@ -1,4 +1,4 @@
-"""Compare `graphwidget explain` with what was measured of the scenarios in plain torch.
+"""Compare `graphwidget explain` with the facts measured for the scenarios in plain torch.
 
     python tests/scenarios/score.py [--python EXE] [--jobs N] [--timeout SECONDS] [-v] [NAME ...]
 
@@ -6,9 +6,9 @@ Each program is run by ``EXE -m graphwidget explain --format json PROGRAM``. Wha
 
   errors    cell, line, type and first 60 characters of each error: observing changes nothing
   calls     every backward call in order: cell, line, api, retain_graph, create_graph, result
-  forecast  what was predicted just before each call: "ok" exactly where the call succeeded
+  forecast  the prediction just before each call: "ok" exactly if the call succeeded
   node      the name of the node at which a failing call failed
-  freed_by  number, cell and line of the earlier call that freed what the failing call needed
+  freed_by  number, cell and line of the earlier call that freed tensors that the failing call needed
   carriers  the Python paths that carried the old part over (truth: keeps_alive); one extra allowed
   inplace   name of the tensor and (cell, line) of its modification
   leak      the variable in which graphs pile up
@@ -45,14 +45,14 @@ class Compared(NamedTuple):
 
 
 def order_of(path: str) -> str:
-    """The value of ``--order`` for a program that asks for an order of its own, else an empty text."""
+    """Return the value of ``--order`` for a program that gives its own order, else an empty text."""
     header, _ = plain.parse(path)
     order = plain.run_order(header, 0)
     return ",".join(map(str, order))
 
 
 def explain(python: str, path: str, timeout: float) -> tuple[dict[str, Any] | None, str]:
-    """The document of ``graphwidget explain``, or the reason why there is none."""
+    """Return the document of ``graphwidget explain``, or the reason why there is none."""
     order = order_of(path)
     command = [python, "-m", "graphwidget", "explain", "--format", "json", *(["--order", order] if order else []), path]
     try:
@@ -72,7 +72,7 @@ def root_name(path: str) -> str:
 
 
 def compare(truth: dict[str, Any], document: dict[str, Any]) -> Iterator[Compared]:
-    """Every comparison that applies to a program."""
+    """Yield every comparison that applies to a program."""
     findings = document["findings"]
     loud = [finding for finding in findings if finding["severity"] in ("warning", "error")]
 
@@ -126,7 +126,7 @@ def compare_calls(wanted: list[dict[str, Any]], got: list[dict[str, Any]]) -> It
 
 
 def call_before(call: dict[str, Any], first: int) -> tuple[int, int, int] | None:
-    """Number, cell and line of the call that had freed something, where calls are counted from `first` on."""
+    """Return number, cell and line of the freeing call, counted from the call `first` on."""
     freed_by = call["freed_by"]
     return freed_by and (freed_by["n"] - first, freed_by["cell"], freed_by["line"])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scores `graphwidget explain` against programs made after public bug reports, each with its truth.
+"""Score `graphwidget explain` on programs written after public bug reports, each with its truth.
 
 usage: python score_reports.py [--dir DIR] [--python EXE] [--jobs N] [--timeout S] [--json OUT] [-v] [ID ...]
 
@@ -102,12 +102,12 @@ def explain(python, path, timeout):
 
 
 def cell_starts(text):
-    """Numbers of the lines `# %%`: line k of cell n is line starts[n - 1] + k of the file."""
+    """Return the numbers of the lines `# %%`: line k of cell n is line starts[n - 1] + k of the file."""
     return [i for i, line in enumerate(text.splitlines(), 1) if line.startswith("# %%")]
 
 
 def place(p, text, path):
-    """A place of either schema as (cell, line), or None."""
+    """Return a place of either schema as (cell, line), or None."""
     if not p:
         return None
     if isinstance(p, (list, tuple)):
@@ -126,12 +126,12 @@ def places(f, text, path):
 
 
 def words(f):
-    """What a finding says, without its fixes."""
+    """Return the texts of a finding, without its fixes."""
     return "\n".join(str(w) for w in [f.get("title"), f.get("text"), f.get("tensor"), *(f.get("names") or []), *(f.get("carriers") or [])] if w)
 
 
 def applied(text, edits):
-    """The program after the edits: applied from the last to the first, literally."""
+    """Return the program after the edits, applied literally from the last to the first."""
     lines, starts = text.splitlines(keepends=True), cell_starts(text)
     ends = [s - 1 for s in starts[1:]] + [len(lines)]
 
@@ -169,7 +169,7 @@ def new_lines(old, new):
 
 
 def edited(fix, text):
-    """The lines that a fix brings into the program; under schema 1, which has no edits, what it says."""
+    """Return the lines that a fix adds to the program; under schema 1, which has no edits, its text."""
     if "edits" not in fix:
         return fix.get("text", "")
     try:
@@ -213,7 +213,7 @@ def loud(doc):
 
 
 def compare(truth, doc, fixed_doc, fixed_why, path, python, judge=try_fix):
-    """-> {check: (held, note)} of the checks that apply. `judge` tells of a fix whether it holds."""
+    """-> {check: (held, note)} of the checks that apply. `judge` returns whether a fix holds."""
     with open(path, encoding="utf-8") as fh:
         text = fh.read()
     findings, errors, out = doc.get("findings", []), doc.get("errors", []), {}

@@ -18,7 +18,7 @@ KINDS = {"second_backward": "second_backward", "inplace": "inplace", "leak": "le
 def with_fixes():
     for name, scenario in truths.scenarios().items():
         truth = scenario.truth
-        ours = not truth.get("leak", {}).get("holder", "").startswith("Out[")  # IPython's own is not in plain torch
+        ours = not truth.get("leak", {}).get("holder", "").startswith("Out[")  # plain torch has no IPython history
         if truth["kind"] in KINDS and truth["fixes"] and ours:
             yield name, scenario
 
@@ -33,7 +33,7 @@ def torch_is_here():
 
 
 def run_plainly(name, cells, order):
-    """Run cells in plain torch: the errors' messages, and the nodes that stay alive at the end."""
+    """Run cells in plain torch; return the messages of errors, and the nodes still alive at the end."""
     header = f"# run_order: {' '.join(map(str, order))}\n"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.py"
@@ -51,7 +51,7 @@ def run_and_count(name, path):
         return [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
 
     torch.manual_seed(0)
-    others = {id(o) for o in tensors_alive()}  # of this process before it was forked
+    others = {id(o) for o in tensors_alive()}  # from this process before the fork
     with contextlib.redirect_stdout(io.StringIO()):
         runner = Runner(name, path).run()
     gc.collect()
@@ -74,7 +74,7 @@ def fixes_of(name, document):
 
 
 def outcomes(name, document):
-    """(fix id, what went wrong or None) for every verified fix of the first finding."""
+    """Yield (fix id, the failure or None) for every verified fix of the first finding."""
     truth, path = SCENARIOS[name].truth, str(SCENARIOS[name].path)
     header, cells = parse(path)
     sources = [text for _, text in cells]
@@ -104,5 +104,5 @@ def test_there_are_enough_programs_with_fixes():
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_fix_applied_by_a_machine_works(explanation, name):
     results = list(outcomes(name, explanation(name)))
-    assert results or SCENARIOS[name].truth["kind"] == "element0"  # without a graph there is nothing to simulate on
+    assert results or SCENARIOS[name].truth["kind"] == "element0"  # without a graph, no fix can be simulated
     assert not [result for result in results if result[1]]

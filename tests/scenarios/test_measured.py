@@ -1,4 +1,4 @@
-"""What is written of the scenarios is what plain torch does: each program is run again, without graphwidget."""
+"""The recorded facts of the scenarios are those of plain torch: each program runs again, without graphwidget."""
 
 import measure
 import plain

@@ -1,6 +1,6 @@
-"""Programs whose graphs pile up, of many makes, and correct programs that look like them.
+"""Programs whose graphs pile up, in many variants, and correct programs that look like them.
 
-The truth is measured in plain torch: how many nodes are alive when calls are made, with N iterations and with 2 N.
+The truth is measured in plain torch: the number of nodes alive at the calls, with N iterations and with 2 N.
 """
 
 import gc
@@ -30,7 +30,7 @@ def test_there_are_enough():
 
 
 def most_nodes_alive(times, path):
-    """The most nodes that anything keeps when a backward call has ended, and at the end of the program."""
+    """Return the largest number of nodes alive at the start of a sampled backward call, or at the program's end."""
     import contextlib
     import io
 
@@ -49,7 +49,7 @@ def most_nodes_alive(times, path):
 
     most = calls = 0
     gc.collect()
-    gc.freeze()  # what was there before need not be looked through
+    gc.freeze()  # older objects need not be searched
     engine = torch.autograd.graph._engine_run_backward
 
     def counting(*args, **kwargs):
@@ -68,7 +68,7 @@ def most_nodes_alive(times, path):
 
 
 def growth(path):
-    """By how many nodes per iteration more is alive if the program makes twice as many."""
+    """Return how many more nodes per iteration are alive if the program makes twice as many iterations."""
     n = int(re.search(r"^N = (\d+)$", path.read_text(), re.M)[1])
     once, twice = (plain.child(most_nodes_alive, times, str(path))["nodes"] for times in ("1", "2"))
     return (twice - once) / n
@@ -107,10 +107,10 @@ def test_a_correct_program_is_no_pile(name):
 
 @pytest.mark.parametrize("name", PILES)
 def test_it_does_pile_up(name):
-    if "retain" not in name and "reset" not in name:  # those have a bound of their own
+    if "retain" not in name and "reset" not in name:  # these programs have a bound
         assert growth(PILES[name]) >= 0.5
 
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_it_does_not_pile_up(name):
-    assert growth(CLEAN[name]) < 0.1 or "losses" in name  # what is filled first and then run is alive until then
+    assert growth(CLEAN[name]) < 0.1 or "losses" in name  # a list filled first keeps its graphs until they run

@@ -1,6 +1,6 @@
-"""Programs after public bug reports: nothing false is said of them, no harmful fix proposed, no alarm where all is well.
+"""Programs after public bug reports: no finding is false, no fix is harmful, and correct programs cause no alarm.
 
-`score_reports.py` says what the fields of a truth mean; it also compares what a finding names, and its first fix.
+`score_reports.py` explains the fields of a truth; it also compares the names in a finding, and its first fix.
 """
 
 import json
@@ -19,7 +19,7 @@ CHECKED = ("error", "exit", "not", "quiet")
 
 
 def not_tried(*_):
-    """Fixes are run by `score_reports.py`, not here: each takes a process that imports torch."""
+    """Skip running fixes. `score_reports.py` does it: each needs a process that imports torch."""
     return False, "not tried"
 
 

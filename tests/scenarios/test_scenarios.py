@@ -11,7 +11,7 @@ import score
 import truths
 
 SCENARIOS = truths.scenarios()
-QUIET = ("ok", "nasty")  # of which there may be nothing to say
+QUIET = ("ok", "nasty")  # kinds of programs that may have no finding
 
 
 def test_there_are_scenarios():
@@ -26,7 +26,7 @@ def test_the_explanation_is_true(explanation, name):
 
 
 def flaws(text):
-    """What is wrong with the form of a text, as words; none for a good one."""
+    """Yield each flaw in the form of a text, in words; none for a good one."""
     plain = re.sub(r"`[^`]*`", "code", text)
     odd = r"  |\bNone\b(?! *[:.])|(?<!and )code get no|1 nodes|1 findings|\.\.$"
     if re.search(odd, plain.replace("to None", "away")):

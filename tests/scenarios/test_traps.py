@@ -1,8 +1,8 @@
 """Programs in which a fix looks right and is not: a second carrier, a second write, an alias, a tensor used again later.
 
-The header of each says which fixes are verified. Each of these is applied by a machine and the program run in plain torch.
-Where a header says so (`# says: one | another`), parts of what the findings and their fixes tell; and (`# never says:`)
-what none of them may tell or write: a false sentence, a harmful edit.
+The header of each program lists the verified fixes. The test applies each of these and runs the program in plain torch.
+A header may also list texts that the findings and their fixes must contain (`# says: one | another`), and texts that
+none of them may contain or write (`# never says:`): a false sentence, a harmful edit.
 """
 
 import sys
@@ -36,7 +36,7 @@ def said_in(header, key="# says:"):
 
 
 def every_word_of(finding):
-    """All that a finding says, and all that its fixes say and would write."""
+    """Return all texts of a finding and of its fixes, and the lines that the fixes would write."""
     fixes = finding["fixes"]
     written = (line[2:] for fix in fixes for line in fix["edit"] if line.startswith("+"))
     names = (str(finding.get(key) or "") for key in ("headline", "tensor"))

@@ -1,4 +1,4 @@
-"""The programs and what was measured of them: ``programs/<theme>/<name>.py`` and ``programs/<theme>/measured.json``."""
+"""The programs and their measured facts: ``programs/<theme>/<name>.py`` and ``programs/<theme>/measured.json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 @dataclass(frozen=True)
 class Scenario:
-    """A program, the facts measured of it in plain torch, and a corrected version where somebody wrote one."""
+    """A program, its facts measured in plain torch, and a corrected version if there is one."""
 
     theme: str
     name: str
@@ -27,7 +27,7 @@ class Scenario:
 
 
 def scenarios() -> dict[str, Scenario]:
-    """All scenarios by name. A name stands in one theme only."""
+    """Return all scenarios by name. A name occurs in one theme only."""
     found: dict[str, Scenario] = {}
     for file in sorted(PROGRAMS.glob("*/measured.json")):
         for name, truth in json.loads(file.read_text(encoding="utf-8")).items():

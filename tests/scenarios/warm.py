@@ -14,13 +14,13 @@ HERE = Path(__file__).parent
 
 @functools.cache
 def worker():
-    """A process that has imported torch already; see forked.py."""
+    """Return a process that has already imported torch; see forked.py."""
     command = [sys.executable, str(HERE / "forked.py")]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def forked(path):
-    """(document, reason why there is none) for a program, run in a fork of the worker."""
+    """Return (document, reason why there is none) for a program, run in a fork of the worker."""
     worker().stdin.write(f"{path}\t{score.order_of(path)}\n")
     worker().stdin.flush()
     line = worker().stdout.readline()

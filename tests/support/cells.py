@@ -13,14 +13,23 @@ from graphwidget.capture.tracker import Tracker
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import BackwardCall
 
-__all__ = ["ALL_IN_FULL", "NO_TIME", "Notebook"]
+__all__ = ["ALL_IN_FULL", "NO_TIME", "Notebook", "stop_all"]
 
 NO_TIME = CallPolicy(walk_share=-1.0, full_share=-1.0)  # as if reading calls had taken too long already
 ALL_IN_FULL = CallPolicy(walk_share=1e9, full_share=1e9, in_full=10**9)  # every call is read, however long that takes
 
 
+_running: list[Notebook] = []
+
+
+def stop_all() -> None:
+    """Stop every notebook that a test has left running."""
+    while _running:
+        _running.pop().tracker.stop()
+
+
 class Notebook:
-    """A namespace whose cells are tracked.
+    """A namespace whose cells are tracked, until the test ends.
 
     Parameters
     ----------
@@ -41,6 +50,7 @@ class Notebook:
             options["policy"] = TrackerPolicy(calls=calls)
         self.tracker = Tracker(lambda: self.namespace, **{"forecaster": forecast, **options})
         self.tracker.start()
+        _running.append(self)
         self.number = 0
         self.errors: list[BaseException] = []
 

@@ -1,1 +1,1 @@
-"""What each backward call was asked to do, what was foreseen, and how it ended."""
+"""Records of backward calls: arguments, forecast and outcome."""

@@ -1,4 +1,4 @@
-"""Which names carried the old part over: those that held its tensors when it was freed, and at the failing call."""
+"""Carriers: the names that held tensors of the old part when it was freed, and still at the failing call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Carriers"]
 
 
 class Carriers:
-    """Remembers who held what at the calls that freed something.
+    """Remembers which paths held which tensors at each call that freed nodes.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class Carriers:
         return sum(map(len, self._held.values()))
 
     def remember(self, n: int, held: dict[str, int]) -> None:
-        """At call `n` these paths held the nodes with these numbers."""
+        """Remember that at call `n` these paths held the nodes with these sequence numbers."""
         self._held[n] = held
         while len(self) > MAX_HOLDINGS and len(self._held) > 1:
             self._held.popitem(last=False)
 
     def added_to(self, call: BackwardCall, graph: Snapshot, frames: Sequence[FrameType]) -> BackwardCall:
-        """The record of a call that failed at an old part, with the paths that held the tensors at its border.
+        """Return the record of a call that failed at an old part, with the paths of the tensors at its border.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Reads the live graph into snapshots, and knows the snapshots from which reading can go on."""
+"""Reads the live graph into snapshots, and keeps the earlier snapshots that the next reading builds on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GraphReader"]
 
 
 class GraphReader:
-    """Takes snapshots that share uids, places and the knowledge of who freed what.
+    """Takes snapshots that share uids, places, and the record of which call freed which node.
 
     Attributes
     ----------
@@ -36,19 +36,19 @@ class GraphReader:
         self.watched_from = 0
 
     def start(self) -> None:
-        """Recording begins: what was freed before is not known."""
+        """Begin to record. Which call freed a node before now is unknown."""
         self.watched_from = ti.sequence_nr()
         self.freed.unsure(self.watched_from)
 
     def earlier(self, since: int = 0) -> Snapshot | None:
-        """The largest known snapshot that may have nodes with this sequence number or a higher one."""
+        """Return the largest known snapshot that may have nodes with this sequence number or a higher one."""
         known = [snapshot for snapshot in (self.last_call, self.everything) if snapshot is not None]
         return max((snapshot for snapshot in known if snapshot.newest >= since), key=len, default=None)
 
     def of_call(
         self, outputs: Any, inputs: Any, holdings: Sequence[Holding] = (), *, since: int = 0, thorough: bool = False
     ) -> Snapshot:
-        """The graph of a call. `since`: the lowest of its nodes' numbers."""
+        """Return the graph of a call. `since`: the lowest sequence number of its nodes."""
         self.last_call = take(
             list(outputs),
             inputs=list(inputs) if isinstance(inputs, (tuple, list)) else [inputs],
@@ -63,7 +63,7 @@ class GraphReader:
         return self.last_call
 
     def of_holdings(self, holdings: Sequence[Holding]) -> Snapshot:
-        """The graph behind some named tensors."""
+        """Return the graph behind some named tensors."""
         return take(
             (),
             owners=holdings,
@@ -75,7 +75,7 @@ class GraphReader:
         )
 
     def in_pieces(self, holdings: Sequence[Holding]) -> Generator[int, None, Snapshot]:
-        """The same in pieces; see `snapshot.taking`."""
+        """Like `of_holdings`, in pieces; see `snapshot.taking`."""
         return taking(
             (),
             owners=holdings,

@@ -1,4 +1,4 @@
-"""Events and calls, kept within a bound of bytes: the oldest detail goes first."""
+"""Events and calls, within a limit of bytes: the oldest details are dropped first."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["History", "size_of"]
 
 # Rough bytes of a record, an event, a small object.
 _CALL, _EVENT, _OBJECT = 2000, 500, 240
-_NODE = 100  # of its entry in an index by uid
+_NODE = 100  # its entry in an index by uid
 
 
 def size_of(snapshot: Snapshot) -> int:
-    """Roughly how many bytes a snapshot takes."""
+    """Return the approximate size of a snapshot in bytes."""
     columns = sum(len(column) * column.itemsize for column in vars(snapshot).values() if isinstance(column, array))
     columns += 16 * len(snapshot.storages)
     tables = len(snapshot.places) + len(snapshot.storages.owners) + len(snapshot.owners) + len(snapshot.modules)
@@ -26,16 +26,16 @@ def size_of(snapshot: Snapshot) -> int:
 
 
 class History:
-    """What happened, oldest first.
+    """Events and calls, the oldest first.
 
     Parameters
     ----------
     limit
-        Bytes. Beyond it the snapshots of old events are dropped, then the graphs of old calls. Records without
-        graphs may take a quarter of it; beyond that calls go that were like an earlier one, then the oldest calls
-        and events. What the newest call refers to stays.
+        Bytes. Above it, the snapshots of old events are dropped, then the graphs of old calls. Records without graphs
+        may take a quarter of it; above that, calls that were like an earlier one are dropped, then the oldest calls and
+        events. Whatever the newest call refers to stays.
     place
-        Says which place a key of `Provenance.place` stands for.
+        Returns the place for a key of `Provenance.place`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class History:
         self.limit, self.place = limit, place
         self._calls: dict[int, BackwardCall] = {}
         self._events: list[Event] = []
-        # Ids of events and counted calls, newer than all of these; they get records when somebody reads.
+        # Event ids and counted calls, newer than the records above; they become records when somebody reads.
         self._counted: list[tuple[int, CountedCall]] = []
         self.next_event = 0
         self.merged_calls = 0
@@ -55,23 +55,23 @@ class History:
 
     @property
     def size(self) -> int:
-        """Estimated bytes."""
+        """Return the estimated size in bytes."""
         return self._size
 
     @property
     def calls(self) -> dict[int, BackwardCall]:
-        """n -> call, the oldest first."""
+        """Return n -> call, the oldest first."""
         self._settle()
         return self._calls
 
     @property
     def events(self) -> list[Event]:
-        """The oldest first."""
+        """Return the events, the oldest first."""
         self._settle()
         return self._events
 
     def _settle(self) -> None:
-        """Make records of the counted calls."""
+        """Turn the counted calls into records."""
         counted, self._counted = self._counted, []
         for event_id, one in counted:
             self._calls[one.n], event = record_of(one, self.place(one.place), event_id)
@@ -91,14 +91,14 @@ class History:
         self._size += _CALL + 8 * len(call.executed)
 
     def add_event(self, event: Event) -> Event:
-        """Remember an event, and make room."""
+        """Remember an event, and drop old details if there are too many bytes."""
         self.next_event = max(self.next_event, event.id + 1)
         self.events.append(event)
         self._size += _EVENT
         call = self.calls.get(event.call) if event.call is not None else None
         if call is not None and event.snapshot is not None:
             self._after[call.n] = event.snapshot
-            # The two share all columns but the states.
+            # The two snapshots share all columns except the states.
             grown = (size_of(call.graph) if call.graph is not None else 0) + 5 * len(event.snapshot.slot_state)
             self._graph_bytes[call.n] = grown
             self._size += grown
@@ -110,11 +110,11 @@ class History:
         return event
 
     def graph_after(self, call: BackwardCall) -> Snapshot | None:
-        """The graph as a call left it, if it is still remembered."""
+        """Return the graph after a call, if it is still remembered."""
         return self._after.get(call.n)
 
     def _make_room(self) -> None:
-        # Down to three quarters, so that not every event has to do this.
+        # Down to three quarters of the limit, so that not every event has to do this.
         target = self.limit * 3 // 4
         for event in self._events[:-1]:
             if self._size <= target:
@@ -127,7 +127,7 @@ class History:
                 return
             if n not in wanted:
                 self._drop_graph(n)
-        # A graph that cannot be dropped may be larger than the bound by itself: that is no reason to forget calls.
+        # One graph that cannot be dropped may alone exceed the limit: that is no reason to forget calls.
         target = max(target, self.limit // 4 + sum(self._graph_bytes.values()) + sum(self._event_bytes.values()))
         dropped: set[int] = set()
         for alike in (True, False):
@@ -148,7 +148,7 @@ class History:
             self._size -= _EVENT
 
     def _referred_to(self) -> set[int]:
-        """The newest call, the newest that failed, and what they refer to."""
+        """Return n of the newest call, of the newest that failed, and of the calls that these refer to."""
         wanted: set[int] = set()
         newest = next(reversed(self._calls.values()), None)
         failed = next((call for call in reversed(self._calls.values()) if call.result == "raised"), None)

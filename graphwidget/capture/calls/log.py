@@ -1,11 +1,12 @@
-"""The log of backward calls: what each was asked to do, what was foreseen, and how it ended.
+"""The log of backward calls: the arguments, the forecast and the outcome of each.
 
-Every call of `backward` and `autograd.grad` starts the engine through one function, which is wrapped here. Before a
-call its graph is read and a forecast made; afterwards the outcome is compared. Where they disagree, torch is right:
-what can no longer be known is left unknown. A call that is like an earlier one is only counted: see `recognition`.
+`backward` and `autograd.grad` both start the engine through one function, which is wrapped here. Before a call its
+graph is read and a forecast is made; afterwards the outcome is compared with it. If they disagree, torch is right, and
+facts that can no longer be measured stay unknown. A call that is like an earlier one is only counted: see
+`recognition`.
 
-Not the user's calls, and not recorded: those inside a running backward (custom Functions, hooks, re-entrant
-checkpoints), and those that torch makes on fake or functional tensors while it traces.
+Two kinds of calls are not the user's and are not recorded: calls inside a running backward (custom Functions, hooks,
+re-entrant checkpoints), and calls that torch makes on fake or functional tensors while it traces.
 """
 
 from __future__ import annotations
@@ -59,22 +60,22 @@ class CallLog:
     Parameters
     ----------
     forecaster
-        ``engine.forecast.forecast`` or the like; None: no forecast is made.
+        A function such as ``engine.forecast.forecast``; None: no forecast is made.
     search
-        Looks names up: gets the frames of cells that are running, and the lowest sequence number that matters. (Leaves
-        always matter.)
+        Finds names, given the frames of running cells and the lowest sequence number that matters. (Leaves always
+        matter.)
     finished
-        Called with the record of each call when it is over, and the graph as it left it; None: unknown.
+        Called after each call with its record and the graph that it left; None: unknown.
     counted
-        Called instead with a call that was only counted.
+        Called instead of `finished` if a call was only counted.
     failed
         Called with a call that raised and its exception, after `finished`.
     sample
-        Called with a pending call and the frames of cells before a few calls of each line, for what piles up.
+        Called with a pending call and the frames of cells, before a few calls of each line: detects growing graphs.
     recent
         The calls that are still remembered, by n.
     problem
-        Called with an exception of our own; the user's call goes on.
+        Called with an exception of our own; the user's call continues.
     """
 
     def __init__(
@@ -106,11 +107,11 @@ class CallLog:
         self.hues = Hues()
         self.count = 0
         self.running: dict[int, PendingCall] = {}
-        self.elsewhere = NOWHERE  # the place of calls that no line of a cell makes
+        self.elsewhere = NOWHERE  # the place of calls made outside of cells
 
     @property
     def watched_from(self) -> int:
-        """The first sequence number since recording began."""
+        """Return the first sequence number since recording began."""
         return self.reader.watched_from
 
     def install(self) -> None:
@@ -124,17 +125,17 @@ class CallLog:
         ti.unwrap_engine()
 
     def begin_cell(self) -> None:
-        """A new cell: read its calls closely again."""
+        """Begin a new cell, whose first calls are read in full again."""
         self.recognition.begin_cell()
         self.names.begin_cell()
 
     def forget_missing(self, alive: set[int]) -> None:
-        """Drop what is remembered of nodes that have died."""
+        """Forget the nodes that are not `alive` any more."""
         self.freed.forget_missing(alive)
 
     @contextmanager
     def pressed(self) -> Iterator[None]:
-        """Calls that no line of a cell makes are those of a button, until this context ends."""
+        """Attribute calls outside of cells to a button, until this context ends."""
         self.elsewhere = BUTTON
         try:
             yield
@@ -166,7 +167,7 @@ class CallLog:
         return run_backward
 
     def _guarded(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        """Run one of our own steps untraced, under the lock. Its exceptions are noted; the call goes on without it."""
+        """Run one of our own steps untraced, under the lock. If it raises, record that; the user's call continues."""
         try:
             lines = self.provenance.lines
             paused = lines.pause()
@@ -188,7 +189,7 @@ class CallLog:
     # ------------------------------------------------------------ before
 
     def _before(self, outputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall | None:
-        """Read the graph before the call; None: this is no call of the user's."""
+        """Read the graph before a call; None if it is not a call of the user's."""
         if ti.in_backward() or ti.is_fake(outputs):
             return None
         frames = self.provenance.cell_frames(sys._getframe(3))
@@ -206,11 +207,14 @@ class CallLog:
         return pending
 
     def _after_unseen(self) -> None:
-        """A call has ended that is not recorded."""
+        """Handle the end of a call that is not recorded."""
         self.recognition.freed_unknown_nodes()
 
     def _pending(self, args: tuple[Any, ...], kwargs: dict[str, Any], frames: Sequence[FrameType]) -> PendingCall:
-        """Arguments of the engine: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad."""
+        """Return the call before it runs.
+
+        `args` are the engine's: gradients, keep_graph, create_graph, inputs, allow_unreachable, accumulate_grad.
+        """
 
         def argument(position: int, name: str, default: Any) -> Any:
             return args[position] if len(args) > position else kwargs.get(name, default)
@@ -273,11 +277,11 @@ class CallLog:
                 and not pending.has_inputs
                 and len(outcome.executed) == pending.shape[1]
             )
-            if whole and pending.like is not None:  # in a long loop one more such graph would only fill memory
+            if whole and pending.like is not None:  # in a long loop, one more equal graph would only fill memory
                 self._count(pending, pending.like)
                 return
             call, after = self._record(pending, outcome, outputs, error, whole)
-        except Exception as problem:  # that it happened, and how it ended, is known in any case
+        except Exception as problem:  # the call and its result are known in any case
             self.problem(problem)
             text = None if error is None else BaseException.__str__(error)
             unknown = Outcome(Snapshot(), None, text, False, ())
@@ -289,7 +293,7 @@ class CallLog:
             self.failed(call, error)
 
     def _count(self, pending: PendingCall, model: Model) -> None:
-        """A call like an earlier one: everything in it was new, so it ran over everything."""
+        """Count a call like an earlier one. All its nodes were new, so it ran over its whole graph."""
         if not pending.keep:
             self.freed.add_whole(pending.n, pending.newest, pending.highest, model.distances)
         thread = threading.get_ident()
@@ -300,9 +304,9 @@ class CallLog:
     def _outcome(
         self, pending: PendingCall, outputs: Any, args: tuple[Any, ...], error: BaseException | None
     ) -> Outcome:
-        """Compare the forecast with what happened."""
+        """Compare the forecast with the result, and return the outcome."""
         before, forecast = pending.graph, pending.forecast
-        if before is None:  # counted, but it raised after all; or reading failed
+        if before is None:  # the call was to be counted but raised, or reading failed
             before, forecast = self._graph_of(outputs, args), None
             pending.shape = (pending.shape[0], len(before))
         text = None if error is None else BaseException.__str__(error)
@@ -326,7 +330,7 @@ class CallLog:
     def _record(
         self, pending: PendingCall, outcome: Outcome, outputs: Any, error: BaseException | None, whole: bool
     ) -> tuple[BackwardCall, Snapshot]:
-        """The record of a call, and the graph as it left it. `whole`: it ran over its whole graph, as foreseen."""
+        """Return the record of a call and the graph after it. `whole`: it ran over its whole graph, as forecast."""
         before, executed = outcome.before, outcome.executed
         call = record_of_pending(pending, self.provenance.place(pending.place), outcome, error, self.freed)
         if not pending.keep:
@@ -349,5 +353,5 @@ class CallLog:
 
 
 def _runs_everything(pending: PendingCall, error: BaseException | None) -> bool:
-    """Whether a call is sure to have run over its whole graph."""
+    """Whether a call surely ran over its whole graph."""
     return error is None and not pending.has_inputs

@@ -1,7 +1,7 @@
-"""Calls that are like an earlier one, and are only counted: the earlier one is their model.
+"""Models: a call that is like an earlier one is only counted, and the earlier one is its model.
 
-A call in a training loop costs a few microseconds if nothing but a `CountedCall` is stored. Its record and its event
-are made from the model when somebody reads them.
+A call in a training loop costs a few microseconds if only a `CountedCall` is stored. Its record and its event are built
+from the model when somebody reads them.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ _GUESSED = "not walked: as many nodes were made since the last call at this line
 
 @dataclass(frozen=True)
 class Model:
-    """A call that others are like.
+    """A call that later calls are like.
 
     Attributes
     ----------
     call
-        The record of such a call. Place, numbers and thread are still those of the first one.
+        The template for their records. Place, numbers and thread are those of the first call.
     """
 
     call: BackwardCall
 
     @property
     def n(self) -> int:
-        """The call that was read in full."""
+        """Return n of the call that was read in full."""
         return self.call.n
 
     @property
     def distances(self) -> array[int]:
-        """How far the numbers of its nodes are below the highest of them, ascending."""
+        """Return how far the sequence number of each node is below the highest one, ascending."""
         return self.call.distances
 
 
 class CountedCall(NamedTuple):
-    """A call that went well and is like its model.
+    """A call that succeeded and is like its model.
 
-    `place` is a place, or a key of `Provenance.place`. `newest` is the counter of sequence numbers before the call,
-    `highest` the highest number in its graph. `walked` says whether its graph was compared node by node.
+    `place` is a place or a key of `Provenance.place`. `newest` is the counter of sequence numbers before the call,
+    `highest` the highest sequence number in its graph. `walked`: its graph was compared node by node.
     """
 
     n: int
@@ -59,7 +59,7 @@ class CountedCall(NamedTuple):
 
 
 def record_of(counted: CountedCall, place: Place, event_id: int) -> tuple[BackwardCall, Event]:
-    """The record of a counted call, and its event."""
+    """Return the record and the event of a counted call."""
     model = counted.model.call
     call = replace(
         model,
@@ -74,7 +74,7 @@ def record_of(counted: CountedCall, place: Place, event_id: int) -> tuple[Backwa
 
 
 def event_of(call: BackwardCall, event_id: int) -> Event:
-    """The event of a call that is over, without a snapshot."""
+    """Return the event of a finished call, without a snapshot."""
     place = call.place
     cell = place.outer_cell if place.outer_cell is not None else place.cell
     return Event(
@@ -89,7 +89,7 @@ def event_of(call: BackwardCall, event_id: int) -> Event:
 
 
 class Models:
-    """The models of the shapes of graphs seen last.
+    """The models for the most recent shapes of graphs.
 
     A key is the hash of a shape and the number of its nodes.
     """
@@ -102,11 +102,14 @@ class Models:
         return len(self._models)
 
     def get(self, key: tuple[int, int]) -> Model | None:
-        """The model of this shape."""
+        """Return the model for a shape, if there is one."""
         return self._models.get(key)
 
     def remember(self, key: tuple[int, int], call: BackwardCall, distances: array[int]) -> None:
-        """Calls of this shape need not be read in full from now on. Uids and the graph are this call's own."""
+        """Make a call the model for its shape, so that later ones need not be read in full.
+
+        The template has no uids and no graph: they belong to this one call.
+        """
         like = replace(call, executed=_NONE, reached_uids=(), graph=None, same_as=call.n, distances=distances)
         self._models[key] = Model(like)
         self._models.move_to_end(key)

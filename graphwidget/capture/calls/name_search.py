@@ -1,4 +1,4 @@
-"""Looks up names before calls, within a share of the time."""
+"""Searches for names before calls, within a share of the time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["NameSearch"]
 
 
 class NameSearch:
-    """Bounds the searches of one cell.
+    """Limits the searches during one cell.
 
     Parameters
     ----------
     search
-        Looks names up: gets the frames of cells that are running, and the lowest sequence number that matters. (Leaves
-        always matter.)
+        Finds names, given the frames of running cells and the lowest sequence number that matters. (Leaves always
+        matter.)
     """
 
     def __init__(self, policy: CallPolicy, search: Callable[[Sequence[FrameType], int], Search]) -> None:
@@ -27,11 +27,14 @@ class NameSearch:
         self._searches, self._seconds, self._began = 0, 0.0, perf_counter()
 
     def begin_cell(self) -> None:
-        """A new cell has all of its free searches."""
+        """Begin a new cell, with all its free searches."""
         self._searches, self._seconds, self._began = 0, 0.0, perf_counter()
 
     def find(self, frames: Sequence[FrameType], since: int, *, force: bool = False) -> Search | None:
-        """Names of leaves and of what was made from a number on; None: searching has taken too much of the time."""
+        """Find the names of leaves and of newer tensors; None if searching has used up its share of the time.
+
+        `since`: the lowest sequence number that counts as newer.
+        """
         now = perf_counter()
         self._searches += 1
         allowed = self._seconds <= self.policy.search_share * (now - self._began)

@@ -1,7 +1,7 @@
-"""The outcome of a backward call: which nodes ran, where it failed, who freed it, who carried the old part over.
+"""The outcome of a backward call: the nodes that ran, the failed node, the freeing call, the carriers.
 
-Pure functions on snapshots from before and after the call, its forecast and torch's message. Torch is right: where the
-forecast disagrees with what happened, only what the snapshots show is said.
+Pure functions on the snapshots before and after the call, its forecast and torch's message. Torch is right: if the
+forecast was wrong, the outcome contains only facts that the snapshots show.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Outcome:
     before
         The graph before it.
     forecast
-        What was foreseen, None: nothing.
+        The forecast; None: there is none.
     text
-        The error's message, None: it went well.
+        The error's message; None: the call succeeded.
     agreed
-        Whether it came out as the forecast said.
+        Whether the forecast was right.
     executed
         Indices of the nodes that ran.
     """
@@ -49,7 +49,10 @@ class Outcome:
 
 
 def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]:
-    """Indices of the old nodes (by uid) that new ones lead into, seen from the roots; and of the new ones."""
+    """Return the indices of the old nodes that new nodes lead into, and of all new nodes.
+
+    `old` are uids. The search starts at the roots and stops at old nodes.
+    """
     border: set[int] = set()
     seen: set[int] = set()
     stack = [root.node for root in graph.roots if root.node >= 0]
@@ -68,11 +71,12 @@ def boundary(graph: Snapshot, old: set[int]) -> tuple[tuple[int, ...], set[int]]
 
 
 def carriers(border: set[int], above: set[int], then: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
-    """Paths that held a border node (by sequence number) when it was freed, and still hold it.
+    """Return the paths that held a border node (by sequence number) when it was freed, and still hold it.
 
-    If no path still holds one: the paths that did then, whose variables have been given new values since. If only
-    locals of a function that has returned held one: the paths that hold it now. If no path ever held a border node: the
-    paths that held a node `above` it, a tensor made before the freeing call that this call did not visit.
+    If no path still holds one, return the paths that did then, whose variables have been reassigned since. If only
+    locals of a function that has returned held one, return the paths that hold it now. If no path ever held a border
+    node, return the paths that held a node `above` it: a tensor computed before the freeing call, which that call did
+    not visit.
     """
     held_then = {path for path, number in then.items() if number in border}
     held_now = {path for path, number in now.items() if number in border}
@@ -89,16 +93,16 @@ def carriers(border: set[int], above: set[int], then: dict[str, int], now: dict[
 
 
 def agrees(forecast: Forecast, text: str | None) -> bool:
-    """Whether a call came out as the forecast said. `text` is the error's message."""
+    """Whether the forecast of a call was right. `text` is the error's message."""
     if text is None:
         return forecast.ok is True
-    if forecast.reason == "raises":  # Python code of the user's own: any words
+    if forecast.reason == "raises":  # user code raises it, with any message
         return True
     return forecast.ok is False and torch_messages.says(text, torch_messages.FORECAST.get(str(forecast.reason), ()))
 
 
 def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot | None, everything: bool) -> list[int]:
-    """Indices of the nodes that ran, in engine order where the forecast knew it."""
+    """Return the indices of the nodes that ran, in engine order if the forecast knew it."""
     if forecast is not None:
         return [node.index for node in forecast.executes]
     if everything:
@@ -107,7 +111,7 @@ def executed_nodes(before: Snapshot, forecast: Forecast | None, later: Snapshot 
 
 
 def below(graph: Snapshot) -> list[int]:
-    """Indices of the nodes that can be reached from the roots. A graph has others, too: those with names."""
+    """Return the indices of the nodes that the roots reach. A graph also has nodes that only names reach."""
     found = dict.fromkeys(root.node for root in graph.roots if root.node >= 0)
     stack = list(found)
     while stack:
@@ -119,7 +123,7 @@ def below(graph: Snapshot) -> list[int]:
 
 
 def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
-    """Indices of the nodes that held saved tensors before the call and no longer do."""
+    """Return the indices of the nodes that held saved tensors before the call and no longer do."""
     found = []
     for index in range(len(before)):
         after = later.index_of.get(before.uid[index])
@@ -135,7 +139,7 @@ def newly_freed(before: Snapshot, later: Snapshot) -> list[int]:
 
 
 def _holds_hidden(snapshot: Snapshot, index: int) -> bool:
-    """An in-place write into a view that no call has released."""
+    """Whether a node is an in-place write into a view that no call has released."""
     facts = snapshot.facts.get(index)
     return snapshot.kind[index] == Kind.COPY_SLICES and facts is not None and facts.released is False
 
@@ -146,7 +150,7 @@ def _released(snapshot: Snapshot, index: int) -> bool:
 
 
 def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bool:
-    """Whether exactly the nodes that ran have lost the tensors that they held."""
+    """Whether exactly the nodes that ran have lost their saved tensors."""
     holding = {
         i
         for i in executed
@@ -156,9 +160,9 @@ def same_freed(before: Snapshot, later: Snapshot, executed: Sequence[int]) -> bo
 
 
 def with_later_facts(before: Snapshot, later: Snapshot) -> Snapshot:
-    """The graph before a call, with what was learned since about its in-place writes into views.
+    """Return the graph before a call, with the facts that are known since about its in-place writes into views.
 
-    Writes that the call ran have been released, so nothing was wrong with them. The others were examined in `later`.
+    The call released the writes that it ran, so nothing was wrong with them. `later` has the facts about the others.
     """
     facts = dict(before.facts)
     for index, fact in before.facts.items():
@@ -173,7 +177,7 @@ def with_later_facts(before: Snapshot, later: Snapshot) -> Snapshot:
 
 
 def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -> int | None:
-    """Index of the node at which the call failed, None: unknown, or it failed before any node ran."""
+    """Return the index of the node at which the call failed; None if unknown, or if it failed before any node ran."""
     if text is None:
         return None
     if forecast is not None:
@@ -201,20 +205,20 @@ def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
 
 
 def only_one(before: Snapshot, freed: Freed) -> int | None:
-    """The call that freed everything that is freed in this graph, if it was a single call."""
+    """Return n of the call that freed all the freed nodes of this graph; None if there were several calls."""
     found = {n for node in zip(before.uid, before.seq, strict=True) if (n := freed.of(*node)) is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def bytes_behind(snapshot: Snapshot, slots: Sequence[int]) -> int:
-    """Bytes behind slots, once per storage."""
+    """Return the bytes behind some slots; each storage counts once."""
     storages = {snapshot.slot_storage[s] for s in slots} - {-1}
     loose = sum(snapshot.slot_bytes[s] for s in slots if snapshot.slot_storage[s] < 0)
     return loose + sum(snapshot.storages.bytes[at] for at in storages)
 
 
 def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snapshot:
-    """The graph as the call left it. `n` None: it freed nothing."""
+    """Return the graph after the call. `n` None: the call freed nothing."""
     if n is None:
         return before
     state, freed_by, facts = bytearray(before.slot_state), before.slot_freed_by[:], dict(before.facts)
@@ -228,7 +232,7 @@ def afterwards(before: Snapshot, executed: Sequence[int], n: int | None) -> Snap
 
 
 def with_grads(graph: Snapshot, grads: Mapping[int, bool]) -> Snapshot:
-    """A graph whose leaves have a `.grad`, or have none, as these uids say."""
+    """Return the graph with updated leaves: `grads` maps the uid of a leaf's node to whether it has a `.grad`."""
     changed = {
         at: replace(leaf, has_grad=has_grad, grad_storage=leaf.grad_storage if has_grad else -1)
         for at, leaf in graph.leaves.items()

@@ -1,4 +1,4 @@
-"""One backward call between its two ends, and the record that is made of it."""
+"""A backward call while it runs, and the record built from it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["PendingCall", "Signature", "record_of_pending"]
 
 
 class Signature(NamedTuple):
-    """What can be known of a call without walking its graph.
+    """The facts about a call that are known without a walk of its graph.
 
-    `moved` and `behind` are how far the counter of sequence numbers went since the last call of the line, and since the
-    root was made. `arguments` are the call's own.
+    `moved` and `behind`: how far the counter of sequence numbers moved since the last call of the line, and since the
+    root was computed. `arguments`: the arguments of the call.
     """
 
     moved: int
@@ -30,30 +30,30 @@ class Signature(NamedTuple):
 
 @dataclass(slots=True)
 class PendingCall:
-    """A call between its two ends: plain data.
+    """A call while it runs, as plain data.
 
     Attributes
     ----------
     place
-        Where it is made: a place, or a key of `Provenance.place`.
+        The line that makes it: a place, or a key of `Provenance.place`.
     newest, highest
-        The counter of sequence numbers before the call, and the highest number in its graph.
+        The counter of sequence numbers before the call, and the highest sequence number in its graph.
     alone
         Whether no other call was running when it began.
     shape
-        A hash of its graph and the number of nodes below the roots, if they were walked.
+        A hash of its graph, and the number of nodes below the roots, if the graph was walked.
     distances
-        How far the numbers of the nodes are below the highest, ascending.
+        How far the sequence number of each node is below the highest one, ascending.
     since
-        The lowest number of the nodes below the roots; 0: numbers do not identify nodes.
+        The lowest sequence number of the nodes below the roots; 0: sequence numbers do not identify nodes.
     model
         The earlier call that this one is like, if it is only counted.
     like
-        The same for a call that is read in full to see whether it still is like that one.
+        The same, for a call that is read in full to check that it is still like the earlier one.
     walked
         Whether its graph was walked.
     graph, forecast, held
-        The graph before it, the forecast, and who held what: path -> sequence number.
+        The graph before it, the forecast, and the named tensors: path -> sequence number.
     """
 
     n: int
@@ -79,14 +79,14 @@ class PendingCall:
 
     @property
     def line_key(self) -> tuple[int, int] | None:
-        """The line of the call and that of the outermost cell around it; None: no line of a cell makes it."""
+        """Return the line of the call and the line of the outermost cell around it; None for a call outside cells."""
         return self.place[:2] if isinstance(self.place, tuple) else None
 
 
 def record_of_pending(
     pending: PendingCall, place: Place, outcome: Outcome, error: BaseException | None, freed: Freed
 ) -> BackwardCall:
-    """The record of a call that is over. `freed`: which call freed a node."""
+    """Return the record of a finished call. `freed` knows which call freed a node."""
     before, forecast, text = outcome.before, outcome.forecast, outcome.text
     failed = failed_node(before, forecast if outcome.agreed else None, text)
     freed_by = None

@@ -14,11 +14,11 @@ from graphwidget.capture.owners.search import Holding
 __all__ = ["MAX_HOLDINGS", "grads_now", "numbers_by_path", "reachable_nodes", "root_node"]
 
 DEEP = 2_000  # nodes above which a walked graph may need to be made safe to drop
-MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of earlier calls, all together
+MAX_HOLDINGS = 30_000  # remembered (path, node) pairs of all earlier calls together
 
 
 def reachable_nodes(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
-    """The nodes below the roots and their sequence numbers, and nothing else: half a microsecond a node."""
+    """Return the nodes below the roots and their sequence numbers. It takes half a microsecond a node."""
     nodes: list[Any] = []
     found: set[Any] = set()
     for output in outputs:
@@ -44,7 +44,7 @@ def reachable_nodes(outputs: Iterable[Any]) -> tuple[list[Any], list[int]]:
 
 
 def _make_safe(nodes: list[Any], numbers: list[int], next_of: dict[type, Any]) -> None:
-    """A graph that was walked in Python dies differently: see `deep`."""
+    """Make a deep graph safe to drop after a walk in Python: see `deep`."""
     index = {node: i for i, node in enumerate(nodes)}
     start, to = array("i", [0]), array("i")
     for node in nodes:
@@ -54,7 +54,7 @@ def _make_safe(nodes: list[Any], numbers: list[int], next_of: dict[type, Any]) -
 
 
 def root_node(output: Any) -> Any:
-    """The node behind a tensor or an edge, None if there is none."""
+    """Return the node behind a tensor or an edge; None if there is none."""
     if ti.is_tensor(output):
         return ti.history(output, asked=True)[0]
     edge = ti.as_edge(output)
@@ -62,9 +62,9 @@ def root_node(output: Any) -> Any:
 
 
 def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
-    """Of the leaves below the roots: uid of a leaf's node -> whether the leaf has a `.grad`.
+    """Return, for the leaves below the roots, uid of the leaf's node -> whether the leaf has a `.grad`.
 
-    It is read, not concluded from what ran: a hook may have taken it away, a Function may have sent none.
+    The `.grad` is read, not inferred from the nodes that ran: a hook may have removed it, a Function may return None.
     """
     nodes, numbers = reachable_nodes(outputs)
     leaves = {}
@@ -78,7 +78,7 @@ def grads_now(outputs: Iterable[Any], identity: Identity) -> dict[int, bool]:
 
 
 def numbers_by_path(holdings: Sequence[Holding]) -> dict[str, int]:
-    """Path -> sequence number of the node that made the tensor, without leaves and views in doubt."""
+    """Return path -> sequence number of the tensor's node, without leaves and possibly stale views."""
     found: dict[str, int] = {}
     for holding in holdings:
         if len(found) >= MAX_HOLDINGS // 10:

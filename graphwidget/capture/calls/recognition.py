@@ -4,9 +4,9 @@ A call in a training loop must cost next to nothing. The first calls of a line a
 long as that takes a small share of the time. Otherwise a call is only counted if none of its nodes has been freed and
 its graph has the same shape as one read before at the same line: it runs over everything, as its model did.
 
-Where even walking the graph takes too large a share of the time (tiny layers in a tight loop), the walk is left out
-after a while. If the counter of sequence numbers has moved just as far since the last call of the line, and the root is
-of the same kind, the call is taken to be like its model, and its `assumes` says so.
+If even walking the graph takes too large a share of the time (tiny layers in a tight loop), the walk is left out after
+a while. If the counter of sequence numbers then has moved just as far since the last call of the line, and the root is
+of the same kind, the call counts as like its model, and its `assumes` says so.
 """
 
 from __future__ import annotations
@@ -44,38 +44,41 @@ class Recognition:
     Parameters
     ----------
     freed
-        Which nodes earlier calls freed.
+        Knows which nodes earlier calls freed.
     identity, provenance
-        Told, and asked, which threads make nodes.
+        Know which threads make nodes.
     """
 
     def __init__(self, policy: CallPolicy, freed: Freed, identity: Identity, provenance: Provenance) -> None:
         self.policy, self.freed, self.identity, self.provenance = policy, freed, identity, provenance
         self.models = Models(policy.max_models)
         self._home = threading.get_ident()
-        self._unknown_frees = False  # whether a call may have freed nodes that are not known
+        self._unknown_frees = False  # whether a call may have freed unknown nodes
         self._lines: dict[tuple[int, int] | None, _Line] = {}
         self._began = perf_counter()
-        self._spent = self._spent_in_full = 0.0  # seconds of this cell: all of our work, and reading in full
+        self._spent = self._spent_in_full = 0.0  # seconds in this cell: all our work, and reading in full
 
     def start(self) -> None:
-        """Recording begins, in this thread."""
+        """Begin to record in this thread."""
         self._home = threading.get_ident()
 
     def begin_cell(self) -> None:
-        """A new cell: read its first calls closely again."""
+        """Begin a new cell, whose first calls are read in full again."""
         self._began, self._spent, self._spent_in_full = perf_counter(), 0.0, 0.0
         self._lines.clear()
 
     def spend(self, seconds: float, *, in_full: bool = False) -> None:
-        """Work for a call took so long; `in_full`: reading it in full, which is counted in the whole, too."""
+        """Add the seconds that work for a call took; `in_full`: the seconds of reading it in full.
+
+        The seconds of reading in full are also added without `in_full`, as part of all our work.
+        """
         if in_full:
             self._spent_in_full += seconds
         else:
             self._spent += seconds
 
     def freed_unknown_nodes(self) -> None:
-        """A call may have freed nodes, and nobody knows which."""
+        """Record that a call may have freed unknown nodes."""
         self._unknown_frees = True
 
     @property
@@ -84,13 +87,13 @@ class Recognition:
         return threading.get_ident() == self._home
 
     def count(self, pending: PendingCall) -> int:
-        """Count a call of its line; returns how many there were in this cell."""
+        """Count a call, and return how many calls its line has made in this cell."""
         line = self._lines.setdefault(pending.line_key, _Line())
         line.calls += 1
         return line.calls
 
     def recognise(self, pending: PendingCall, outputs: Any) -> bool:
-        """Whether a call need only be counted; its model is then known. Else the shape of its graph is."""
+        """Whether a call need only be counted. If so, set its `model`; if not, set its `shape`."""
         policy, line = self.policy, self._lines[pending.line_key]
         self._sign(pending, line, outputs)
         elapsed = perf_counter() - self._began
@@ -112,17 +115,17 @@ class Recognition:
             pending.like = model
         line.walked = None
         pending.distances = array("q", sorted(pending.highest - number for number in own))
-        # Numbers ascend: what was made before the first of these nodes is none of them, nor does it build on them.
+        # Sequence numbers ascend: a node from before the first of these nodes is not among them or above them.
         if own and not self.identity.apart_below:
             pending.since = min(own)
         return False
 
     def remember(self, pending: PendingCall, call: BackwardCall) -> None:
-        """A call that ran over its whole graph is the model of later ones."""
+        """Make a call that ran over its whole graph the model of later ones."""
         self.models.remember(pending.shape, call, pending.distances)
 
     def _sign(self, pending: PendingCall, line: _Line, outputs: Any) -> None:
-        """Read what can be known without a walk: how far the counter moved since the last call, and the root."""
+        """Set the signature, which needs no walk: how far the counter moved since the last call, and the root."""
         root = root_node(outputs[0]) if len(outputs) == 1 else None
         if root is not None:
             pending.highest = ti.node_readers(type(root))[1](root)
@@ -135,7 +138,7 @@ class Recognition:
         line.newest = pending.newest
 
     def _walk(self, pending: PendingCall, outputs: Any) -> list[int]:
-        """Walk the graph of a call and note its shape; returns the numbers of its nodes, without leaves."""
+        """Walk the graph of a call and set its shape; return the sequence numbers of its nodes, without leaves."""
         nodes, numbers = reachable_nodes(outputs)
         types = tuple(map(type, nodes))
         own = [number for number in numbers if number != ti.NO_SEQUENCE]
@@ -150,10 +153,10 @@ class Recognition:
         return own
 
     def _notice_threads(self, pending: PendingCall) -> None:
-        """Numbers that another thread than the one that records has reached no longer identify nodes."""
+        """Tell `identity` about numbers that another thread reached: they no longer identify nodes."""
         if not self.at_home:
             self.identity.tell_apart(pending.newest)
-        elif pending.highest >= pending.newest:  # made by a thread of which nobody knew
+        elif pending.highest >= pending.newest:  # an unknown thread made the node
             self.identity.tell_apart(pending.highest + 1)
         threads = self.provenance.lines.threads
         if len(threads) > 1:

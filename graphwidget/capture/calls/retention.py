@@ -1,8 +1,8 @@
-"""Graphs of earlier iterations that are still alive while a loop runs: a sample before a few calls of each line.
+"""Samples the graphs of earlier iterations that are still alive while a loop runs, before a few calls of each line.
 
-What piles up in a function is gone when the function returns, and what a container drops cannot be seen afterwards. So
-samples are taken while the loop runs, ever fewer: as many as the logarithm of the number of calls. A sample that finds
-nothing costs a search for names, and a walk of what was made since the last few calls.
+Graphs that pile up in a function are gone when it returns, and an element that a container dropped cannot be seen
+afterwards. So samples are taken while the loop runs, ever fewer: their number is about the logarithm of the number of
+calls. A sample that finds nothing costs one search for names, and a walk of the nodes made since the last few calls.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from graphwidget.model import BackwardCall, Look, Place, Snapshot
 __all__ = ["RetentionSamples", "due", "piles_up"]
 
 ENOUGH = 3  # iterations whose graphs must be found before a sample is kept
-BACK = 8  # calls of the same line that a sample goes back
-MOST_NODES = 2_000  # walked to find out whether anything piles up
-LARGE = 20_000  # nodes of a sample after which the line gets no other one
+BACK = 8  # number of earlier calls of the same line that a sample covers
+MOST_NODES = 2_000  # nodes walked to find out whether graphs pile up
+LARGE = 20_000  # nodes of a sample above which the line gets no further sample
 REMEMBERED = 60_000  # nodes of all samples together
 
 
@@ -36,7 +36,7 @@ def due(seen: int) -> bool:
 
 
 def piles_up(holdings: Sequence[Holding], starts: Sequence[int]) -> bool:
-    """Whether the graphs of these tensors were made in several of the stretches that begin at `starts` (ascending)."""
+    """Whether the graphs of these tensors were made in several of the iterations that begin at `starts` (ascending)."""
     queue: list[tuple[int, int, Any]] = []
     found: set[Any] = set()
     stretches: set[int] = set()
@@ -61,7 +61,7 @@ def piles_up(holdings: Sequence[Holding], starts: Sequence[int]) -> bool:
 
 
 def since(holdings: Sequence[Holding], oldest: int) -> list[Holding]:
-    """The tensors that were made from this number on."""
+    """Return the tensors whose nodes have this sequence number or a higher one."""
     found = []
     for holding in holdings:
         node = _node_of(holding)
@@ -76,20 +76,20 @@ def _node_of(holding: Holding) -> Any:
 
 
 class RetentionSamples:
-    """The samples that are kept, of each line the last few.
+    """The last few samples of each line.
 
     Parameters
     ----------
     place
-        Says which place a key of `Provenance.place` stands for.
+        Returns the place for a key of `Provenance.place`.
     calls
         The calls that are remembered, by n.
     search
-        Finds what can be named and was made from a sequence number on; gets the frames of cells, too.
+        Finds the named tensors, given the frames of cells and the lowest sequence number that matters.
     read
         Reads the graph behind named tensors.
     most_starts
-        Calls of a line that a sample goes back to.
+        Number of earlier calls of a line that a sample may cover.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class RetentionSamples:
         self._lines: OrderedDict[object, list[Look]] = OrderedDict()
 
     def take(self, pending: PendingCall, frames: Sequence[FrameType]) -> None:
-        """Take a sample before a call that a line of a cell makes: are graphs of earlier iterations still alive?"""
+        """Before a call made by a line of a cell, check whether graphs of earlier iterations are still alive."""
         if pending.line_key is None:
             return
         here = self.place(pending.place)
         line = (here.run, here.cell, here.line, here.outer_line, get_ident())
         starts: list[int] = []
-        for call in reversed(self.calls().values()):  # of one cell, and few: this must not cost more and more
+        for call in reversed(self.calls().values()):  # only a few of one cell: the cost must not grow with the loop
             at = call.place
             if at.run != here.run or len(starts) == self._most_starts:
                 break
@@ -123,11 +123,11 @@ class RetentionSamples:
         self._sample(line, pending.n, starts, frames)
 
     def _sample(self, line: object, call: int, starts: Sequence[int], frames: Sequence[FrameType]) -> None:
-        """`starts`: sequence numbers at the earlier calls of the line, ascending."""
+        """Take one sample. `starts`: the sequence numbers at the earlier calls of the line, ascending."""
         before = self._lines.get(line)
         if len(starts) < ENOUGH - 1 or (before and len(before[-1].graph) > LARGE):
             return
-        first = 2 * starts[0] - starts[1]  # what the first iteration made, if it is like the second
+        first = 2 * starts[0] - starts[1]  # where the first iteration began, if it is as long as the second
         holdings = self.search(frames, max(first, 0))
         if not piles_up(holdings, starts[-BACK:]):
             return
@@ -138,5 +138,5 @@ class RetentionSamples:
             self._lines.popitem(last=False)
 
     def all(self) -> tuple[Look, ...]:
-        """The oldest first."""
+        """Return all samples, the oldest first."""
         return tuple(sorted((sample for line in self._lines.values() for sample in line), key=lambda one: one.call))

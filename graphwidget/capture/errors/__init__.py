@@ -1,1 +1,1 @@
-"""The surroundings of an error, measured where it was raised, as plain data."""
+"""The state of the program at an error, measured when it was raised, as plain data."""

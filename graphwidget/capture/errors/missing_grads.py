@@ -1,4 +1,4 @@
-"""Whose `.grad` was None where a cell failed: the error says only that something was. The user's code is not run."""
+"""The tensors whose `.grad` was None at a failed line: the error does not name them. No user code runs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _READ = re.compile(r"((?:[A-Za-z_]\w*)(?:\.\w+|\[\d+\])*)\.grad\b(?!\s*\()")
 
 
 def kinds(frame: FrameType, line: str) -> dict[str, Kind]:
-    """Of the tensors of which a line reads `.grad`, those where it is None.
+    """Find the tensors whose `.grad` a line reads although it is None.
 
     Parameters
     ----------
     frame
-        The frame that failed. Variables have the values that they had then.
+        The frame that failed. Its variables still have their values from the error.
     line
-        The text of its line.
+        The text of the failed line.
 
     Returns
     -------
-    How the line writes a tensor, and what it is: a ``"leaf"`` that requires grad, one that was ``"computed"`` from
-    such, or ``"plain"`` without grad. Without elements that an index computes (``ws[i]``).
+    Path in the line -> kind of the tensor: a ``"leaf"`` that requires grad, ``"computed"`` from such leaves, or
+    ``"plain"`` without grad. Elements with a computed index (``ws[i]``) are left out.
     """
     found: dict[str, Kind] = {}
     asked = dict.fromkeys(_READ.findall(line))

@@ -1,6 +1,6 @@
-"""What stood where an error was raised: grad mode, and what the variables of the failing lines were.
+"""The scene of an error: the grad mode, and the values of the variables in the failing lines.
 
-Measured then and there, as plain data. Nothing of the user's is run for it, and nothing is kept alive.
+It is measured when the error is raised, as plain data. No user code runs, and nothing is kept alive.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from graphwidget.model import Scene, Sight, Value
 
 __all__ = ["of_call", "of_error"]
 
-MOST_PATHS = 600  # looked up in one frame
+MOST_PATHS = 600  # paths looked up in one frame
 MOST_FRAMES = 20
 
 _PATH = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*")
 _STEP = re.compile(r"\w+|\[\d+\]")
-_DECORATED = "torch/utils/_contextlib.py"  # whose frame runs a function that a grad mode decorates
+_DECORATED = "torch/utils/_contextlib.py"  # a frame of this file runs a function that a grad mode decorates
 
 
 def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
-    """Of a call that has just raised, from its frame outwards.
+    """Measure the scene of a call that has just raised, from its frame outwards.
 
     Parameters
     ----------
     texts
-        Of the cells, the last one first: in the notebook's own frame all names that they write are looked up.
+        Sources of the cells, the last one first. In the notebook's own frame, all names in them are looked up.
     """
     sights = tuple(_sights(list(_outwards(frame)), book, texts))
     return Scene(torch.is_grad_enabled(), sights, _raised_in(error.__traceback__))
 
 
 def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "call"]:
-    """What raised the error of a call: the engine, Python code that it ran, or a call of the engine in that code."""
+    """Return what raised the error of a call: the engine, Python code that it ran, or an engine call in that code."""
     names = []
     while traceback is not None:
         names.append(traceback.tb_frame.f_code.co_name)
@@ -53,7 +53,7 @@ def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "
 
 
 def of_error(traceback: TracebackType | None, book: Book, texts: Sequence[str]) -> Scene:
-    """Of an error that has ended a cell. Which grad mode was on when it was raised is no longer known."""
+    """Measure the scene of an error that has ended a cell. The grad mode at the error is no longer known."""
     found: list[tuple[FrameType, int]] = []
     while traceback is not None:
         found.append((traceback.tb_frame, traceback.tb_lineno or 0))
@@ -68,7 +68,7 @@ def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence[str]) -> Iterator[Sight]:
-    """What is seen in the frames of cells, the innermost first."""
+    """Yield one sight for each frame of a cell, the innermost first."""
     cells = [at for at, (frame, _) in enumerate(frames) if book.scope(frame.f_code) is not None][:MOST_FRAMES]
     for at, following in zip(cells, [*cells[1:], len(frames)]):
         frame, line = frames[at]
@@ -86,7 +86,7 @@ def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence
 
 
 def _names(texts: Sequence[str]) -> dict[str, None]:
-    """The paths that texts write, with those that they begin with: ``net.fc`` and ``net`` for ``net.fc.weight``."""
+    """Return the paths in some texts and all their prefixes: ``net.fc`` and ``net`` for ``net.fc.weight``."""
     found: dict[str, None] = {}
     for text in texts:
         for path in _PATH.findall(text):
@@ -98,7 +98,7 @@ def _names(texts: Sequence[str]) -> dict[str, None]:
 
 
 def _decorators(frames: Sequence[FrameType]) -> tuple[str, ...]:
-    """Which grad modes torch switched on around the call of a function, as its decorators: ``no_grad``."""
+    """Return the grad modes that decorators switched on around the call of a function: ``no_grad``."""
     found = []
     for frame in frames:
         if frame.f_code.co_filename.replace("\\", "/").endswith(_DECORATED):
@@ -132,7 +132,7 @@ def _look_up(variables: Mapping[str, Any], path: str) -> Any:
 
 
 def _element(holder: Any, at: int) -> Any:
-    """An element of a list, a tuple, or one of torch's containers of modules; None of anything else."""
+    """Return an element of a list, a tuple, or one of torch's containers of modules; None for other objects."""
     if type(holder) in (list, tuple):
         return holder[at] if at < len(holder) else None
     if type(holder) in (torch.nn.Sequential, torch.nn.ModuleList):
@@ -141,7 +141,7 @@ def _element(holder: Any, at: int) -> Any:
 
 
 def _value(one: Any, named: Mapping[int, str]) -> Value | None:
-    """What an object is, if it is a tensor, a module, or a `Function` of the user's."""
+    """Return the description of a tensor, a module, or a `Function` of the user's; None for other objects."""
     cls = type(one)
     if ti.is_tensor(one):
         origin = ti.base(one) if ti.is_view(one) else None

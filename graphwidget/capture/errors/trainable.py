@@ -1,4 +1,4 @@
-"""Which modules have parameters that require grad. Nothing of the user's is run for it."""
+"""Finds the modules with parameters that require grad. No user code runs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from graphwidget import torch_internals as ti
 
 __all__ = ["modules"]
 
-MOST = 5000  # modules that are looked at
+MOST = 5000  # modules visited
 
 
 def modules(namespace: Mapping[str, Any]) -> dict[str, bool]:
-    """The modules that variables name, with those inside them, and whether a parameter of each requires grad.
+    """Return, for the modules in variables and their submodules, path -> whether a parameter requires grad.
 
-    Those without parameters are left out, and all, where there are too many. A module that keeps its parameters
-    elsewhere than torch does (TorchScript) counts as one without.
+    Modules without parameters are left out; if there are too many modules, the result is empty. A module that does not
+    keep its parameters where torch does (TorchScript) counts as one without.
     """
     found: dict[str, bool] = {}
     seen = [0]
     with ti.quiet():
         for name, value in list(namespace.items()):
             if isinstance(name, str) and not name.startswith("_") and issubclass(type(value), torch.nn.Module):
-                _look(name, value, found, seen, set())
+                _visit(name, value, found, seen, set())
     return found if seen[0] <= MOST else {}
 
 
-def _look(path: str, module: Any, found: dict[str, bool], seen: list[int], above: set[int]) -> bool | None:
-    """Whether a parameter of a module, or of one inside it, requires grad; None where there is none."""
+def _visit(path: str, module: Any, found: dict[str, bool], seen: list[int], above: set[int]) -> bool | None:
+    """Whether a parameter of a module or its submodules requires grad; None if there is no parameter."""
     seen[0] += 1
     if id(module) in above or seen[0] > MOST:
         return None
@@ -39,7 +39,7 @@ def _look(path: str, module: Any, found: dict[str, bool], seen: list[int], above
     answers: list[bool | None] = [ti.requires_grad(p) for p in parameters]
     for name, inside in list(dict(own.get("_modules") or {}).items()):
         if inside is not None:
-            answers.append(_look(f"{path}.{name}", inside, found, seen, above | {id(module)}))
+            answers.append(_visit(f"{path}.{name}", inside, found, seen, above | {id(module)}))
     known = [answer for answer in answers if answer is not None]
     if not known:
         return None

@@ -1,14 +1,14 @@
-"""Make a deep graph that was looked at safe to drop.
+"""Make a deep graph that was walked in Python safe to drop.
 
 Since torch 2.13 the Python wrapper of a node, once made, lives as long as the node, and a node with a wrapper is
-freed from inside the freeing of the node before it: dropping a chain of 50,000 nodes that anybody has walked
+freed from inside the freeing of the node before it: dropping a chain of 50,000 nodes that was walked
 in Python overflows the C stack and kills the process. Nodes without wrappers are freed in a loop.
 
-So the walk of a deep graph leaves *breaks* behind, about one in a thousand nodes of any path: an object in
-the metadata of a node that holds the next node down. It keeps nothing alive, because its own node holds
-that one too. When the node dies, the break hands the next one to a thread, which drops it from a shallow
-stack: the cascade ends there and goes on in the thread. What a deep graph held is therefore given back a
-few milliseconds after its last owner has gone. Graphs with paths of less than 2,000 nodes get no break.
+So the walk of a deep graph leaves *breaks* behind, about one in a thousand nodes of any path. A break is an object
+in the metadata of a node; it holds the next node down. It keeps nothing alive, because its own node holds the next
+one too. When the node dies, the break hands the next node to a thread, which drops it from a shallow stack: the
+cascade ends there and goes on in the thread. The memory of a deep graph is therefore released a few milliseconds
+after its last owner has gone. Graphs with paths of less than 2,000 nodes get no break.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def making_safe_to_drop(
     Yields
     ------
     None
-        Between two pieces. Whoever ends it sooner has made nothing safe.
+        Between two pieces. If the generator is closed before its end, nothing has been made safe.
 
     Returns
     -------
     int
-        How many breaks were put now.
+        How many breaks were added.
     """
     if len(nodes) < 2 * SEGMENT or not _wrappers_last():
         return 0
@@ -79,7 +79,7 @@ def making_safe_to_drop(
     count = 0
     for index, targets in after.items():
         memory = ti.memory_of_node(nodes[index])
-        if _KEY not in memory:  # edges never change, and neither does how deep it goes below
+        if _KEY not in memory:  # edges never change, and neither does the depth below a node
             memory[_KEY] = _Break([nodes[target] for target in targets])
             count += 1
     if count:
@@ -95,8 +95,8 @@ def _edges_to_break(
 ) -> Generator[None, None, dict[int, list[int]]]:
     """Edges that every long path must take once in a segment: those between two floors of the graph.
 
-    Nodes are taken by number: a node is younger than those that it leads to. An edge that breaks this rule (two
-    threads) gets a break itself.
+    Nodes are visited by number: a node is younger than those that it leads to. An edge that breaks this rule (two
+    threads) gets its own break.
     """
     count = len(numbers)
     height = [0 if edge_start[i] == edge_start[i + 1] else _UNKNOWN for i in range(count)]
@@ -115,7 +115,7 @@ def _rise(
     height: list[int],
     broken: dict[int, list[int]],
 ) -> None:
-    """Find the heights of some nodes, those below them first, and their edges from floor to floor.
+    """Find the heights of the nodes in `order`, and their edges from floor to floor. Lower nodes must come first.
 
     The floor of a node is its height above the leaves in segments.
     """
@@ -145,16 +145,16 @@ def _rise(
 def _wrappers_last() -> bool:
     """Whether this torch keeps a node's wrapper for as long as the node: then the node holds a reference to it."""
     if sys.is_finalizing():
-        return True  # it is too late to find out, and breaks do no harm
+        return True  # too late to find out, and breaks do no harm
     found: list[bool] = []
 
-    def look() -> None:
+    def count_references() -> None:
         above = ti.node_that_saved_a_view()
         node = above.next_functions[0][0]
         fresh = object()
         found.append(sys.getrefcount(node) > sys.getrefcount(fresh))
 
-    thread = threading.Thread(target=look, name="graphwidget-look")
+    thread = threading.Thread(target=count_references, name="graphwidget-look")
     thread.start()
     thread.join()
     return found != [False]
@@ -172,10 +172,10 @@ _thread: threading.Thread | None = None
 
 
 def _start_thread() -> None:
-    """The thread must be there before anything dies: while something dies none can be started."""
+    """Start the thread before any node dies: none can be started while one is dying."""
     global _thread
     if sys.is_finalizing():
-        return  # nor can it then: what is handed over lasts as long as the process
+        return  # nor can it be started then: what is handed over lives until the process ends
     if _thread is None or not _thread.is_alive():
         if _thread is None:
             atexit.register(_stop_thread)
@@ -184,7 +184,7 @@ def _start_thread() -> None:
 
 
 def _stop_thread() -> None:
-    """At exit: a thread that is stopped inside torch's destructors ends the process with an abort."""
+    """End the thread at exit: if it were stopped inside torch's destructors, the process would abort."""
     _dropped.put(None)
     if _thread is not None:
         _thread.join(timeout=30)

@@ -1,4 +1,4 @@
-"""What only some nodes have and only the engine's simulation needs: `model.NodeFacts`, read off live objects."""
+"""Facts that only some nodes have and only the engine's simulation needs: `model.NodeFacts`, read from live objects."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.slots import SlotColumns
 from graphwidget.capture.graph.tables import Tables
 from graphwidget.capture.graph.walk import positions
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks as hook_log
 from graphwidget.capture.python.code import WRITES_ARGUMENT, Reading, materializes_grads, read_backward, read_function
 from graphwidget.model import Kind, NodeFacts
 
 __all__ = ["Facts"]
 
-MOST_ASKED = 1000  # writes into views in one snapshot; further ones stay an assumption
+MOST_ASKED = 1000  # CopySlices nodes asked in one snapshot; the others stay an assumption
 
-# By kind: whether the nodes have something to tell.
+# By kind: whether nodes of that kind can have facts.
 _SPECIAL = bytes(kind in (Kind.CUSTOM, Kind.COPY_SLICES, Kind.COMPILED) for kind in range(256))
 
 
@@ -37,13 +37,13 @@ class Facts:
     variables
         Node index -> leaf tensor.
     freed_by
-        Which call freed a node; None: nobody has watched.
+        Which call freed a node; None: calls were not watched.
     watched_from
-        Sequence number at which the watching began.
+        Sequence number at which watching began.
     refuses_inputs
         A call in progress uses `inputs=`.
     thorough
-        Look through all objects of the process (100 ms) rather than leave a write into a view an assumption.
+        Search all objects of the process for stale views (100 ms), so that fewer facts stay unknown.
     """
 
     def __init__(
@@ -64,33 +64,34 @@ class Facts:
         self.refuses_inputs = refuses_inputs
         self.thorough = thorough
         self.found: dict[int, dict[str, Any]] = {}
-        self.hooks: dict[int, dict[int, Reading]] = {}  # node -> key of the hook -> what it was read to do
+        self.hooks: dict[int, dict[int, Reading]] = {}  # node -> key of the hook -> what its code does
         self.held_grads: tuple[int, ...] | None = None
         self.numbers: Sequence[int] = ()
         self.frames: dict[int, int] = {}  # checkpoint frame -> its number
 
     def _watched(self, number: int) -> bool:
-        """Whether somebody has watched since before the node with this sequence number was made."""
+        """Whether calls have been watched since before the node with this sequence number was made."""
         return self.freed_by is not None and number >= self.watched_from
 
     def _released(self, number: int, uid: int) -> bool | None:
-        """Whether a call let go of what a node saved, where the node does not show it."""
+        """Whether a call released the saved tensors of a node that does not show it. None: unknown."""
         if self.freed_by is not None and self.freed_by.of(uid, number) is not None:
             return True
         return False if self._watched(number) else None
 
-    def _of(self, index: int) -> dict[str, Any]:
+    def _entry(self, index: int) -> dict[str, Any]:
+        """The facts of a node found so far. Callers add to them."""
         return self.found.setdefault(index, {})
 
-    def count_hooks(self, index: int, tensor: Any) -> None:
-        """Hooks that the tensor with this history says it has."""
+    def read_hooks(self, index: int, tensor: Any) -> None:
+        """Read the hooks of a tensor whose history is node `index`."""
         found = self.hooks.setdefault(index, {})
         for key, hook in ti.hooks_of(tensor).items():
             found[key] = read_function(hook)
 
     def doubt_leaf(self, index: int) -> None:
-        """A leaf that is a view whose base was modified since: only rebuilding its history would tell what it is."""
-        self._of(index)["effect"] = "may be no leaf any more"
+        """Record that a leaf is a view of a modified base: only rebuilding its history would show if it is a leaf."""
+        self._entry(index)["effect"] = "may be no leaf any more"
 
     def read(
         self,
@@ -104,53 +105,55 @@ class Facts:
         """The facts of all nodes that have any."""
         self.numbers = numbers
         for index, name in self.columns.detached.items():
-            self._of(index)["detached_slot"] = name
+            self._entry(index)["detached_slot"] = name
         for index in self.columns.empty_after_release:
-            self._of(index)["released"] = True
+            self._entry(index)["released"] = True
         writes = []
         for index in positions(kinds.translate(_SPECIAL), 1):
             if kinds[index] == Kind.COPY_SLICES:
                 writes.append(index)
                 continue
             try:
-                self._custom(index, nodes[index])
+                self._read_custom(index, nodes[index])
             except Exception:
-                self._of(index).setdefault("effect", "could not be read")
+                self._entry(index).setdefault("effect", "could not be read")
         hiding = {cls for cls in set(map(type, nodes)) if ti.hides_saved(cls)}
         for index in [index for index, node in enumerate(nodes) if type(node) in hiding] if hiding else ():
-            self._of(index).update(hides_saved=True, released=self._released(numbers[index], uids[index]))
+            self._entry(index).update(hides_saved=True, released=self._released(numbers[index], uids[index]))
         if writes:
-            self._writes(nodes, numbers, uids, writes)
-        hooked = noted.numbers_with_hooks()
+            self._read_copies(nodes, numbers, uids, writes)
+        hooked = hook_log.numbers_with_hooks()
         if hooked:
             for index in [index for index, number in enumerate(numbers) if number in hooked and index < len(nodes)]:
-                self.hooks.setdefault(index, {}).update(noted.hooks_on_node(nodes[index]))
+                self.hooks.setdefault(index, {}).update(hook_log.hooks_on_node(nodes[index]))
         for index, unpack_hooks in self.columns.packed.items():
             try:
-                self._packed(index, unpack_hooks)
+                self._read_unpack_hooks(index, unpack_hooks)
             except Exception:
-                self._of(index).setdefault("effect", "could not be read")
+                self._entry(index).setdefault("effect", "could not be read")
         for index, found in self.hooks.items():
             if found:
-                self._of(index).update(
+                self._entry(index).update(
                     hooks=len(found),
                     hooks_plain=sum(reading.plain for reading in found.values()),
                     hook_effect=next(filter(None, map(_effect_on_the_graph, found.values())), ""),
                 )
         return {index: NodeFacts(**entry) for index, entry in self.found.items()}
 
-    def _writes(self, nodes: Sequence[Any], numbers: Sequence[int], uids: Sequence[int], found: Sequence[int]) -> None:
-        """CopySlices nodes: nothing of the node inside can be read, so they are asked."""
+    def _read_copies(
+        self, nodes: Sequence[Any], numbers: Sequence[int], uids: Sequence[int], found: Sequence[int]
+    ) -> None:
+        """Ask the CopySlices nodes: the node inside them cannot be read."""
         for index in found:
-            self._of(index).update(released=self._released(numbers[index], uids[index]), inner_stale=None)
-        # Only a Python function can be stopped before it unpacks, so nobody may have hidden another one there.
-        stoppable = not noted.unstoppable_unpack_hooks() and all(
-            noted.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
+            self._entry(index).update(released=self._released(numbers[index], uids[index]), inner_stale=None)
+        # Only a Python function can be stopped before it unpacks, so no hook of another kind may be hidden inside.
+        stoppable = not hook_log.unstoppable_unpack_hooks() and all(
+            hook_log.is_python(hook) for hooks in self.columns.packed.values() for hook in hooks
         )
         known = {index for index in found if stoppable and self._watched(numbers[index])}
-        in_doubt = [] if self.columns.settle else [index for index in found if _takes_a_view(nodes[index])]
+        in_doubt = [] if self.columns.settle else [index for index in found if _has_view_operand(nodes[index])]
         self._ask(nodes, found[:MOST_ASKED], known.difference(in_doubt))
-        again = [index for index in in_doubt[:MOST_ASKED] if index in known and self._of(index)["released"] is False]
+        again = [index for index in in_doubt[:MOST_ASKED] if index in known and self._entry(index)["released"] is False]
         views = self._stale_views() if again else None
         if views is not None:
             with ti.never_rebuilt(views):
@@ -160,18 +163,18 @@ class Facts:
         answers = hidden.ask([nodes[index] for index in indices], [index in unpacks for index in indices])
         for index, answer in zip(indices, answers, strict=True):
             try:
-                self._answered(index, nodes[index], answer)
+                self._use_answer(index, nodes[index], answer)
             except Exception:
-                self._of(index).setdefault("effect", "could not be read")
+                self._entry(index).setdefault("effect", "could not be read")
 
     def _stale_views(self) -> list[Any] | None:
-        """Views that asking must not rebuild; None: nobody has looked, or another thread could trip over their mark."""
-        if not self.thorough or not ti.TELLS_STALE_VIEWS or _others_at_work():
+        """Views that asking must not rebuild. None: not searched for, or another thread might meet the mark on them."""
+        if not self.thorough or not ti.DETECTS_STALE_VIEWS or _other_threads_active():
             return None
         return [tensor for tensor in ti.tensors_alive() if ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)]
 
-    def _answered(self, index: int, node: Any, answer: hidden.Answer) -> None:
-        entry = self._of(index)
+    def _use_answer(self, index: int, node: Any, answer: hidden.Answer) -> None:
+        entry = self._entry(index)
         if answer.released is not None:
             entry["released"] = answer.released
         entry.update(inner_stale=answer.stale, overlap=answer.overlaps)
@@ -181,45 +184,45 @@ class Facts:
             entry["operands"] = self._grads_held_elsewhere()
         if answer.hook is not None:
             entry["inner_packed"] = True
-            self._packed(index, [answer.hook])
+            self._read_unpack_hooks(index, [answer.hook])
         if answer.function is not None:
-            self._custom(index, answer.function)
+            self._read_custom(index, answer.function)
             there = [edge is not None for edge, _ in node.next_functions]
             returns = _per_edge(read_backward(ti.forward_class(answer.function)), there)
-            entry["returns"] = (True, *returns[1:])  # what is None for the view becomes zero
+            entry["returns"] = (True, *returns[1:])  # None as the gradient of the view becomes zeros
             if answer.stale is None:
                 entry["effect"] = "was perhaps released through another of its outputs"
 
     def _grads_held_elsewhere(self) -> tuple[int, ...]:
-        """Storages of `.grad`s that something besides their leaf holds: a hidden node may have saved them."""
+        """Storages of every `.grad` that is also held outside its leaf: a hidden node may have saved it."""
         if self.held_grads is None:
             grads = [ti.leaf_and_grad(variable)[1] for variable in self.variables.values()]
             held = [grad for grad in grads if grad is not None and ti.is_held_elsewhere(grad)]
             self.held_grads = tuple({at for at in map(self.tables.storage, held) if at >= 0})
         return self.held_grads
 
-    def _custom(self, index: int, node: Any) -> None:
-        entry = self._of(index)
+    def _read_custom(self, index: int, node: Any) -> None:
+        entry = self._entry(index)
         forward = ti.forward_class(node)
         entry["class_name"] = getattr(forward, "__qualname__", type(node).__name__)
         if forward is None:
             return
         if ti.is_reentrant_checkpoint(forward):
             entry.update(reentrant_checkpoint=True, reads_saved=True, refuses_inputs=self.refuses_inputs)
-            self._recomputes(index, node.run_function, _saved(node))
+            self._read_checkpoint(index, node.run_function, _saved(node))
             return
         reading = read_backward(forward)
         entry.update(
             plain=reading.plain,
-            effect=_effect_on_the_graph(reading) or _miscounts(reading, ti.number_of_inputs(node)),
+            effect=_effect_on_the_graph(reading) or _wrong_count(reading, ti.number_of_inputs(node)),
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
             returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
         )
 
-    def _packed(self, index: int, unpack_hooks: Sequence[Any]) -> None:
-        """Slots behind a saved-tensor hook: a checkpoint's frame, or Python that unpacks."""
-        entry = self._of(index)
+    def _read_unpack_hooks(self, index: int, unpack_hooks: Sequence[Any]) -> None:
+        """Read the unpack hooks of saved tensors: each belongs to a checkpoint, or is a Python function."""
+        entry = self._entry(index)
         for hook in unpack_hooks:
             frame = ti.checkpoint_frame(hook)
             if frame is None:
@@ -231,18 +234,18 @@ class Facts:
                 entry.update(
                     non_reentrant_checkpoint=True, checkpoint=self.frames.setdefault(id(frame), len(self.frames))
                 )
-                self._recomputes(index, ti.checkpointed_function(frame), ti.saved_arguments(frame), frame)
-                in_context, used_up = ti.recomputes_under(frame)
+                self._read_checkpoint(index, ti.checkpointed_function(frame), ti.saved_arguments(frame), frame)
+                in_context, used_up = ti.recompute_context(frame)
                 entry["unpack_plain"] = entry.pop("plain") and not in_context
                 if used_up:
                     entry["argument_state"] = "used"
 
-    def _recomputes(self, index: int, function: Any, arguments: Sequence[Any], frame: Any = None) -> None:
-        """What running a checkpointed function again would meet. `frame` None: of a re-entrant one."""
+    def _read_checkpoint(self, index: int, function: Any, arguments: Sequence[Any], frame: Any = None) -> None:
+        """Record what running a checkpointed function again would meet. `frame` is None for a re-entrant checkpoint."""
         nested = frame is None
-        entry, reading = self._of(index), read_function(function)
+        entry, reading = self._entry(index), read_function(function)
         entry.update(plain=reading.plain, effect=reading.effect)
-        around = ti.tensors_around(function)
+        around = ti.tensors_used_by(function)
         if nested and any(ti.requires_grad(t) and (ti.is_view(t) or not ti.is_leaf(t)) for t in around):
             entry["effect"] = "uses a tensor with a history of its own, whose graph it would run as well"
         held = [argument.data for argument in arguments if argument.unpack_hook is None and argument.data is not None]
@@ -250,8 +253,8 @@ class Facts:
         if any(_lost_grad(tensor, leaves) for tensor in (*held, *around)):
             entry["argument_state"] = "frozen"
         if not self._watched(self.numbers[index]) and any(map(_needs_no_grad, (*held, *around))):
-            entry["plain"] = False  # perhaps it needed one in the forward pass: then other tensors are saved now
-        for argument in () if nested else arguments:  # a re-entrant one's arguments are slots of the node
+            entry["plain"] = False  # one may have required grad before: then recomputing saves other tensors
+        for argument in () if nested else arguments:  # the arguments of a re-entrant checkpoint are slots of its node
             if argument.unpack_hook is None and argument.data is not None:
                 state = "inplace" if self._is_stale_view(argument.data) else ti.state_of_argument(frame, argument)
                 if state != "ok":
@@ -265,7 +268,7 @@ class Facts:
         entry["operands"] = () if nested else self._indices([key for key, _ in filter(None, found)])
 
     def _is_stale_view(self, tensor: Any) -> bool:
-        """Whether unpacking would rebuild a view's history, and raise. (Not if the engine is about to do the same.)"""
+        """Whether unpacking would rebuild a view's history, and raise. (With `settle` the engine is about to.)"""
         return not self.columns.settle and ti.maybe_stale_view(tensor) and ti.is_ordinary_view(tensor)
 
     def _indices(self, keys: Sequence[int]) -> tuple[int, ...]:
@@ -273,12 +276,12 @@ class Facts:
         return tuple(storages[key] for key in keys if key in storages)
 
 
-# What a worker of a pool and an event loop are in while they wait for something to do.
+# The code in which an idle pool worker and an idle event loop wait.
 _WAITING = {concurrent.futures.thread._worker.__code__, selectors.DefaultSelector.select.__code__}
 
 
-def _others_at_work() -> bool:
-    """Whether another thread may run the user's code: not one of the kernel's own (daemons), nor one that waits."""
+def _other_threads_active() -> bool:
+    """Whether another thread may run the user's code. The kernel's own threads (daemons) and idle ones do not count."""
     frames = sys._current_frames()
     return any(
         not thread.daemon and thread is not threading.current_thread() and frames[thread.ident].f_code not in _WAITING
@@ -287,12 +290,12 @@ def _others_at_work() -> bool:
     )
 
 
-def _takes_a_view(node: Any) -> bool:
-    """Whether an operand of a write may be a view with a history, which unpacking it might rebuild.
+def _has_view_operand(node: Any) -> bool:
+    """Whether an operand of an in-place write may be a view with a history: unpacking might rebuild that history.
 
-    The first edge leads to what the base was before, the others to the operands.
+    The first edge leads to the base before the write, the others to the operands.
     """
-    return any(operand is not None and ti.may_be_of_a_view(operand) for operand, _ in node.next_functions[1:])
+    return any(operand is not None and ti.may_belong_to_view(operand) for operand, _ in node.next_functions[1:])
 
 
 def _saved(node: Any) -> list[Any]:
@@ -307,17 +310,17 @@ def _needs_no_grad(tensor: Any) -> bool:
 
 
 def _lost_grad(tensor: Any, leaves: set[int]) -> bool:
-    """Whether a tensor that needs no gradient now needed one before, so that recomputing saves other tensors."""
-    return _needs_no_grad(tensor) and (id(tensor) in leaves or noted.lost_its_gradient(tensor))
+    """Whether a tensor required grad before and does not now, so that recomputing saves other tensors."""
+    return _needs_no_grad(tensor) and (id(tensor) in leaves or hook_log.lost_its_gradient(tensor))
 
 
 def _effect_on_the_graph(reading: Reading) -> str:
-    """The effect of code whose arguments are gradients. To write into one is common, and mostly harmless."""
+    """The effect of code whose arguments are gradients. Writing into one is common and mostly harmless: no effect."""
     return "" if reading.effect == WRITES_ARGUMENT else reading.effect
 
 
-def _miscounts(reading: Reading, inputs: int) -> str:
-    """The effect of a backward that surely returns too few gradients, or too many: what is beyond must be None."""
+def _wrong_count(reading: Reading, inputs: int) -> str:
+    """The effect of a backward that surely returns a wrong number of gradients. Surplus ones are allowed if None."""
     if not reading.exact or reading.returns is None:
         return ""
     count = len(reading.returns)
@@ -329,8 +332,8 @@ def _miscounts(reading: Reading, inputs: int) -> str:
 def _per_edge(reading: Reading, there: Sequence[bool]) -> tuple[bool | None, ...]:
     """For each edge, whether the gradient that the backward returns for it is a tensor.
 
-    `there` says for each tensor argument whether it has an edge. Arguments that are no tensors have neither, and
-    their gradient is None.
+    `there` says for each tensor argument whether it has an edge. An argument that is not a tensor is not in `there`
+    and has no edge; its gradient is None.
     """
     returns = reading.returns
     edges = sum(there)

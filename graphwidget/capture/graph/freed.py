@@ -1,4 +1,4 @@
-"""Which call freed what a node had saved: remembered for every node that is alive, in bounded memory."""
+"""Which call freed the saved tensors of a node: remembered for every living node, in bounded memory."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 __all__ = ["Freed"]
 
-CLOSE = 16  # the last calls, whose nodes' numbers are known
+CLOSE = 16  # how many recent calls keep their freed numbers, and how many calls are searched for a number
 
 
 class Freed:
-    """Who freed a node: the first call that did, should several have run over it.
+    """Which call freed a node: if several ran the node, the first of them.
 
-    A training loop frees the graph of each iteration, a thousand times over, and all of it dies at once.
-    Such a call is noted as its newest sequence number and the distances of the others from it, which
-    all calls of that shape share. Whether a node is one of them is asked when it is met (`of`), if it ever is.
+    A training loop frees the graph of each iteration, a thousand times over, and each graph dies at once.
+    Such a call is stored *by numbers*: the highest sequence number that it freed, and the distances of the
+    others from it. Calls of one shape share the distances. `of` searches them when a node is asked about.
 
     Parameters
     ----------
     by_uid
-        What is known already: uid -> n of the call.
+        Nodes that are known to be freed: uid -> n of the call.
     apart_below
-        Lower sequence numbers may be of several threads: they do not tell which node it is.
+        Lower sequence numbers may come from several threads, so they do not identify a node.
     limit
-        How many calls noted by numbers to keep before the oldest are dropped: 28 bytes each.
+        How many calls to store by numbers (28 bytes each) before the oldest are dropped.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class Freed:
     ) -> None:
         self.by_uid = dict(by_uid or {})
         self.apart_below, self.limit = apart_below, limit
-        self.unsure_below = 0  # nodes with lower numbers may have been freed by something that was not seen in detail
-        # The calls noted by numbers, in order: where the counter stood, highest number, n, and which distances.
+        self.unsure_below = 0  # nodes with lower numbers may have been freed by a call that was not recorded in detail
+        # The calls stored by numbers, in order: the sequence counter, the highest number, n, and index into `_shapes`.
         self._counter, self._highest, self._n, self._shape = array("q"), array("q"), array("q"), array("i")
         self._shapes: list[array[int]] = []  # ascending distances from the highest number
-        self._shape_at: dict[int, int] = {}  # id of one of them -> where it stands
-        # Where the counter stood at the last calls, the highest number that they freed, and the distances.
+        self._shape_at: dict[int, int] = {}  # id of an array in `_shapes` -> its index
+        # Of the last calls: the sequence counter, the highest number that they freed, and the distances.
         self._last: deque[tuple[int, int, Sequence[int]]] = deque(maxlen=CLOSE)
 
     def __bool__(self) -> bool:
@@ -47,12 +47,12 @@ class Freed:
         return bool(self.by_uid or self._n)
 
     def of(self, uid: int, number: int) -> int | None:
-        """The call that freed the node with this uid and sequence number; None: none did, or nobody knows."""
+        """The call (n) that freed the node with this uid and sequence number. None: no call did, or unknown."""
         n = self.by_uid.get(uid)
         return self._by_number(number) if n is None and self._n else n
 
     def nodes_of(self, n: int | None, met: Iterable[tuple[int, int]]) -> set[int]:
-        """Uids of the nodes that call `n` freed, as far as they are known: also among those met, by (uid, number)."""
+        """Uids of the nodes that call `n` freed: those known by uid, and those among `met`, given as (uid, number)."""
         known = {uid for uid, by in self.by_uid.items() if by == n}
         return known.union(uid for uid, number in met if self.of(uid, number) == n)
 
@@ -62,14 +62,14 @@ class Freed:
         if lowest < max(self.unsure_below, self.apart_below()):
             return False
         for counter, highest, distances in reversed(self._last):
-            if counter <= lowest:  # before any of them was made
+            if counter <= lowest:  # that call came before any of these nodes was made
                 return True
             if highest >= lowest and not {highest - number for number in numbers}.isdisjoint(distances):
                 return False
         return len(self._last) < CLOSE
 
     def add(self, n: int, counter: int, nodes: Iterable[tuple[int, int]]) -> None:
-        """Call `n`, at which the counter of numbers stood there, released these nodes: uids and numbers."""
+        """Record that call `n` freed `nodes`, given as (uid, number), when the sequence counter stood at `counter`."""
         numbers = []
         for uid, number in nodes:
             numbers.append(number)
@@ -80,7 +80,7 @@ class Freed:
         self._last.append((counter, highest, array("q", [highest - number for number in numbers])))
 
     def add_whole(self, n: int, counter: int, highest: int, distances: array[int]) -> None:
-        """The same for nodes with the numbers ``highest - distance``, of which `none_of` had been freed."""
+        """Record that call `n` freed the nodes ``highest - distance``. Only if `none_of` holds for their numbers."""
         if not distances:
             return
         shape = self._shape_at.get(id(distances))
@@ -103,11 +103,11 @@ class Freed:
         self._shape_at = {id(distances): at for at, distances in enumerate(self._shapes)}
 
     def unsure(self, below: int) -> None:
-        """Nodes with lower numbers may have been freed by something that was not seen in detail."""
+        """Record that nodes with lower numbers may have been freed by a call that was not recorded in detail."""
         self.unsure_below = max(self.unsure_below, below)
 
     def _by_number(self, number: int) -> int | None:
-        """The call noted by numbers that released the node with this number: one of the first since it was made."""
+        """The call stored by numbers that freed this node, among the first `CLOSE` calls since it was made."""
         if number < self.apart_below():
             return None
         first = bisect_right(self._counter, number)
@@ -119,5 +119,5 @@ class Freed:
         return None
 
     def forget_missing(self, alive: Collection[int]) -> None:
-        """Drop what is known of nodes that have died."""
+        """Drop the entries of nodes that have died."""
         self.by_uid = {uid: n for uid, n in self.by_uid.items() if uid in alive}

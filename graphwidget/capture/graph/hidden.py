@@ -1,23 +1,23 @@
-"""The node inside a CopySlices: nothing of it can be read, but it answers when it is asked.
+"""The node inside a CopySlices cannot be read, but calling the CopySlices shows what state it is in.
 
 An in-place write into a view makes a CopySlices node around the node of the operation. Python sees neither that node,
 nor what it saved, nor whether a call has released it. A CopySlices can be called, though, and before it computes
 anything it goes through these steps:
 
 1. Released? Then it raises "second time" at once.
-2. It cuts the gradient of the view out of the one that it was given: `new_empty_strided`, `copy_`, a view, `clone`.
+2. It cuts the gradient of the view out of its own gradient: `new_empty_strided`, `copy_`, a view, `clone`.
 3. The node inside unpacks what it saved, and raises if that was modified since.
 4. Only then comes the first operation of the derivative.
 
 `ask` calls it with a gradient that has no data. The operations of step 2 are answered with placeholders, so that no
 memory is taken. Whatever comes after step 3 is stopped before it begins: an operation by the dispatch mode around the
-call; a Python function (an unpack hook, a custom Function's backward) by a profile function, which hears of a call
-before its first instruction. So nothing is computed, no code of the user's runs, and no hook: only the engine runs
-those. Views of real tensors are let through: with them step 3 rebuilds the history of a saved view (of the real part
-of a complex tensor, for one), and looks at its version after that.
+call; a Python function (an unpack hook, a custom Function's backward) by a profile function, which is called before
+its first instruction. So nothing is computed, and neither the user's code nor a hook runs: only the engine runs
+hooks. View operations on real tensors are let through: step 3 uses them to rebuild the history of a saved view (for
+example of the real part of a complex tensor), and compares its version after that.
 
-The thread that asks is a new one, with modes, profilers and sequence numbers of its own: nothing that happens there
-shows elsewhere. (Measured: 35 us a node, 150 us for the thread.)
+`ask` uses a new thread, with its own modes, profilers and sequence numbers: nothing that happens there shows
+elsewhere. (Measured: 35 us a node, 150 us for the thread.)
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ PATIENCE = 2.0  # seconds
 
 @dataclass
 class Answer:
-    """What a CopySlices node told; None: it was not asked, or had no answer.
+    """What a CopySlices node answered. None: it was not asked, or gave no answer.
 
     Attributes
     ----------
     released
-        Whether a call has run over it without retain_graph.
+        Whether a call has run the node without retain_graph.
     stale, detached
-        Whether the node inside would raise because what it saved was modified, or detached, in place since.
+        Whether the node inside would raise because a tensor that it saved was modified, or detached, in place since.
     overlaps
-        Whether it writes to memory that overlaps itself, and so raises.
+        Whether it raises because the memory that it writes to overlaps itself.
     function
-        The node of the custom Function inside, if there is one. `stale` is then about what its backward could read;
-        None: it was released, through another of its outputs.
+        The node of the custom Function inside, if there is one. `stale` is then about what its backward could read; it
+        is None if that node was released through another of its outputs.
     hook
-        The hook that would unpack what is saved inside, as a function to read, not to call.
+        The hook that would unpack the tensors saved inside, as a function whose code can be read; not to be called.
     """
 
     released: bool | None = None
@@ -70,16 +70,21 @@ class Answer:
 def ask(nodes: Sequence[Any], unpacks: Sequence[bool]) -> list[Answer]:
     """Ask CopySlices nodes.
 
-    A node is locked while the engine runs it. So none is asked from inside a backward of this thread, and the wait for
-    one that another thread runs has an end.
+    A node is locked while the engine runs it. So nothing is asked from inside a backward of this thread, and for a node
+    that another thread runs, the wait ends after `PATIENCE`.
 
     Parameters
     ----------
     nodes
         The nodes.
     unpacks
-        For each, whether it may unpack what it saved. That rebuilds the history of a view whose base was modified
-        since, which shows if the user holds that view. Without it only the first two steps are taken.
+        For each node, whether it may unpack what it saved. Unpacking rebuilds the history of a view whose base was
+        modified since, and a user who holds that view can see this. Without it only the first two steps are taken.
+
+    Returns
+    -------
+    list of Answer
+        One for each node.
     """
     answers = [Answer() for _ in nodes]
     if nodes and not ti.in_backward() and on_another_thread(lambda: _ask(nodes, unpacks, answers), PATIENCE):
@@ -97,7 +102,7 @@ def _ask(nodes: Sequence[Any], unpacks: Sequence[bool], answers: list[Answer]) -
             except _Stopped:
                 continue
             except RuntimeError as error:
-                _understand(str(error), asking.answer)
+                _store_error(str(error), asking.answer)
     for answer in answers:
         if answer.function is not None:
             _read_custom(answer)
@@ -107,11 +112,11 @@ def _call(node: Any, gradient: Any) -> None:
     try:
         node(gradient)
     finally:
-        sys.setprofile(None)  # at once: the next Python function would be taken for the node's
+        sys.setprofile(None)  # at once: the next Python function would be mistaken for the node's
 
 
 class _Stopped(BaseException):
-    """What ends the asking of a node that has told everything."""
+    """Ends the call of a node once its answer is complete."""
 
 
 class _Asking(ti.TorchDispatchMode):  # type: ignore[misc]
@@ -144,7 +149,7 @@ class _Asking(ti.TorchDispatchMode):  # type: ignore[misc]
         return result
 
     def _computes(self) -> NoReturn:
-        """Everything was unpacked."""
+        """The first operation of the derivative: all saved tensors were unpacked without an error."""
         self.answer.stale = False
         raise _Stopped
 
@@ -152,7 +157,7 @@ class _Asking(ti.TorchDispatchMode):  # type: ignore[misc]
         if event != "call":
             return
         code, given = frame.f_code, frame.f_locals
-        if code is _DISPATCH or "torch/_" in code.co_filename.replace("\\", "/"):  # torch hands an operation to us
+        if code is _DISPATCH or "torch/_" in code.co_filename.replace("\\", "/"):  # torch passes an operation on to us
             if code is _DISPATCH or getattr(given.get("op"), "is_view", False):
                 sys.setprofile(None)  # until `answered` has seen it
                 return
@@ -170,12 +175,12 @@ _DISPATCH = _Asking.answered.__code__
 
 
 def _placeholder() -> Any:
-    """A tensor without data. New each time: torch remembers which is a view of which."""
+    """A tensor without data. A new one each time, because torch remembers which tensor is a view of which."""
     return torch.empty((), device="meta")
 
 
-def _understand(text: str, answer: Answer) -> None:
-    """Take what an error says. Others than these come of the placeholders, and say nothing."""
+def _store_error(text: str, answer: Answer) -> None:
+    """Store what an error means. Other errors are caused by the placeholders and mean nothing."""
     if torch_messages.says(text, torch_messages.FREED):
         answer.released = True
     elif torch_messages.says(text, torch_messages.MODIFIED) or ti.NOT_REBUILT in text:
@@ -185,7 +190,7 @@ def _understand(text: str, answer: Answer) -> None:
 
 
 def _read_custom(answer: Answer) -> None:
-    """What reading `ctx.saved_tensors` would come to."""
+    """Store what would happen if a backward read `ctx.saved_tensors`."""
     try:
         packed = any(slot.unpack_hook is not None for slot in ti.saved_by_custom(answer.function) or ())
         if not packed:  # with hooks there is no version to check
@@ -193,11 +198,11 @@ def _read_custom(answer: Answer) -> None:
         answer.stale = False
     except RuntimeError as error:
         if not torch_messages.says(error, torch_messages.FREED):
-            _understand(str(error), answer)
+            _store_error(str(error), answer)
 
 
 def _as_function(frame: FrameType) -> Callable[..., Any]:
-    """A function with the code, the globals and the closure of a frame, to be read."""
+    """A function with the code, the globals and the closure of a frame: to be read, not called."""
     code, given = frame.f_code, frame.f_locals
     closure = tuple(types.CellType(given[name]) if name in given else types.CellType() for name in code.co_freevars)
     return types.FunctionType(code, frame.f_globals, code.co_name, None, closure)

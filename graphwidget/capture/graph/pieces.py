@@ -1,4 +1,4 @@
-"""Work in pieces: generators that yield where they may be left for a while, and return what they have made."""
+"""Work in pieces: generators that yield where they may be suspended, and return their result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 __all__ = ["AtLeast", "WorkLock", "at_once", "completed", "within"]
 
-SLICE_SECONDS = 0.03  # how long an idle kernel may be kept from what is asked of it
+SLICE_SECONDS = 0.03  # how long one piece may delay the next request to an idle kernel
 
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
@@ -20,11 +20,11 @@ _Pieces = Generator[object, None, _Result]
 
 
 class AtLeast(int):
-    """A number of things of which more may turn up."""
+    """A count that may still grow."""
 
 
 def completed(pieces: _Pieces[_Result]) -> _Result:
-    """Do all that is left; returns what the generator returns."""
+    """Run a generator to its end; returns its result."""
     while True:
         try:
             next(pieces)
@@ -33,7 +33,7 @@ def completed(pieces: _Pieces[_Result]) -> _Result:
 
 
 def at_once(in_pieces: Callable[_Given, _Pieces[_Result]]) -> Callable[_Given, _Result]:
-    """The function that does all pieces and returns the result."""
+    """A function that runs all pieces of `in_pieces` and returns the result."""
 
     @wraps(in_pieces)
     def whole(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
@@ -45,7 +45,7 @@ def at_once(in_pieces: Callable[_Given, _Pieces[_Result]]) -> Callable[_Given, _
 def within(
     context: Callable[[], AbstractContextManager[object]], pieces: Generator[_Left, None, _Result]
 ) -> Generator[_Left, None, _Result]:
-    """The same pieces, each of them in a context of its own: none is open while the work is left."""
+    """The same pieces, each in its own context. No context is open while the work is suspended."""
     try:
         while True:
             with context():
@@ -59,15 +59,15 @@ def within(
             pieces.close()
 
 
-class WorkLock(RLock):  # type: ignore[misc]  # `threading.RLock` is a function that makes one
-    """A lock over which work may be left for later: whoever takes it first completes that.
+class WorkLock(RLock):  # type: ignore[misc]  # `threading.RLock` is a function that returns an RLock
+    """A lock that can have pending work: whoever takes the lock next completes that work first.
 
-    So nobody who has the lock ever sees half of it, and nobody has to ask.
+    So no holder of the lock ever sees the work half done, and none has to check for it.
 
     Parameters
     ----------
     problem
-        Is told of exceptions of the work: they are not those of who happened to complete it.
+        Called with an exception of the work: it must not be raised in whoever happens to complete the work.
     """
 
     def __new__(cls, problem: Callable[[Exception], None]) -> WorkLock:  # noqa: ARG004
@@ -88,14 +88,14 @@ class WorkLock(RLock):  # type: ignore[misc]  # `threading.RLock` is a function 
         return True
 
     def leave(self, work: _Pieces[object], when_idle: Callable[[Callable[[], None]], object]) -> None:
-        """Have work done in slices. Only for who has the lock.
+        """Leave work to be done in slices. The caller must hold the lock.
 
         Parameters
         ----------
         work
-            Is resumed with the lock held, in any thread.
+            A generator. It is resumed with the lock held, in any thread.
         when_idle
-            Has a function called once there is nothing else to do.
+            Schedules a function to be called once the kernel is idle.
         """
 
         def go_on() -> None:
@@ -111,7 +111,7 @@ class WorkLock(RLock):  # type: ignore[misc]  # `threading.RLock` is a function 
         when_idle(go_on)
 
     def _do(self, until: float) -> None:
-        """Go on with what is left, in this thread. While it runs nothing is left: it takes the lock itself."""
+        """Continue the pending work. It is not pending while it runs, because it takes the lock itself."""
         work, self._left = self._left, None
         try:
             for _ in work or ():

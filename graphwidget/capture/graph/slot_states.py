@@ -1,9 +1,9 @@
-"""The state of one saved tensor, told without unpacking anything that a hook packed and without changing the graph.
+"""The state of one saved tensor, found without unpacking what a hook packed and without changing the graph.
 
 * A tensor at version 0 that requires grad is HELD: nothing can have been modified since.
 * Otherwise the slot is unpacked (a comparison of two numbers where no hook is set), which raises if STALE.
-* A saved view that is stale is not unpacked: torch would make it a new node, with a new number. That it is stale tells
-  enough.
+* A saved view that is stale is not unpacked: torch would make a new node for it, with a new number. The state is known
+  without that.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = [
 ]
 
 HELD, FREED, STALE, PACKED, UNSAVED, UNKNOWN = (int(state) for state in SlotState)
-DETACHED = -2  # a saved input that was `.detach_()`ed since: told apart from STALE only until it is written down
+DETACHED = -2  # a saved input that was `.detach_()`ed since; the columns show it as STALE
 
 
 def unpack(node: Any, data: Any, shown: str) -> int:
-    """Unpack a slot without hook and say what came of it.
+    """Unpack a slot that has no hook and return its state.
 
     Parameters
     ----------
     data
-        What lies in it.
+        The tensor in the slot.
     shown
-        Its name.
+        The name of the slot.
     """
     slot, saved = ti.slot_of(node, shown), ti.unpacking_attribute(node, shown)
     if saved is None:
@@ -54,19 +54,20 @@ def unpack(node: Any, data: Any, shown: str) -> int:
     except RuntimeError as error:
         state = _state_of(error)
         if state == STALE and not ti.requires_grad(data) and not ti.is_output_slot(shown):
-            return unpack_slot(slot, node, saved) or STALE  # torch looks for `.detach_()` before it looks at versions
+            return unpack_slot(slot, node, saved) or STALE  # torch checks for `.detach_()` before versions
         return state
-    # The attribute vouches for the node and so hides a `.detach_()`; the slot alone does not. (An output is not `data`)
+    # Unpacking through the attribute hides a `.detach_()`, because torch then knows the node; the slot alone does not.
+    # (An output that was unpacked is not `data`.)
     if got is data and not ti.requires_grad(data):
         return unpack_slot(slot, node, saved)
     return HELD
 
 
 def unpack_slot(slot: Any, node: Any = None, saved: str | None = None) -> int:
-    """Unpack a slot without its node. An output then looks as if it were detached.
+    """Unpack a slot without its node and return its state. An output then looks as if it were detached.
 
-    Before torch 2.12 a slot cannot be unpacked alone. There the node's attribute `saved`, where one is given, has to
-    do: it tells what is stale, and takes what was `.detach_()`ed for held.
+    Before torch 2.12 a slot cannot be unpacked alone. There the node's attribute `saved` is used, if one is given: it
+    finds STALE slots, but reports one that was `.detach_()`ed as HELD.
     """
     unpack: Callable[[], Any] | None = getattr(slot, "unpack", None)
     if unpack is None:
@@ -86,7 +87,7 @@ def on_another_thread(work: Callable[[], None], patience: float | None = None) -
     Returns
     -------
     bool
-        Whether it came to an end.
+        Whether it ended in time.
     """
 
     def guarded() -> None:
@@ -103,7 +104,7 @@ def on_another_thread(work: Callable[[], None], patience: float | None = None) -
 
 
 def _unpack_one_of_many(node: Any, slot: Any, data: Any, shown: str) -> int:
-    """An element of a list, or of a custom Function's saved tensors. Alone, an output looks as if it were detached."""
+    """Unpack one of a list or of a custom Function's saved tensors. Alone, an output looks as if it were detached."""
     state = unpack_slot(slot)
     if state not in (DETACHED, UNKNOWN):
         return state
@@ -131,7 +132,7 @@ def _state_of(error: RuntimeError) -> int:
 
 
 def never_saves(function: Any) -> bool:
-    """Whether a function uses its context (first argument) for attributes only, `save_for_backward` not among them."""
+    """Whether a function uses its context (first argument) only for attributes other than `save_for_backward`."""
     code = getattr(function, "__code__", None)
     if code is None or not code.co_argcount or "save_for_backward" in code.co_names:
         return False

@@ -1,13 +1,13 @@
-"""What each node has saved: the state of every slot, read without unpacking anything that a hook packed.
+"""The tensors that each node has saved: the state of every slot, read without unpacking what a hook packed.
 
-FREED and UNSAVED both show as "no data". Only then the unpacking attribute is asked: it gives None, or raises if
-FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FREED without asking.
+FREED and UNSAVED slots both show no data. Only then the unpacking attribute is read: it returns None, or raises if
+FREED. Raising costs 8-25 us, so a slot that an earlier snapshot saw HELD is FREED without reading it.
 
-An earlier snapshot is asked for three things, because the live objects do not tell them any more:
+Three things are taken from an earlier snapshot, because the live objects no longer show them:
 
 * A FREED slot stays FREED. It keeps the type, the shape and the bytes that were seen while it was held.
 * A slot that was seen HELD at one version of its tensor is STALE if the tensor stands at another version now.
-* A list of slots that was released raises when it is read: how many slots it had, only an earlier snapshot knows.
+* A list of slots that was released raises when it is read: only an earlier snapshot knows how many slots it had.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from graphwidget.capture.graph.slot_states import (
 )
 from graphwidget.capture.graph.tables import Tables
 from graphwidget.capture.graph.walk import Walk
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks as hook_log
 from graphwidget.model import SlotState, Snapshot
 
 __all__ = ["SlotColumns"]
 
-PIECE = 2048  # nodes that are read without a pause
+PIECE = 2048  # nodes read between two pauses
 _FINAL = frozenset(state for state in SlotState if state.is_final)
 _NOWHERE = range(0)
 _NO_TYPE = -1
@@ -62,13 +62,13 @@ class SlotColumns:
     Parameters
     ----------
     tables
-        Where names, types, shapes and storages are numbered.
+        Gives names, types, shapes and storages their numbers.
     previous
         An earlier snapshot with uids of the same `Identity`.
     freed_by
         Which call freed a node.
     settle
-        Unpack views in doubt too. Only right where the engine is about to do the same.
+        Unpack views that may be stale, too. Only right where the engine is about to do the same.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class SlotColumns:
     packed
         Node -> unpack hooks of its packed slots.
     empty_after_release
-        Nodes that were released but show no slot.
+        Nodes that were released and show no slot.
     unreadable
         Name of a node -> how many slots of such nodes could not be read.
     """
@@ -100,10 +100,10 @@ class SlotColumns:
         self._old = Snapshot() if previous is None else previous
         self._uids: Sequence[int] = ()
         self._numbers: Sequence[int] = ()
-        self._losers = noted.ids_that_lost_their_gradient()
+        self._lost_gradient = hook_log.ids_that_lost_their_gradient()
 
     def skip(self, count: int) -> None:
-        """Add nodes whose slots are not asked for."""
+        """Add nodes without reading their slots."""
         self.start.extend([len(self.state)] * count)
 
     def reading(self, walk: Walk) -> Iterator[int]:
@@ -155,12 +155,12 @@ class SlotColumns:
         return lost
 
     def _slots_before(self, index: int) -> range:
-        """Where the earlier snapshot has the slots of a node."""
+        """Positions of the slots of a node in the earlier snapshot."""
         at = self._old.index_of.get(self._uids[index])
         return _NOWHERE if at is None else self._old.slots_of(at)
 
     def _list(self, index: int, node: Any, readers: ti.SlotReaders, before: range) -> list[tuple[str, Any]]:
-        """The slots of a node, by name; None in the place of those of a list that was released."""
+        """(name, slot) of each slot of a node. The slot is None in a list that was released."""
         found: list[tuple[str, Any]] = []
         for shown, read in readers:
             try:
@@ -175,7 +175,7 @@ class SlotColumns:
         return found
 
     def _names_of_released(self, index: int, node: Any, shown: str, before: range) -> list[str]:
-        """The slots of a list that raises because it was released. Without an earlier snapshot it counts as one."""
+        """Slot names of a list that raises because it was released. Without an earlier snapshot it counts as one."""
         old = self._old
         if self._uids[index] in old.index_of:
             names = [old.slot_names[old.slot_name[position]] for position in before]
@@ -191,7 +191,7 @@ class SlotColumns:
     # ------------------------------------------------------------ one slot
 
     def _row(self, index: int, node: Any, shown: str, slot: Any, position: int) -> _Row:
-        """The row of a slot. `position`: where the earlier snapshot has it, -1: it has not."""
+        """The row of a slot. `position` is that of the slot in the earlier snapshot, -1 if it is not there."""
         if slot is None:
             return self._freed(index, shown, position)
         hook, data = ti.hook_of_slot(slot), ti.data_of_slot(slot)
@@ -203,14 +203,14 @@ class SlotColumns:
         return self._with_data(index, node, shown, slot, data, position)
 
     def _as_before(self, index: int, position: int) -> _Row:
-        """A slot whose state will not change any more."""
+        """The row of a slot whose state is final: freed or never saved."""
         shown = self._old.slot_names[self._old.slot_name[position]]
         if self._old.slot_state[position] == UNSAVED:
             return _Row(self.tables.slot_names[shown], UNSAVED)
         return self._freed(index, shown, position)
 
     def _freed(self, index: int, shown: str, position: int) -> _Row:
-        """A freed slot. What an earlier snapshot knew of it stays; who freed it may be known only now."""
+        """The row of a freed slot: its type, shape and bytes as before. Which call freed it may be known only now."""
         name, old, tables = self.tables.slot_names[shown], self._old, self.tables
         by = -1 if position < 0 else old.slot_freed_by[position]
         if by < 0:
@@ -229,24 +229,24 @@ class SlotColumns:
         )
 
     def _without_data(self, index: int, node: Any, shown: str, position: int) -> _Row:
-        """A slot that shows no data: did it ever have any? What an earlier snapshot saw tells, or else the node."""
+        """The row of a slot without data: freed or never saved. The earlier snapshot decides, or else the node."""
         before = UNKNOWN if position < 0 else self._old.slot_state[position]
         if before == UNSAVED or (before == UNKNOWN and ti.was_never_saved(node, shown)):
             return _Row(self.tables.slot_names[shown], UNSAVED)
         return self._freed(index, shown, position)
 
     def _packed(self, shown: str, data: Any) -> _Row:
-        """A slot behind a hook. `data`: what the hook made of the tensor."""
+        """The row of a slot behind a hook. `data` is what the pack hook returned."""
         name = self.tables.slot_names[shown]
         tensors = [t for t in (data if type(data) in (tuple, list) else (data,)) if ti.is_tensor(t)]
         size = sum(map(ti.bytes_of, tensors))
         if len(tensors) != 1:
             return _Row(name, PACKED, bytes=size)
-        _, _, dtype, shape, _ = ti.look(tensors[0])
+        _, _, dtype, shape, _ = ti.saved_properties(tensors[0])
         return _Row(name, PACKED, self._dtype(dtype), self._shape(shape), size, self.tables.storage(tensors[0]))
 
     def _with_data(self, index: int, node: Any, shown: str, slot: Any, data: Any, position: int) -> _Row:
-        version, wants_grad, dtype, shape, size = ti.look(data)
+        version, wants_grad, dtype, shape, size = ti.saved_properties(data)
         try:
             state = self._state(node, shown, slot, data, version, wants_grad, position)
         except Exception:
@@ -274,13 +274,13 @@ class SlotColumns:
 
     def _state(self, node: Any, shown: str, slot: Any, data: Any, version: int, wants_grad: bool, position: int) -> int:
         custom = ti.is_custom_function(type(node))
-        alone_tells_nothing = custom or ti.is_output_slot(shown)  # unpacked alone, an output looks detached
-        if id(data) in self._losers and not alone_tells_nothing and not ti.maybe_stale_view(data):
+        ambiguous_alone = custom or ti.is_output_slot(shown)  # unpacked alone, an output looks detached
+        if id(data) in self._lost_gradient and not ambiguous_alone and not ti.maybe_stale_view(data):
             state = unpack_slot(slot)
             if state != UNKNOWN:
                 return state
         if version <= 0:
-            if wants_grad or alone_tells_nothing or unpack_slot(slot) == HELD:
+            if wants_grad or ambiguous_alone or unpack_slot(slot) == HELD:
                 return HELD
             return unpack(node, data, shown)
         if wants_grad:
@@ -294,12 +294,12 @@ class SlotColumns:
         return unpack(node, data, shown)
 
     def _state_of_view(self, node: Any, slot: Any, data: Any) -> int:
-        """A view that was modified since its history was read. Saving it read its history: so it is stale.
+        """The state of a view that was modified since its history was read. Saving it read its history, so it is STALE.
 
         (Not if it got a history only later, from `requires_grad_()` on its base: with `settle` the slot itself is
-        asked.)
+        unpacked.)
         """
         if ti.is_ordinary_view(data) and not self.settle:
-            return STALE if ti.TELLS_STALE_VIEWS else UNKNOWN
+            return STALE if ti.DETECTS_STALE_VIEWS else UNKNOWN
         state = unpack_slot(slot)
         return HELD if state == DETACHED and ti.is_custom_function(type(node)) else state

@@ -1,7 +1,7 @@
-"""The autograd graph at one moment, read off live objects into plain columns.
+"""The autograd graph at one moment, read from live objects into plain columns.
 
-`take` walks `next_functions` from the given tensors and fills one column after the other. The Python wrappers of the
-nodes are held for as long as it runs: nothing live remains when it returns. `taking` does the same in pieces.
+`take` walks `next_functions` from the given tensors and fills one column after the other. It holds the Python wrappers
+of the nodes while it runs, and nothing live when it has returned. `taking` does the same in pieces.
 """
 
 from __future__ import annotations
@@ -60,65 +60,64 @@ def taking(
     ----------
     roots
         Tensors, or `torch.autograd.graph.GradientEdge`s, that a backward was or might be called on. Their history is
-        read even where that makes torch rebuild it (a view modified through its base): the engine does the same.
+        read even where that makes torch rebuild it (a view modified through its base), as the engine does.
     inputs
         Tensors of `inputs=`; resolved like roots, but no walk starts from them.
     owners
-        What keeps nodes alive: objects like `capture.owners.Holding`, of two of one tensor the better name first. The
-        graph of each is part of the snapshot. A view whose history looking might rebuild is left out, with a note.
+        What keeps nodes alive: objects like `capture.owners.Holding`, the better name of a tensor first. The graph of
+        each is part of the snapshot. A view whose history would be rebuilt by reading it is left out, with a note.
     identity
-        Who gives out uids; pass the same one every time to have the same uids every time.
+        Assigns uids. Pass the same object every time to get the same uids.
     places
         Where nodes were made: an object with `lookup(numbers, names) -> (place indices, places, module indices,
         modules)`, or with `place_of(number, name)` and `module_of(number, name)`.
     slots
         False leaves the saved tensors out.
     freed_by
-        Which call freed a node (uid -> n, or what tells it), from somebody who has watched all calls. None: nobody has.
+        Which call freed a node, as `Freed` or uid -> n, if all calls were watched. None: they were not.
     previous
-        An earlier snapshot with the same `identity`: what it proved is not asked again, and what it has not read anew.
+        An earlier snapshot with the same `identity`: what it proves about a slot is not read again (see `slots`).
     settle
-        Unpack even those saved views whose history that may rebuild. Only right just before the engine does the same.
+        Unpack even saved views whose history may be rebuilt by that. Only right just before the engine does the same.
     watched_from
-        Sequence number at which the watching of calls began: nodes before it may have been freed by an unknown call.
+        Sequence number at which watching calls began: older nodes may have been freed by an unknown call.
     refuses_inputs
         A call in progress uses `inputs=`, so a re-entrant checkpoint would refuse a call nested in it.
     thorough
-        Somebody asked, and would rather wait 100 ms than be told of an assumption (see `Facts`).
+        The user asked, and a wait of 100 ms is better than an assumption (see `Facts`).
     around
-        Further tensors in reach of the user: their hooks count, if their nodes are met.
+        Further tensors that the user can reach: their hooks count if their nodes are part of the snapshot.
 
     Yields
     ------
     int
-        How many nodes are still to be read: `AtLeast` so many, until all have been found. What the tensors lead to is
-        settled before the first time; of slots, leaves and hooks whoever resumes later gets what they are by then.
-        Whoever ends it sooner (`close`, an interrupt) waits until what was met is safe to drop.
+        How many nodes are still to be read; an `AtLeast` until all have been found. The nodes that the tensors lead to
+        are fixed before the first yield. Slots, leaves and hooks are read as they are when the generator is resumed.
+        Ending it early (`close`, an interrupt) waits until the nodes found so far are safe to drop.
 
     Returns
     -------
     Snapshot
-        Columns in order of discovery: what `previous` lacks comes first (roots, owners, breadth first), then the nodes
-        that it has, as they stand in it.
+        Nodes in order of discovery: roots, owners, breadth first. Leaf roots that torch has made no node for are last.
     """
     who = freed_by if freed_by is None or isinstance(freed_by, Freed) else Freed(freed_by)
     reader = _Reader(
         Identity() if identity is None else identity, previous, who, settle, watched_from, refuses_inputs, thorough
     )
-    return (yield from within(_undisturbed, reader.reading(roots, inputs, owners, slots, around, places)))
+    return (yield from within(_without_side_effects, reader.reading(roots, inputs, owners, slots, around, places)))
 
 
 take = at_once(taking)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _without_side_effects() -> Iterator[None]:
     with ti.quiet(), ti.no_collection():
         yield
 
 
 class _Seed:
-    """A tensor that the graph is looked at from, and where it leads: a node, or a leaf that has none yet."""
+    """A tensor from which the walk starts, and where it leads: a node, or a leaf that has no node yet."""
 
     __slots__ = ("node", "number", "paths", "problem", "tensor")
 
@@ -131,7 +130,7 @@ class _Seed:
 
 
 class _Reader:
-    """One `take`: everything live that it needs, for as long as it runs."""
+    """One `take`: holds all live objects that it needs, while it runs."""
 
     def __init__(
         self,
@@ -154,12 +153,12 @@ class _Reader:
         self.roots: list[_Seed] = []
         self.inputs: list[_Seed] = []
         self.owned: list[tuple[_Seed, Any]] = []
-        self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive meanwhile
-        self.names: dict[int, list[str]] = {}  # the same without those that are the notebook's own
+        self.paths: dict[int, list[str]] = {}  # id(tensor) -> paths; the owners keep the tensors alive
+        self.names: dict[int, list[str]] = {}  # the same without names of the notebook itself (`Out[3]`)
         self.leaves: dict[int, Leaf] = {}
         self.variables: dict[int, Any] = {}  # node index -> leaf tensor
         self.facts: dict[int, NodeFacts] = {}
-        self.lone: dict[int, int] = {}  # id(leaf) -> index of a leaf root that torch has made no node for
+        self.lone: dict[int, int] = {}  # id(leaf) -> index of its node, which torch may not have made yet
         self.notes: list[str] = []
 
     def reading(
@@ -171,7 +170,7 @@ class _Reader:
         around: Sequence[Any],
         places: Any,
     ) -> Generator[int, None, Snapshot]:
-        """All of it, in pieces. See `taking`."""
+        """Read everything, in pieces. See `taking`."""
         self.seeds(roots, inputs, owners)
         yield from self.find_nodes()
         yield len(self.walk.nodes)
@@ -188,7 +187,7 @@ class _Reader:
         yield 0
         return self.snapshot(*found)
 
-    # ------------------------------------------------------------ where to start
+    # ------------------------------------------------------------ the start
 
     def seeds(self, roots: Sequence[Any], inputs: Sequence[Any], owners: Iterable[Any]) -> None:
         for holding in owners:
@@ -229,7 +228,7 @@ class _Reader:
     # ------------------------------------------------------------ the walk
 
     def find_nodes(self) -> Iterator[int]:
-        """Everything that can be reached. Yields how many nodes are known."""
+        """Find every node that can be reached. Yields how many are known so far."""
         seeds = [seed.node for seed in (*self.roots, *(seed for seed, _ in self.owned)) if seed.node is not None]
         self.walk = Walk(list(dict.fromkeys(seeds)), self.identity, self.previous)
         return self.walk.finding()
@@ -253,16 +252,16 @@ class _Reader:
             ):
                 self._lone_leaf(seed.tensor, by_tensor)
         self.lone = by_tensor
-        self._forget_old_accumulators()
+        self._use_current_accumulators()
 
-    def _forget_old_accumulators(self) -> None:
-        """What is asked about a leaf is asked about its node of now, which another type than then gives it anew.
+    def _use_current_accumulators(self) -> None:
+        """Find the current node of each leaf in `inputs=`: after a change of dtype, torch makes a new AccumulateGrad.
 
-        `inputs=` of a leaf after `model.double()` is not part of the graph made before. Found out where somebody waits
-        for it, or where the types differ.
+        So after `model.double()`, a leaf in `inputs=` is not part of the graph made before. Checked if the dtypes
+        differ, and with `thorough` always.
         """
         nodes = self.walk.nodes
-        known = {key: at for key, at in self.lone.items() if at < len(nodes)}  # of the others torch has not made any
+        known = {key: at for key, at in self.lone.items() if at < len(nodes)}  # the others have no node yet
         leaves = [seed.tensor for seed in self.inputs if seed.node is None and id(seed.tensor) in known]
         if not self.thorough:
             leaves = [leaf for leaf in leaves if ti.dtype_name(leaf) != ti.dtype_of_input(nodes[known[id(leaf)]])]
@@ -273,7 +272,7 @@ class _Reader:
             self.lone[id(leaf)] = -1 if at is None else at
 
     def _lone_leaf(self, variable: Any, by_tensor: dict[int, int]) -> None:
-        """A leaf root that no other node leads to: torch makes its AccumulateGrad when the engine asks."""
+        """Add a leaf root that no node leads to: torch makes its AccumulateGrad when the engine needs it."""
         if id(variable) in by_tensor:
             return
         at = by_tensor[id(variable)] = self.walk.add_leaf(variable)
@@ -313,16 +312,16 @@ class _Reader:
             self.refuses_inputs,
             self.thorough,
         )
-        for tensor, at in self._nodes_of(around):
-            reading.count_hooks(at, tensor)
+        for tensor, at in self._hooked_tensors(around):
+            reading.read_hooks(at, tensor)
         for at, variable in self.variables.items():
             if not self.columns.settle and ti.maybe_no_leaf(variable):
                 reading.doubt_leaf(at)
         walk = self.walk
         self.facts = reading.read(walk.nodes, walk.kind, walk.seq, walk.uid, walk.edge_start, walk.edge_to)
 
-    def _nodes_of(self, around: Sequence[Any]) -> Iterable[tuple[Any, int]]:
-        """Tensors of which the histories are known, and those around that show a hook, with their nodes."""
+    def _hooked_tensors(self, around: Sequence[Any]) -> Iterable[tuple[Any, int]]:
+        """(tensor, node) of roots, inputs, owners and leaves, and of the tensors `around` that have hooks."""
         seen: set[int] = set()
         for seed in [*self.roots, *self.inputs, *(seed for seed, _ in self.owned)]:
             if seed.node is not None and ti.is_tensor(seed.tensor) and id(seed.tensor) not in seen:

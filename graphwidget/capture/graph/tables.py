@@ -1,4 +1,4 @@
-"""What the slots, leaves and facts of one snapshot share: numbered texts, types, shapes and storages."""
+"""Tables that the slots, leaves and facts of one snapshot share: texts, types, shapes and storages by number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Numbered", "Tables"]
 
 
 class Numbered(dict[Any, int]):
-    """Value -> its number: values get one when they are first asked for, from 0."""
+    """Value -> its number. A value gets the next number, from 0, when it is first looked up."""
 
     def __missing__(self, value: Any) -> int:
         number = self[value] = len(self)
@@ -18,14 +18,14 @@ class Numbered(dict[Any, int]):
 
 
 class Tables:
-    """Where each slot name, type, shape and storage gets its number.
+    """Gives each slot name, type, shape and storage of a snapshot its number.
 
     Attributes
     ----------
     dtypes
         Names of types ("float32").
     shapes
-        Shapes as torch has them; lengths may be symbolic.
+        Shapes as torch returns them; lengths may be symbolic.
     storages
         Keys (see `torch_internals.storage_of`).
     storage_bytes
@@ -40,7 +40,7 @@ class Tables:
         self.storage_bytes: list[int] = []
 
     def storage(self, tensor: Any) -> int:
-        """Index of the memory behind a tensor, -1: it has none that could be named."""
+        """Index of the storage of a tensor; -1: it has none that can be identified."""
         try:
             at = self.storages.get(ti.storage_key(tensor))
         except (RuntimeError, NotImplementedError, AttributeError):  # sparse, functional: no storage

@@ -20,14 +20,14 @@ PIECE = 4096  # nodes that are found without a pause
 
 
 class Walk:
-    """All nodes that can be reached from some nodes, breadth first. They are found by `finding`.
+    """All nodes that can be reached from `seeds`, breadth first. `finding` finds them.
 
     Parameters
     ----------
     seeds
         Nodes to start from, each once.
     identity
-        Gives out uids.
+        Assigns uids.
     previous
         An earlier snapshot with uids of the same `identity`.
 
@@ -56,11 +56,11 @@ class Walk:
         self.edge_nr = array("i")
 
     def finding(self) -> Iterator[int]:
-        """Find the nodes and describe them, in pieces; yields how many there are, as far as is known.
+        """Find the nodes and describe them, in pieces; yields how many nodes are known so far.
 
         Edges never change, so what happens between two pieces makes no difference. Nodes that were found die
-        differently from others, and so do those behind their edges (see `deep`). If there is no end to this, because
-        somebody closes it or interrupts, they are made safe all the same before they are let go.
+        differently from others, and so do the nodes behind their edges (see `deep`). If this is closed or interrupted
+        before its end, they are still made safe before they are released.
         """
         given = self._identity.given
         try:
@@ -78,7 +78,7 @@ class Walk:
             raise
 
     def at(self, node: Any) -> int | None:
-        """Index of a node; None: it was not found."""
+        """Index of a node; None: not among those found."""
         return self._index.get(node)
 
     def _find(self) -> Generator[int, None, None]:
@@ -118,7 +118,7 @@ class Walk:
         return [shared[cls] or ti.name_of(node) for node, cls in zip(self.nodes, types, strict=True)]
 
     def _numbers(self, types: list[type]) -> tuple[list[int], array[int]]:
-        """The sequence numbers as torch has them, and as a column: there `NO_SEQUENCE`, all bits set, is -1."""
+        """The sequence numbers as torch gives them, and as a column, in which `NO_SEQUENCE` (all bits set) is -1."""
         numbers = ti.sequence_numbers(self.nodes, types)
         return numbers, array("q", array("Q", numbers).tobytes())
 
@@ -136,7 +136,7 @@ class Walk:
 
 
 def positions(column: bytearray, value: int) -> Iterator[int]:
-    """Where a value stands in a column."""
+    """The indices at which a column has this value."""
     at = column.find(value)
     while at >= 0:
         yield at

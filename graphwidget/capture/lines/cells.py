@@ -1,8 +1,8 @@
 """The user's cells as text: which code object belongs to which cell, and where its loops are.
 
-A cell is known by the file name under which its code was compiled. That name is no identity: the same
-source run twice has the same name in a Jupyter kernel, so a code object, once seen, is remembered by its
-`id` (weakly) as part of the run in which it first ran. No torch here.
+A cell is found by the file name under which its code was compiled. That name is not unique: in a Jupyter kernel,
+the same source run twice has the same name. So a code object, once seen, is remembered by its `id` (weakly) as part
+of the run in which it first ran. This file does not know torch.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cel
 # File names under which IPython's cell magics compile the rest of the cell (%%time, %%timeit).
 MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
-MAX_FOREIGN = 20_000  # names of files that are known to be no cells
+MAX_FOREIGN = 20_000  # names of files known not to be cells
 
 _NO_CODE = (ast.Global, ast.Nonlocal)
 
-# What a line does to the counts of loops: nothing; a pass begins (if it comes at this offset, and with these loops
-# inside it); a loop may be entered (if it comes from outside these lines); both, as where the body of one loop begins
-# with another; several things.
+# What a line does to the counts of loops: PLAIN, nothing; PASS, a pass begins (if the bytecode is at this offset; the
+# loops inside start over); ENTERS, a loop may be entered (if the frame comes from outside these lines); BOTH, where the
+# body of one loop begins with another loop; ANY, anything else.
 PLAIN, PASS, ENTERS, BOTH, ANY = range(5)
-# One of those, the position of the innermost loop around the line (-1: none), and what stands in brackets.
+# One of these, the position of the innermost loop around the line (-1: none), and the data named in brackets.
 Step = tuple[int, int, int, Any]
 
 
@@ -38,7 +38,7 @@ class Loop:
     """One `for` or `while` of a cell, in line numbers of the compiled source.
 
     `mark` is the line at which every pass begins: the first statement of the body, or the loop's own
-    line if the body stands on it (`inline`). `parents` are the positions of the enclosing loops.
+    line if the body is on that line (`inline`). `parents` are the positions of the enclosing loops.
     """
 
     __slots__ = ("first", "inline", "last", "mark", "parents")
@@ -57,7 +57,7 @@ def _makes_no_code(statement: ast.stmt) -> bool:
 
 
 def loops_by_scope(source: str) -> dict[tuple[str, int], list[Loop]]:
-    """Loops of each function of `source`, under its name and first line; module level is ``("", 0)``."""
+    """Loops of each function of `source`, by its name and first line; ``("", 0)`` is the module level."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -81,8 +81,8 @@ def loops_by_scope(source: str) -> dict[tuple[str, int], list[Loop]]:
 class Cell:
     """One run of a cell.
 
-    `number` is the execution count, `shift` what must be added to a line of the compiled code to get
-    the line in the cell as the user sees it. `base` makes (cell, line) one integer: `base + line`.
+    `number` is the execution count. `shift` is added to a line of the compiled code to get the line of the
+    cell as the user sees it. `base` turns (cell, line) into one integer: `base + line`.
     """
 
     __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "number", "run", "shift")
@@ -91,7 +91,7 @@ class Cell:
         self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None
     ) -> None:
         self.number, self.cell_id, self.run, self.base = number, cell_id, run, base
-        self.inside = False  # it is the body of a cell magic: the cell around it is the same one
+        self.inside = False  # whether it is the body of a cell magic, and so part of the cell around it
         self.lines = source.splitlines()
         compiled = source if code is None else code
         # IPython drops leading empty lines before it compiles.
@@ -108,7 +108,7 @@ class Cell:
         return "\n".join(self.lines)
 
     def text(self, line: int | None) -> str:
-        """Source of a line (from 1), without the spaces around it."""
+        """Source of a line (counted from 1), without the spaces around it; "" if there is no such line."""
         return self.lines[line - 1].strip() if line is not None and 0 < line <= len(self.lines) else ""
 
 
@@ -132,12 +132,12 @@ class Scope:
         self.base = cell.base + self.shift
         loops = cell.magic_loops if magic else cell.loops
         top = code.co_name.startswith("<") and code.co_name not in _INNER
-        # Below it stands only the line of the magic that runs the rest of the same cell.
+        # The only frame of the cell below this one would be the line of the magic that runs the rest of the cell.
         self.outermost = top and (magic or cell.inside)
         key = ("", 0) if top else (code.co_name, code.co_firstlineno)
         own = loops.get(key, [])
         self.loops: list[Loop] = own
-        # Lines at which counting has something to do: loops that are entered there, and passes that begin there,
+        # Lines that change loop counts: `heads` has the loops entered there, `marks` the loops that begin a pass there,
         # each with the loops inside it.
         self.heads: dict[int, list[tuple[int, Loop]]] = {}
         self.marks: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
@@ -148,7 +148,7 @@ class Scope:
                 inside = tuple(j for j, other in enumerate(own) if i in other.parents)
                 self.marks.setdefault(loop.mark, []).append((i, inside))
         self.watched: set[int] = watched(self) if watched is not None else set()
-        self.steps: dict[int, Step] = {}  # of the lines that were met and are not watched
+        self.steps: dict[int, Step] = {}  # for lines that were reached and are not watched
         self.entry: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.at: dict[int, tuple[int, ...]] = {}
@@ -163,7 +163,7 @@ class Scope:
         self.watched.discard(line)
 
     def learn(self, line: int) -> None:
-        """Remember what arriving at a line does; the line has been reached, so offsets are known."""
+        """Remember what reaching a line does. The line has been reached once, so offsets are known."""
         heads, marks = self.heads.get(line, ()), self.marks.get(line, ())
         around = self.loops_at(line)
         inner = around[0] if around else -1
@@ -192,13 +192,13 @@ _INNER = frozenset({"<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genex
 
 
 class Book:
-    """All cells, and the way from a code object to its scope.
+    """All cells, and the scope of each code object.
 
     Parameters
     ----------
     code_names
-        For file names that no `open` announced: a mapping or function from file name to
-        ``(number, cell_id, source)`` or None. It is how code that ran before the start is known.
+        For file names that were not passed to `open`: a mapping or function from file name to
+        ``(number, cell_id, source)`` or None. It identifies code that ran before the start.
     watched
         Returns the lines of a scope that are watched.
     """
@@ -210,12 +210,12 @@ class Book:
     ) -> None:
         self.cells: list[Cell] = []
         self.bases: list[int] = []
-        # None: looked at and not of a cell. What is missing has not been looked at.
+        # None: known not to belong to a cell. Names that are missing have not been checked yet.
         self.files: dict[str, Cell | None] = {}
-        self.foreign: set[str] = set()  # the names in `files` that are not of a cell: asked at every call of a function
+        self.foreign: set[str] = set()  # names in `files` that belong to no cell: checked at every function call
         self.scopes: dict[int, Scope] = {}
         self.watched = watched
-        self._ask = code_names.get if isinstance(code_names, Mapping) else code_names
+        self._find_name = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
         self,
@@ -226,7 +226,7 @@ class Book:
         run: int | None,
         code: str | None = None,
     ) -> Cell:
-        """Announce a cell: from now on code compiled as `filename` belongs to it."""
+        """Add a cell: from now on, code compiled as `filename` belongs to it."""
         cell = Cell(number, cell_id, source, run, self._next_base(), code)
         self.cells.append(cell)
         self.bases.append(cell.base)
@@ -234,7 +234,7 @@ class Book:
         return cell
 
     def bind(self, name: str, cell: Cell) -> None:
-        """From now on code compiled under this name belongs to the cell."""
+        """From now on, code compiled under this name belongs to the cell."""
         self.files[name] = cell
         self.foreign.discard(name)
 
@@ -245,7 +245,7 @@ class Book:
         return last.base + len(last.lines) + last.magic_shift + last.shift + 16
 
     def scope(self, code: CodeType) -> Scope | None:
-        """The scope of a code object, None if it is not of a cell."""
+        """The scope of a code object, None if it does not belong to a cell."""
         found = self.scopes.get(id(code))
         if found is not None:
             return found
@@ -263,7 +263,7 @@ class Book:
         return self._register(cell, code)
 
     def _foreign(self, name: str) -> Cell | None:
-        answer: Any = self._ask(name) if self._ask is not None else None
+        answer: Any = self._find_name(name) if self._find_name is not None else None
         if answer is None:
             return None
         number, cell_id, source = answer
@@ -275,17 +275,17 @@ class Book:
         while work:
             one = work.pop()
             key = id(one)
-            # No Python runs when the code dies, a moment after a statement ends: a Ctrl+C that came then would be lost.
+            # `partial` of a C method: a Ctrl+C during a callback in Python, when the code dies, would be lost.
             self.scopes[key] = Scope(cell, one, self.watched, partial(self.scopes.pop, key))
             work.extend(c for c in one.co_consts if isinstance(c, CodeType) and id(c) not in self.scopes)
         return self.scopes[id(code)]
 
     def codes(self) -> list[CodeType]:
-        """The code objects known and alive."""
+        """The known code objects that are alive."""
         return [code for scope in list(self.scopes.values()) if (code := scope.code()) is not None]
 
     def place(self, inner: int, outer: int, iteration: int) -> Place:
-        """What three integers of a stretch say."""
+        """The place that the three integers of a stretch stand for."""
         cell, line = self.unpack(inner)
         outer_cell, outer_line = self.unpack(outer)
         return Place(
@@ -301,7 +301,7 @@ class Book:
         )
 
     def raised_at(self, traceback: TracebackType | None) -> tuple[Place | None, FrameType | None]:
-        """Where in cells an error was raised, and the innermost frame of a cell that it passed; None, if none."""
+        """Where in cells an error was raised, and the innermost frame of a cell that it passed. None: no cell."""
         keys, frame = [], None
         while traceback is not None:
             scope = self.scope(traceback.tb_frame.f_code)
@@ -312,6 +312,6 @@ class Book:
         return (self.place(keys[-1], keys[0], -1) if keys else None), frame
 
     def unpack(self, key: int) -> tuple[Cell, int]:
-        """`base + line` back to the cell and the line."""
+        """The cell and the line of `base + line`."""
         cell = self.cells[bisect_right(self.bases, key) - 1]
         return cell, key - cell.base

@@ -1,11 +1,11 @@
-"""Line tracing: at every line of a cell's code, how far the counter of sequence numbers has moved.
+"""Line tracing: read the counter of sequence numbers at every line of a cell's code.
 
-What makes nodes is the line that was running while the counter moved, so a tracer only has to read the
-counter where a line begins, and where a function of a cell is entered or left. `tracers.py` gets there. The counter
-is an argument, and nothing here knows torch.
+The line that was running while the counter moved has made the nodes. So a tracer only reads the counter where a line
+begins, and where a function of a cell is entered or left; `tracers.py` hooks into these events. The counter is an
+argument: nothing here knows torch.
 
-Sequence numbers are counted per thread; where the numbers of two threads overlap, a node could be of either, and its
-place is unknown.
+Sequence numbers are counted per thread. Where the numbers of two threads overlap, a node could come from either, so
+its place is unknown.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["MAX_SUSPENDED", "FrameState", "LineTracer", "ThreadState", "Watch"]
 Watch = Callable[[FrameType, int, Scope], int]
 
 UNKNOWN_PASS = -(1 << 40)
-LOOK = -2  # for the loop around a line: it has not been looked for
+NOT_SEARCHED = -2  # for the loop around a line: not searched yet
 MAX_SUSPENDED = 1024  # generators and coroutines of cells whose loop counts are remembered
 
 
 class ThreadState:
-    """Of one thread: the frame that is running now, the counter when its line began, and the stretches."""
+    """State of one thread: the running frame, the counter when its line began, and the stretches."""
 
     __slots__ = ("count", "fresh", "last", "origin", "ranges", "suspended", "thread", "top", "tracer", "watching")
 
     def __init__(self, count: Callable[[], int], tracer: LineTracer) -> None:
         self.count, self.tracer = count, tracer
-        self.watching = 0  # id of the innermost frame in which a line that may write in place is running
+        self.watching = 0  # id of the innermost frame that is at a line that may write in place
         self.last = self.origin = count()
         self.ranges = Ranges()
         self.fresh = self.ranges.fresh
@@ -43,7 +43,7 @@ class ThreadState:
         self.suspended: dict[int, FrameState] = {}
 
     def close(self, now: int) -> None:
-        """Give the numbers since the last boundary to the line that was running."""
+        """Assign the numbers since the last boundary to the line that was running."""
         top = self.top
         if top is not None:
             inner, outer, iteration = top.base + top.line, top.outer, top.around
@@ -59,17 +59,17 @@ class ThreadState:
         if self.tracer.made_nodes is not None:
             self.tracer.made_nodes()
 
-    def tell(self, frame: FrameType, line: int, scope: Scope) -> None:
-        """Report a line to whoever watches lines that write."""
+    def report(self, frame: FrameType, line: int, scope: Scope) -> None:
+        """Report a line to the callback that watches lines that write in place."""
         watch = self.tracer.watch
         if watch is not None:
             self.watching = watch(frame, line, scope)
 
 
 class FrameState:
-    """Of one running frame of a cell: its line, and how often each of its loops has begun a pass.
+    """State of one running frame of a cell: its line, and how many passes each of its loops has begun.
 
-    It knows its frame by `id` only: a frame keeps every local variable alive.
+    It stores the `id` of the frame only, because a frame keeps every local variable alive.
     """
 
     __slots__ = ("around", "base", "code_id", "counts", "frame_id", "line", "loop", "outer", "parent", "recursive",
@@ -79,36 +79,36 @@ class FrameState:
         self.scope, self.thread, self.base, self.steps = scope, thread, scope.base, scope.steps
         self.code_id = id(frame.f_code)
         self.line = frame.f_lineno or 0
-        self.loop = LOOK if scope.loops else -1  # position of the innermost loop around the line
+        self.loop = NOT_SEARCHED if scope.loops else -1  # position of the innermost loop around the line
         self.frame_id = id(frame)
         self.counts = [-1] * len(scope.loops)
         self.enter()
 
     def enter(self) -> None:
-        """Become the running frame of the thread. What the frames below do stands still meanwhile."""
+        """Become the running frame of the thread. The frames below do not move while it runs."""
         parent = self.thread.top
         self.parent: FrameState | None = parent
         self.outer = self.around = -1
-        self.recursive: bool = parent is not None and (parent.recursive or self._has_a_twin())
+        self.recursive: bool = parent is not None and (parent.recursive or self._is_recursive())
         if parent is not None and not self.scope.outermost:
             self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
             self.around = parent.iteration()
         self.thread.top = self
 
-    def _has_a_twin(self) -> bool:
-        """Whether a frame that called this one has the same code: the code alone then does not tell the frame."""
+    def _is_recursive(self) -> bool:
+        """Whether a calling frame has the same code: then the code does not identify the frame."""
         parent = self.parent
         while parent is not None and parent.code_id != self.code_id:
             parent = parent.parent
         return parent is not None
 
-    def adopted(self) -> None:
-        """The frame was running before it was seen: the loops around its line are in an unknown pass."""
+    def set_passes_unknown(self) -> None:
+        """The frame was already running when first seen: the passes of the loops around its line are unknown."""
         for i in self.scope.loops_at(self.line):
             self.counts[i] = UNKNOWN_PASS
 
     def iteration(self) -> int:
-        """Pass of the innermost loop around the line, in the outermost frame that is in a loop; -1: none."""
+        """Pass (from 0) of the innermost loop around the line, in the outermost frame that is in a loop; -1: none."""
         if self.around >= 0:
             return self.around
         if self.counts:
@@ -119,18 +119,18 @@ class FrameState:
         return -1
 
     def stop(self, line: int, frame: FrameType) -> None:
-        """A line begins that is watched, or of which it is not known what to do there."""
+        """A line begins that is watched, or whose effect on loop counts is not known yet."""
         thread, scope = self.thread, self.scope
         if thread.watching == self.frame_id or line in scope.watched:
-            thread.tell(frame, line, scope)
+            thread.report(frame, line, scope)
         if line in scope.marks:
             self.arrive(line, frame.f_lasti)
-        self.loop = LOOK if scope.loops else -1
+        self.loop = NOT_SEARCHED if scope.loops else -1
         if line not in scope.watched:
             scope.learn(line)
 
     def turn(self, line: int, step: Step, frame: FrameType) -> None:
-        """A line begins at which a loop may be entered, or a pass of it begin."""
+        """A line begins at which a loop may be entered or may begin a pass."""
         kind, loop, first, more = step
         if kind == PASS:
             if frame.f_lasti == first:
@@ -143,7 +143,7 @@ class FrameState:
                 self.counts[loop] = -1
             self.loop = loop
         elif kind == BOTH:
-            if frame.f_lasti == first:  # the pass of the loop around it
+            if frame.f_lasti == first:  # a pass of the outer loop
                 self.counts[more[0]] += 1
                 for inside in more[1]:
                     self.counts[inside] = -1
@@ -154,13 +154,13 @@ class FrameState:
             self.stop(line, frame)
 
     def arrive(self, line: int, offset: int) -> None:
-        """Count: `line` begins passes of loops, or is where a loop is entered."""
+        """Update the loop counts at a line that begins passes or enters loops."""
         scope, counts = self.scope, self.counts
         before = self.line
         if line in scope.heads:
             for i, loop in scope.heads[line]:
                 if loop.inline:
-                    # Its line comes once on entry, then (not on 3.12 and later) at one other offset for each pass.
+                    # Its line event comes once on entry, then for each pass at another offset (not from 3.12 on).
                     if scope.entry.setdefault(i, offset) == offset:
                         counts[i] = 0
                     else:
@@ -174,7 +174,7 @@ class FrameState:
                     counts[j] = -1
 
     def again(self, offset: int) -> None:
-        """`for x in y: f(x)` goes into another pass at `offset`."""
+        """A loop on one line (`for x in y: f(x)`) begins another pass at `offset`."""
         scope = self.scope
         for i, loop in scope.heads.get(self.line, ()):
             if loop.inline and scope.back.setdefault(i, offset) == offset:
@@ -182,19 +182,19 @@ class FrameState:
 
 
 class LineTracer:
-    """What both ways have in common.
+    """The part that both kinds of tracer share.
 
     Parameters
     ----------
     count
         Returns the next sequence number of the calling thread.
     book
-        Tells which code belongs to a cell.
+        Knows which code belongs to a cell.
     problem
         Called with an exception of our own; tracing goes on.
     watch
-        Called with a line before it runs (0: its frame is left), if the scope has it among its `watched` lines or
-        another such line of the frame is running. Returns the `id` of the innermost frame in which one is, or 0.
+        Called with a line before it runs (0: its frame is left), if the line is in the `watched` lines of the scope or
+        the frame is at such a line. Returns the `id` of the innermost frame that is at a watched line, or 0.
     """
 
     def __init__(
@@ -225,20 +225,20 @@ class LineTracer:
         self.made_nodes = call
 
     def boundary(self) -> ThreadState:
-        """Give what was counted so far to the running line, as at the end of a line."""
+        """Assign the numbers counted so far to the running line, as at the end of a line."""
         state = self.state()
         now = self.count()
         if now != state.last:
             state.close(now)
-            state.ranges.join()  # a loop of somebody else's may call backward in one line again and again
+            state.ranges.join()  # library code may call backward in one line of a loop again and again
         return state
 
     def skip(self) -> None:
-        """Forget the numbers since the last boundary: nobody knows where they were used."""
+        """Forget the numbers since the last boundary: where they were used is unknown."""
         self.state().last = self.count()
 
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
-        """(inner, outer, iteration) for the frames from `frame` outwards; None: no cell is running there."""
+        """(inner, outer, iteration) for the frames from `frame` outwards; None: none of them belongs to a cell."""
         scope, foreign, top = self.book.scope, self.book.foreign, self.state().top
         inner = outer = -1
         while frame is not None:
@@ -258,12 +258,12 @@ class LineTracer:
         return inner, outer, top.iteration() if top is not None else -1
 
     def iteration(self) -> int:
-        """Pass of the loop around the line that is running in this thread, -1: none."""
+        """Pass (from 0) of the loop around the running line of this thread; -1: none."""
         top = self.state().top
         return top.iteration() if top is not None else -1
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
-        """The place of a sequence number; None where no thread or more than one can have used it."""
+        """The place of a sequence number; None if no thread, or more than one, can have used it."""
         found = None
         for state in self.threads:
             if seq >= state.last:
@@ -275,7 +275,7 @@ class LineTracer:
         return found
 
     def make_room(self, live: Callable[[], Sequence[int]]) -> None:
-        """Forget stretches without a living node where a thread has too many."""
+        """In threads that have too many stretches, drop those without a living node."""
         for state in self.threads:
             if state.ranges.full:
                 state.ranges.keep(live())
@@ -295,8 +295,8 @@ class LineTracer:
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         raise NotImplementedError
 
-    slow = False  # whether every function called costs time while lines are traced
-    lost = False  # whether something took the trace function of this thread away
+    slow = False  # whether line tracing slows down every function call
+    lost = False  # whether the trace function of this thread is no longer ours
 
     def pause(self) -> Any:
         """Stop tracing in this thread while our own code runs. Returns what `unpause` needs."""
@@ -308,10 +308,10 @@ class LineTracer:
         """Trace again after `lost`, if that is possible."""
 
     def install(self) -> None:
-        """Begin to listen, for as long as the tracker runs."""
+        """Register for events, for as long as the tracker runs."""
 
     def uninstall(self) -> None:
-        """Put everything back as `install` found it."""
+        """Undo `install`."""
 
     def start(self) -> None:
         """A cell begins in this thread. Calls nest."""

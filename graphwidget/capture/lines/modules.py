@@ -1,7 +1,7 @@
 """Which `nn.Module` was running while a node was made: global forward hooks that read a counter.
 
-The module itself is never held: it is known by `id` and a weak reference, and its dotted path from the
-user's name is looked up when somebody asks.
+Modules are never kept alive: each is known by `id` and a weak reference. Its dotted path from the user's name
+is looked up when it is needed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from graphwidget.model import ModuleCall
 
 __all__ = ["ModuleTracer"]
 
-# Tiny modules in a tight loop would spend a good part of their time in hooks: then these rest until the next cell.
+# Tiny modules in a tight loop would spend a good part of their time in hooks: then hooks are off until the next cell.
 COST = 5e-6  # seconds for one call
 SHARE = 0.02
 CHECK_EVERY = 500
 
 
-class _Known:
-    """What is known of one module."""
+class _ModuleRecord:
+    """The record of one module."""
 
     __slots__ = ("calls", "children", "class_name", "inplace", "key", "own_code", "path", "ref")
 
@@ -41,8 +41,8 @@ class _Known:
         self.own_code = own_code
         self.inplace = _works_in_place(module)
         self.calls = 0
-        self.path: str | None = None  # from the user's name, once it has been found
-        self.children: dict[int, str] | None = None  # id -> path below this module, when it was called from outside
+        self.path: str | None = None  # from the user's name, once found
+        self.children: dict[int, str] | None = None  # id -> path below this module, if it was called from outside
         self.ref = weakref.ref(module)
 
 
@@ -53,7 +53,8 @@ class _ThreadState:
         self.last = now
         self.ranges = Ranges()
         self.fresh = self.ranges.fresh
-        self.stack: list[tuple[_Known, int, bool]] = []  # module, number of the call, were lines traced before it
+        # (module, number of the call, whether lines were traced before it) of the calls in progress.
+        self.stack: list[tuple[_ModuleRecord, int, bool]] = []
         self.trace: Any = None
 
     def close(self, now: int) -> None:
@@ -76,11 +77,11 @@ class ModuleTracer:
     problem
         Called with an exception of our own; the user's forward goes on.
     is_own
-        Whether code stands in a cell.
+        Whether code belongs to a cell.
     pauses
-        On Python 3.10 and 3.11 tracing lines slows all code down, so it rests while torch's own modules run. How to
-        pause it inside a module, how to pause it outside of all modules (where it should be on), how to go on. None: it
-        need not rest.
+        On Python 3.10 and 3.11 tracing lines slows all code down, so it pauses while torch's own modules run. Three
+        functions: pause inside a module, pause outside all modules (where tracing should be on), and continue. None:
+        no pause is needed.
     """
 
     def __init__(
@@ -96,24 +97,24 @@ class ModuleTracer:
         self.pause_or_reclaim = pauses[1] if pauses is not None else lambda: None
         self.unpause = pauses[2] if pauses is not None else lambda trace: None
         self.threads: list[_ThreadState] = []
-        self._by_id: dict[int, _Known] = {}
+        self._by_id: dict[int, _ModuleRecord] = {}
         self._by_key: list[tuple[str, str | None]] = []  # key -> (class name, path if the module has died)
-        self._alive: dict[int, _Known] = {}  # key -> module
+        self._alive: dict[int, _ModuleRecord] = {}  # key -> module
         self._local = threading.local()
         self._since, self._calls = perf_counter(), 0
-        self.rested = False  # whether the hooks were taken out because they cost too much
+        self.rested = False  # whether the hooks were removed because they cost too much
         self._handles: list[Any] = []
         self._undo: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Listen, for as long as that costs little."""
+        """Install the hooks. They are removed again if they cost too much."""
         self._since, self._calls = perf_counter(), 0
         if not self._handles:
             self._handles = [
                 hooks.register_module_forward_pre_hook(self._before),
                 hooks.register_module_forward_hook(self._after, always_call=True),
             ]
-            self._undo = ti.unmentioned(self._handles)
+            self._undo = ti.hide_from_compile(self._handles)
 
     def stop(self) -> None:
         for handle in self._handles:
@@ -144,7 +145,7 @@ class ModuleTracer:
                 state.trace = paused
             known = self._by_id.get(id(module))
             if known is None or known.ref() is not module:
-                known = self._meet(module)
+                known = self._add(module)
             state.stack.append((known, known.calls, paused is not None))
             known.calls += 1
             if known.own_code and state.trace is not None:
@@ -179,23 +180,23 @@ class ModuleTracer:
             self.problem(error)
 
     def _check(self) -> None:
-        """Rest if the last calls came so fast that the hooks were a good part of them."""
+        """Remove the hooks if the last calls came so fast that hooks took more than `SHARE` of the time."""
         now = perf_counter()
         if self._calls * COST > SHARE * (now - self._since):
             self.rested = True
             self.stop()
         self._since, self._calls = now, 0
 
-    def _meet(self, module: torch.nn.Module) -> _Known:
+    def _add(self, module: torch.nn.Module) -> _ModuleRecord:
         key = len(self._by_key)
         code = getattr(type(module).forward, "__code__", None)
-        known = _Known(module, key, code is not None and self.is_own(code))
+        known = _ModuleRecord(module, key, code is not None and self.is_own(code))
         self._by_key.append((known.class_name, None))
         self._by_id[id(module)] = self._alive[key] = known
         return known
 
-    def _drop_dead(self) -> None:
-        """Keep only the names of modules that are gone. (Not at their death: a Ctrl+C that came then would be lost.)"""
+    def _drop_dead_modules(self) -> None:
+        """Keep only the names of dead modules. (Not done at their death: a Ctrl+C at that moment would be lost.)"""
         for number, known in list(self._by_id.items()):
             if known.ref() is None:
                 del self._by_id[number]
@@ -205,8 +206,8 @@ class ModuleTracer:
                 self._by_key[key] = (known.class_name, known.path)
 
     def name(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
-        """Find the user's names for the modules that were called: one walk over the modules of the namespaces."""
-        self._drop_dead()
+        """Find the user's names for the called modules, in one walk over the modules of the namespaces."""
+        self._drop_dead_modules()
         wanted = {id(m): k for k in list(self._alive.values()) if k.path is None and (m := k.ref()) is not None}
         if not wanted:
             return
@@ -216,36 +217,36 @@ class ModuleTracer:
                 if named and issubclass(type(value), torch.nn.Module):
                     self._name_below(variable, value, wanted)
 
-    def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _Known]) -> None:
+    def _name_below(self, variable: str, root: torch.nn.Module, wanted: dict[int, _ModuleRecord]) -> None:
         for path, module in root.named_modules():
             known = wanted.get(id(module))
-            # The variable that was there first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
+            # The variable that was defined first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
             if known is not None and known.path is None:
                 known.path = written(variable, root, path)
 
     def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
-        """A stretch's three integers in words. A module without a name is called by its class."""
-        class_name, path = self._described(inner)
+        """The module call that a stretch's three integers stand for. A module without a name gets its class's name."""
+        class_name, path = self._class_and_path(inner)
         named = path is not None
         if path is None and inner != outer:
-            outer_class, outer_path = self._described(outer)
+            outer_class, outer_path = self._class_and_path(outer)
             below = self._below(outer, inner)
             path = written(outer_path or outer_class, *below) if below else None
             named = below is not None and outer_path is not None
         return ModuleCall(path or class_name, class_name, call, named, self._still_in_place(inner))
 
     def _still_in_place(self, key: int) -> bool:
-        """Whether a module worked in place when it was met and does so now: in between nobody has looked."""
+        """Whether a module worked in place when first met and does so now. It was not checked in between."""
         known = self._alive.get(key)
         module = known.ref() if known is not None and known.inplace else None
         return module is not None and _works_in_place(module)
 
-    def _described(self, key: int) -> tuple[str, str | None]:
+    def _class_and_path(self, key: int) -> tuple[str, str | None]:
         known = self._alive.get(key)
         return (known.class_name, known.path) if known is not None else self._by_key[key]
 
     def _below(self, outer: int, inner: int) -> tuple[torch.nn.Module, str] | None:
-        """The outer module, and where in it the inner one is."""
+        """The outer module, and the path of the inner module in it. None: not inside, or one has died."""
         above, below = self._alive.get(outer), self._alive.get(inner)
         module = above.ref() if above is not None else None
         if module is None or above is None or below is None:
@@ -256,7 +257,7 @@ class ModuleTracer:
         return (module, path) if path else None
 
     def find(self, seq: int) -> tuple[int, int, int] | None:
-        """Of a sequence number: keys of the innermost and the outermost module, and the call's number."""
+        """(inner key, outer key, call number) of the module call that used a sequence number; None: none or several."""
         found = None
         for state in self.threads:
             hit = state.ranges.find(seq)
@@ -267,16 +268,16 @@ class ModuleTracer:
         return found
 
     def make_room(self, live: Callable[[], Sequence[int]]) -> None:
-        """Forget stretches without a living node where a thread has too many."""
+        """In threads that have too many stretches, drop those without a living node."""
         for state in self.threads:
             if state.ranges.full:
                 state.ranges.keep(live())
 
 
 def written(name: str, root: torch.nn.Module, dotted: str) -> str:
-    """A module inside of `root` as users write it, and as leaves are called: ``net.h[0].act`` for ``h.0.act``.
+    """The path of a module inside `root` as users (and leaves) write it: ``net.h[0].act`` for ``h.0.act``.
 
-    `dotted`: its name in `named_modules`; `name`: what `root` is called.
+    `name` is the name of `root`, `dotted` that of the module in `named_modules`.
     """
     module: Any = root
     for key in dotted.split(".") if dotted else ():

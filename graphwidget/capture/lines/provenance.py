@@ -1,7 +1,7 @@
 """Where each node was made: cell, line, iteration and module call, found by its sequence number.
 
-`tracers.py` and `modules.py` record which stretch of numbers was used where. This file opens and closes cells and
-answers questions. A number that nobody recorded, or that two threads could have used, has no place: never a guess.
+`tracers.py` and `modules.py` record where each stretch of numbers was used. This file opens and closes cells and
+looks places up. A number that was not recorded, or that two threads could have used, has no place: never a guess.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphwidget.model import ModuleCall, Place
 
 __all__ = ["BUTTON", "NOWHERE", "Provenance"]
 
-MAX_KNOWN = 20_000  # numbers whose places are remembered beside those of the graph that is looked at
+MAX_KNOWN = 20_000  # numbers whose places are remembered besides those of the current graph
 
 NOWHERE = Place(None, None)
 BUTTON = Place(None, None, button=True)
@@ -42,7 +42,7 @@ class Provenance:
     code_names
         For code of cells that ran before the start; see `cells.Book`.
     watched, watch
-        Which lines of a scope are watched, and what is called before they run; see `LineTracer`.
+        Which lines of a scope are watched, and the function called before they run; see `LineTracer`.
     problem
         Called with an exception of our own.
     """
@@ -65,14 +65,14 @@ class Provenance:
             is_own=lambda code: self.book.scope(code) is not None,
             pauses=(self.lines.pause, self._pause_or_reclaim, self.lines.unpause) if self.lines.slow else None,
         )
-        self._open: list[tuple[Cell, int]] = []  # running cells with their threads, the innermost last
+        self._open: list[tuple[Cell, int]] = []  # running cells and their threads, innermost last
         self._places: dict[tuple[int, int, int], Place] = {}
         self._looked_up: tuple[Sequence[int], list[tuple[int, int, int]], _Found, _Found] | None = None
-        self._lines_of, self._modules_of = _Known(), _Known()
+        self._line_cache, self._module_cache = _Cache(), _Cache()
         self._module_calls: dict[tuple[int, int, int], ModuleCall] = {}
 
     def start(self) -> None:
-        """Listen. Lines of a cell are traced from `begin_cell` on."""
+        """Install tracers and hooks. Lines of a cell are traced from `begin_cell` on."""
         self.lines.install()
         self.modules.start()
 
@@ -112,7 +112,7 @@ class Provenance:
         around = self._open[-1][0] if self._open and self._open[-1][1] == threading.get_ident() else None
         part = around is not None and around.number == number and around.source.rstrip().endswith(source.rstrip())
         if part and around is not None and around.source.rstrip() != source.rstrip():
-            # The body of %%capture and the like: the same cell, a few lines further down.
+            # The body of %%capture or a similar magic: the same cell, a few lines further down.
             head = len(around.source.rstrip().splitlines()) - len(source.rstrip().splitlines())
             whole = "\n".join(around.lines[:head] + source.splitlines())
             cell = self.book.open(filename or "", number, around.cell_id, whole, around.run, code or source)
@@ -130,13 +130,13 @@ class Provenance:
         return cell
 
     def _pause_or_reclaim(self) -> Any:
-        """Pause the tracing of lines, also where it was off already because a step of an optimizer has raised."""
+        """Pause line tracing. If a step of an optimizer raised and left it off, turn it on first."""
         if self.lines.lost:
             self.lines.reclaim(sys._getframe(2))
         return self.lines.pause()
 
     def end_cell(self) -> None:
-        """The innermost running cell has ended, in whatever way."""
+        """The innermost running cell has ended, normally or with an error."""
         if not self._open:
             return
         self._open.pop()
@@ -173,7 +173,7 @@ class Provenance:
         return NOWHERE if key is None else self.place(key)
 
     def place(self, key: Place | tuple[int, int, int]) -> Place:
-        """The place that a key of `lines` stands for; a place stands for itself."""
+        """The place of a key of `lines`. A place is returned as it is."""
         if isinstance(key, Place):
             return key
         place = self._places.get(key)
@@ -184,12 +184,12 @@ class Provenance:
         return place
 
     def place_of(self, seq: int, name: str = "") -> Place | None:
-        """Where the node with this sequence number was made, None: unknown."""
+        """Where the node with this sequence number was made; None: unknown."""
         key = self.lines.find(seq) if seq >= 0 else None
         return None if key is None else self.place(key)
 
     def module_of(self, seq: int, name: str = "") -> ModuleCall | None:
-        """In which module call it was made, None: in none, or unknown."""
+        """The module call in which the node was made; None: none, or unknown."""
         key = self.modules.find(seq) if seq >= 0 else None
         return None if key is None else self.modules.describe(*key)
 
@@ -200,8 +200,8 @@ class Provenance:
         self.lines.boundary()
         marks = [ranges.mark() for ranges in self._ranges()]
         if self._looked_up is None or self._looked_up[0] is not seqs or self._looked_up[1] != marks:
-            places = self._lines_of.column(seqs, self.lines.find, self.lines.threads)
-            modules = self._modules_of.column(seqs, self.modules.find, self.modules.threads)
+            places = self._line_cache.column(seqs, self.lines.find, self.lines.threads)
+            modules = self._module_cache.column(seqs, self.modules.find, self.modules.threads)
             self._looked_up = seqs, marks, places, modules
         _, _, (place_column, place_keys), (module_column, module_keys) = self._looked_up
         return (
@@ -216,7 +216,7 @@ class Provenance:
         return [*(state.ranges for state in self.lines.threads), *(state.ranges for state in self.modules.threads)]
 
     def name_modules(self, namespaces: Iterable[Mapping[str, Any]]) -> None:
-        """Look up the user's names for modules that were called since the last time."""
+        """Find the user's names for modules that were called since the last time."""
         self.modules.name(namespaces)
 
     def make_room(self, live: Callable[[], Sequence[int]]) -> None:
@@ -226,25 +226,25 @@ class Provenance:
 
     @property
     def full(self) -> bool:
-        """Whether `make_room` has something to do."""
+        """Whether `make_room` should be called."""
         return any(ranges.full for ranges in self._ranges())
 
 
-class _Known:
-    """What was found when numbers were looked up. As long as only one thread makes nodes, that stays true."""
+class _Cache:
+    """A cache of looked-up sequence numbers. It stays valid as long as only one thread makes nodes."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[int, int, int], int] = {}  # answer -> its number
-        self._found: dict[int, int] = {}  # sequence number -> number of its answer
+        self._keys: dict[tuple[int, int, int], int] = {}  # key -> its number
+        self._found: dict[int, int] = {}  # sequence number -> number of its key, -1: unknown
         self._forgot = 0
 
     def column(
         self, seqs: Sequence[int], find: Callable[[int], tuple[int, int, int] | None], threads: Sequence[Any]
     ) -> _Found:
-        """Look numbers up; equal answers share one entry of the table.
+        """Look sequence numbers up; equal keys share one entry of the table.
 
-        A snapshot lists nodes nearly in the order of their numbers: while only one thread has made any, the stretch of
-        the number before mostly answers.
+        A snapshot lists nodes nearly in the order of their numbers. So while only one thread has made nodes, a number
+        is mostly in the same stretch as the number before it.
         """
         if not threads:
             return array("i", [-1]) * len(seqs), []
@@ -252,17 +252,17 @@ class _Known:
         forgot = 0 if alone is None else alone.mark()[0]
         if alone is None or forgot != self._forgot or len(self._found) > MAX_KNOWN + 2 * len(seqs):
             self._keys, self._found, self._forgot = {}, {}, forgot
-        keys, answers = self._keys, list(map(self._found.get, seqs, repeat(-1)))
-        first, last, answer = 0, 0, -1
+        keys, found = self._keys, list(map(self._found.get, seqs, repeat(-1)))
+        first, last, number = 0, 0, -1
         for at, seq in enumerate(seqs):
-            if answers[at] < 0 <= seq:
+            if found[at] < 0 <= seq:
                 if not first <= seq < last:
                     key = find(seq)
-                    answer = -1 if key is None else keys.setdefault(key, len(keys))
+                    number = -1 if key is None else keys.setdefault(key, len(keys))
                     first, last = (0, 0) if alone is None else alone.around(seq)
-                answers[at] = answer
-        self._found.update(zip(seqs, answers, strict=True))
+                found[at] = number
+        self._found.update(zip(seqs, found, strict=True))
         table, here = list(keys), {-1: -1}
-        for answer in dict.fromkeys(answers):
-            here.setdefault(answer, len(here) - 1)
-        return array("i", map(here.__getitem__, answers)), [table[answer] for answer in here if answer >= 0]
+        for number in dict.fromkeys(found):
+            here.setdefault(number, len(here) - 1)
+        return array("i", map(here.__getitem__, found)), [table[number] for number in here if number >= 0]

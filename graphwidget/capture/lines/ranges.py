@@ -1,4 +1,4 @@
-"""Which stretch of sequence numbers was used up where: sorted columns with a bounded length.
+"""Which stretch of sequence numbers was used where: sorted columns with a bounded length.
 
 A node's sequence number is taken from a counter of its thread, so "the counter stood at 12 when line 4
 began and at 15 when it ended" places the nodes 12, 13 and 14. A stretch is kept only where the counter
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 __all__ = ["Ranges"]
 
-LIMIT = 20_000  # stretches, 40 bytes each: a training loop gets there soon, and then grows no more
-MOST = 400_000
-FRESH = 5 * 4096  # numbers, five a stretch
+LIMIT = 20_000  # stretches, 40 bytes each: a training loop reaches this soon, and then grows no further
+MOST = 400_000  # stretches
+FRESH = 5 * 4096  # numbers, five per stretch
 
 
 class Ranges:
@@ -25,20 +25,20 @@ class Ranges:
     Parameters
     ----------
     limit
-        Number of stretches above which `full` turns true; `keep` then makes room. Where more than half of them hold
-        what lives, the limit rises with that.
+        Number of stretches above which `full` is true; `keep` then makes room. If more than half of the stretches
+        hold living nodes, the limit rises with their number.
     most
-        More stretches than this are never kept.
+        Upper bound for the number of stretches; beyond it the oldest are dropped.
     """
 
     def __init__(self, limit: int = LIMIT, most: int = MOST) -> None:
         self.limit, self.most = limit, most
-        self._newest = limit // 2  # are kept in any case
+        self._newest = limit // 2  # number of stretches that `keep` never drops
         self.starts = array("q")
         self.ends = array("q")
         self.keys = (array("q"), array("q"), array("q"))
-        # Appending here is all that happens at a line, one stretch after the other: start, end and the key. The
-        # columns are filled when they are needed. It stays the same list.
+        # At a line, a stretch is only appended here: start, end and the key. The columns are filled when they are
+        # needed. Callers hold this list, so it is never replaced.
         self.fresh: list[int] = []
         self._forgot = 0  # how often stretches were dropped
 
@@ -50,12 +50,12 @@ class Ranges:
         return len(self) > self.limit
 
     def add(self, start: int, end: int, a: int, b: int, c: int) -> None:
-        """Append a stretch; `start` is never below the last end, or the counter was not one of this thread."""
+        """Append a stretch. `start` is at least the last end, since all counts are those of one thread."""
         self.fresh += (start, end, a, b, c)
         self.join()
 
     def join(self) -> None:
-        """Neighbours with the same key are one: join the last two if they are such. Keep `fresh` within its bound."""
+        """Join the last two stretches if they are adjacent and have the same key. Keep `fresh` within its bound."""
         fresh = self.fresh
         if len(fresh) >= 10 and fresh[-9] == fresh[-5] and fresh[-8:-5] == fresh[-3:]:
             fresh[-9] = fresh[-4]
@@ -64,10 +64,10 @@ class Ranges:
             self.settle()
 
     def settle(self) -> None:
-        """Move what is fresh into the columns."""
-        fresh = self.fresh[:]  # its thread may go on appending
+        """Move `fresh` into the columns."""
+        fresh = self.fresh[:]  # its thread may append meanwhile
         del self.fresh[: len(fresh)]
-        # Nobody has made room, in a cell that runs on and on without a call: the oldest places become unknown.
+        # A cell that runs long without a backward call makes no room: the oldest places become unknown.
         over = max(0, len(self.starts) + len(fresh) // 5 - self.most)
         for at, column in enumerate((self.starts, self.ends, *self.keys)):
             column.fromlist(fresh[at::5])
@@ -86,7 +86,7 @@ class Ranges:
         return first[at], second[at], third[at]
 
     def around(self, seq: int) -> tuple[int, int]:
-        """Start and end of the stretch or gap that holds `seq`. `find` has just been asked."""
+        """Start and end of the stretch or gap that holds `seq`. Call `find` first."""
         at = bisect_right(self.starts, seq) - 1
         if at < 0 or seq >= self.ends[at]:
             following = self.starts[at + 1] if at + 1 < len(self.starts) else sys.maxsize
@@ -94,7 +94,7 @@ class Ranges:
         return self.starts[at], self.ends[at]
 
     def mark(self) -> tuple[int, int, int]:
-        """Another one whenever `find` may answer something else than before."""
+        """A value that changes whenever results of `find` may change."""
         self.settle()
         return self._forgot, len(self.starts), self.ends[-1] if self.ends else 0
 

@@ -1,12 +1,12 @@
-"""Two ways to hear of the lines of cells.
+"""Two ways to be called at the lines of cells.
 
 * Python 3.12 and later: `sys.monitoring`, with line events switched on for the code objects of cells only.
   Everything else runs at full speed.
 * Python 3.10 and 3.11: `sys.settrace`, whose function returns None for every frame outside cells. A tracer
-  that is there already (a debugger, coverage) goes on working: ours calls it.
+  that was installed before (a debugger, coverage) goes on working: ours calls it.
 
-Caveat: a debugger that takes the trace function over while a cell runs hides the lines that it steps
-through, and the nodes made there have no place.
+Limit: a debugger that replaces the trace function while a cell runs hides the lines that it steps through.
+Nodes made there have no place.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SettraceTracer(LineTracer):
         if theirs is None:
             self._trace = self._plain
         elif len(self._previous) == 1 or theirs is not self._trace:
-            self._trace = self._beside(theirs)
+            self._trace = self._combined(theirs)
         threading.settrace(self._plain)
         sys.settrace(self._trace)
 
@@ -76,22 +76,22 @@ class SettraceTracer(LineTracer):
         if trace is self._plain:
             sys.settrace(None)
             return trace
-        return None  # nothing is traced, or somebody else traces too and shall not miss anything
+        return None  # nothing is traced, or another tracer runs too and must not miss anything
 
     def unpause(self, paused: Any) -> None:
         if paused is not None and self._previous:
             sys.settrace(paused)
 
     def reclaim(self, frame: FrameType | None) -> None:
-        """After a debugger has gone: trace again. While one is there it keeps the trace function."""
+        """Trace again once a debugger has gone. While it is active it keeps the trace function."""
         if sys.gettrace() is None:
             sys.settrace(self._trace)
             self.resume(frame)
         else:
             self.skip()
 
-    def _beside(self, theirs: Any) -> Any:
-        """A trace function that serves the tracer that was there first, and then ours."""
+    def _combined(self, theirs: Any) -> Any:
+        """A trace function that calls the tracer that was installed before ours, and then ours."""
 
         def trace(frame: FrameType, event: str, arg: object) -> Any:
             local = theirs(frame, event, arg)
@@ -114,7 +114,7 @@ class SettraceTracer(LineTracer):
         return trace
 
     def _enter(self, frame: FrameType) -> Any:
-        """A function of a cell begins, or a generator of one goes on."""
+        """A function of a cell begins, or a generator of a cell is resumed."""
         try:
             scope = self.book.scope(frame.f_code)
             if scope is None:
@@ -132,7 +132,7 @@ class SettraceTracer(LineTracer):
 
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         traced = TracedFrame(self.book.scope(frame.f_code), state, frame)  # type: ignore[arg-type]
-        traced.adopted()
+        traced.set_passes_unknown()
         frame.f_trace = traced.trace
 
 
@@ -142,7 +142,7 @@ class TracedFrame(FrameState):
     __slots__ = ()
 
     def trace(self, frame: FrameType, event: str, arg: object) -> Any:
-        # The common cases of `turn` stand here: in a loop of small steps a call is a good part of this.
+        # The common cases of `turn`, inlined: in a loop of small steps a call would be a good part of the time.
         thread = self.thread
         now = thread.count()
         if now != thread.last:
@@ -163,16 +163,16 @@ class TracedFrame(FrameState):
             thread.top = self
         elif event == "return":
             if thread.watching == self.frame_id:
-                thread.tell(frame, 0, self.scope)
+                thread.report(frame, 0, self.scope)
             thread.top = self.parent
-        # None leaves the frame's trace function as it is (in CPython up to 3.11, which is where this runs).
+        # Returning None keeps the frame's trace function (in CPython up to 3.11, the only ones where this runs).
 
 
 class MonitoringTracer(LineTracer):
     """Lines through `sys.monitoring` (Python 3.12 and later).
 
-    A global event at the start of a function is answered with DISABLE for code outside cells, so each such
-    function costs one event in its life.
+    For code outside cells, the callback for the start of a function returns DISABLE, so each such function
+    costs one event in total.
     """
 
     def __init__(
@@ -222,19 +222,19 @@ class MonitoringTracer(LineTracer):
             _mon.set_local_events(self._tool, code, 0)
         for event, _ in self._callbacks():
             _mon.register_callback(self._tool, event, None)
-        # Else the places answered with DISABLE stay silent for whoever gets this tool id next.
+        # Otherwise events disabled with DISABLE stay off for the next user of this tool id.
         _mon.restart_events()
         _mon.free_tool_id(self._tool)
         self._tool = -1
 
     def _adopt(self, frame: FrameType, state: ThreadState) -> None:
         self._listen(frame.f_code)
-        FrameState(self.book.scope(frame.f_code), state, frame).adopted()  # type: ignore[arg-type]
+        FrameState(self.book.scope(frame.f_code), state, frame).set_passes_unknown()  # type: ignore[arg-type]
 
     def _listen(self, code: CodeType) -> None:
         if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
             scope = self.book.scope(code)
-            # A loop whose body stands on its own line has no line event for its second pass.
+            # A loop with its body on one line has no line event for its second pass.
             jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
             _mon.set_local_events(self._tool, code, self._events | jumps)
 
@@ -262,7 +262,7 @@ class MonitoringTracer(LineTracer):
             frame = sys._getframe(1)
             state = self._settle(thread, frame, code)
             if thread.watching == state.frame_id:
-                thread.tell(frame, 0, state.scope)
+                thread.report(frame, 0, state.scope)
             thread.top = state.parent
         except Exception as error:
             self.problem(error)
@@ -273,7 +273,7 @@ class MonitoringTracer(LineTracer):
             thread = self.boundary()
             state = self._settle(thread, sys._getframe(1), code)
             thread.top = state.parent
-            # The frame goes on later, and its loops with it.
+            # The frame is resumed later, with its loop counts.
             if len(thread.suspended) >= MAX_SUSPENDED:
                 thread.suspended.clear()
             thread.suspended[state.frame_id] = state
@@ -282,7 +282,7 @@ class MonitoringTracer(LineTracer):
         return None
 
     def _settle(self, thread: ThreadState, frame: FrameType, code: CodeType) -> FrameState:
-        """The state of `frame`, made the running one: frames above it ended with an exception, unseen."""
+        """The state of `frame`, now the running one. Frames above it have ended with an exception, without an event."""
         key = id(frame)
         state = thread.top
         while state is not None and state.frame_id != key:
@@ -297,7 +297,7 @@ class MonitoringTracer(LineTracer):
             state.enter()
             return state
         state = FrameState(scope, thread, frame)
-        state.adopted()
+        state.set_passes_unknown()
         return state
 
     def _jumped(self, code: CodeType, offset: int, to: int) -> Any:
@@ -310,9 +310,9 @@ class MonitoringTracer(LineTracer):
         return None
 
     def _line_callback(self) -> Callable[[CodeType, int], None]:
-        """What runs at every line of a cell: a closure, so that it looks up as little as possible.
+        """The callback for every line of a cell: a closure, so that it needs as few look-ups as possible.
 
-        The common cases of `FrameState.turn` stand here: among torch's operations a call costs some tenths of a µs.
+        The common cases of `FrameState.turn` are inlined: among torch's operations a call costs some tenths of a µs.
         """
         local, count, frame_at, problem = self._local, self.count, sys._getframe, self.problem
 

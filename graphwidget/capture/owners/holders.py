@@ -1,6 +1,6 @@
-"""What the names hold on the way to a tensor: a module, an optimizer, a loader, or tensors only.
+"""The kinds of the objects on the path to a tensor: a module, an optimizer, a loader, a container of tensors.
 
-An edit that deletes or rebinds a name is judged by this. No code of the user's runs for it: see `reading`.
+They decide whether an edit may delete or rebind a name. No user code runs to find them: see `reading`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from graphwidget.capture.owners import reading
 from graphwidget.capture.owners.plans import ATOMS
 from graphwidget.capture.owners.reading import mro_of
 
-MOST = 2000  # names that are looked up
-SAMPLE = 64  # elements of a container that are looked at
-_DEPTH = 3  # containers in containers
+MOST = 2000  # names looked up
+SAMPLE = 64  # elements of a container that are inspected
+_DEPTH = 3  # nesting levels of containers that are inspected
 _BY_CLASS: tuple[tuple[type, str], ...] = (
     (torch.nn.Parameter, "parameter"),
     (torch.nn.Module, "module"),
@@ -36,17 +36,17 @@ _PLAIN = ("tensor", "container", "value")
 
 
 def kinds(paths: Iterable[str], namespaces: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What is held by every name that leads to one of these paths, and by the paths themselves.
+    """Return the kind of the object at each path, and at each prefix of a path.
 
-    ``module``, ``parameter``, ``buffer``, ``optimizer``, ``loader``, ``leaf`` (a tensor that requires grad and has no
-    graph), ``leaves`` (a container of such), ``tensor``, ``container`` (of tensors and plain values only), ``value`` (a
-    number, a text) or ``object``. What a container holds that is to stay is the container's kind, too. A path that
-    cannot be followed is left out.
+    A kind is ``module``, ``parameter``, ``buffer``, ``optimizer``, ``loader``, ``leaf`` (a tensor that requires grad
+    and has no graph), ``leaves`` (a container of leaves), ``tensor``, ``container`` (of tensors and plain values only),
+    ``value`` (a number, a text) or ``object``. A container that holds an object which must not be deleted has the kind
+    of that object. A path that cannot be followed is left out.
 
     Parameters
     ----------
     namespaces
-        The variables by the name of the function that they are local to; ``""`` are those of the notebook.
+        Function name -> its local variables; ``""`` -> the notebook's variables.
     """
     found: dict[str, str] = {}
     with internals.quiet():
@@ -66,7 +66,7 @@ def _tree(path: str) -> ast.expr | None:
 
 
 class _Missing:
-    """Nothing is known there."""
+    """Marks a path that leads nowhere."""
 
 
 def _follow(tree: ast.expr | None, names: Mapping[str, Any], prefix: str, found: dict[str, str]) -> None:
@@ -88,7 +88,7 @@ def _follow(tree: ast.expr | None, names: Mapping[str, Any], prefix: str, found:
 
 
 def _inside(owner: Any, step: ast.expr) -> Any:
-    """The attribute or the element of an object that a step of a path leads to."""
+    """Return the attribute or element of `owner` that one step of a path leads to."""
     if isinstance(step, ast.Attribute):
         value = reading.attribute(owner, step.attr)
         return _Missing if value is None else value
@@ -111,7 +111,7 @@ def _is_buffer(owner: Any, name: str) -> bool:
 
 
 def kind(value: Any, depth: int = 0) -> str:
-    """What an object is; of a container, what it holds that is to stay."""
+    """Return the kind of an object, as `kinds` describes it."""
     cls = type(value)
     mro = mro_of(cls)
     named = next((word for base, word in _BY_CLASS if base in mro), None)

@@ -1,4 +1,4 @@
-"""Paths to tensors: the steps of one, how it is written, and how well it names its tensor."""
+"""Paths to tensors: their steps, their text, and how well they name the tensor."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from graphwidget.capture.owners.plans import CONTAINED, OPTIMIZER, PLAIN, REGIST
 __all__ = ["PathStep", "containers_of", "is_bounded", "rank_of"]
 
 KINDS_THAT_STAY = frozenset({"out", "traceback", "frame", "closure", "generator", "hook"})
-# Where a tensor is named from, the best first: variables, locals, optimizers, history, tracebacks, other machinery.
+# Where a path starts, the best first: variables, locals, optimizers, IPython's history, tracebacks, the rest.
 GROUP = {"frame": 1, "out": 3, "traceback": 4, "other": 5}
 IN_OPTIMIZER = 2
 _LENGTHS: dict[type, Callable[[Any], int]] = {cls: cls.__len__ for cls in (list, tuple, dict, deque)}
 
 
 class PathStep:
-    """The last step of a path, which knows the step before it. Its text is made only when a tensor is found there."""
+    """The last step of a path, linked to the step before it. The text is built only when a tensor is found."""
 
     __slots__ = ("depth", "expression", "key", "kind", "owner", "parent", "registered", "spell", "text", "tier")
 
@@ -26,7 +26,7 @@ class PathStep:
         self.parent: PathStep | None = parent
         self.spell, self.key, self.owner = reader.spell, key, owner
         self.kind: str = parent.kind if parent.kind in KINDS_THAT_STAY else reader.kind
-        self.tier: int = max(parent.tier, reader.tier)  # of its worst step
+        self.tier: int = max(parent.tier, reader.tier)  # the tier of the worst step
         self.registered = reader.tier == REGISTERED
         self.depth: int = parent.depth + 1
         self.text: str | None = None
@@ -34,14 +34,14 @@ class PathStep:
 
     @classmethod
     def first(cls, path: str, kind: str, expression: bool = True) -> PathStep:
-        """Where a path begins: a variable, a local of a frame, an output."""
+        """Return the first step of a path: a variable, a local of a frame, an output."""
         step = cls.__new__(cls)
         step.parent, step.kind, step.depth, step.text, step.expression = None, kind, 0, path, expression
         step.tier, step.registered = PLAIN, False
         return step
 
     def path(self) -> str:
-        """The whole path as text."""
+        """Return the whole path as text."""
         chain: list[PathStep] = []
         step = self
         while step.text is None and step.parent is not None:
@@ -56,7 +56,7 @@ class PathStep:
 
 
 def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
-    """Types and lengths of the objects into which the last two steps of a path lead."""
+    """Return the types and lengths of the objects that the last two steps of a path lead into."""
     found: list[tuple[str, int]] = []
     step: PathStep | None = last
     while step is not None and step.parent is not None and len(found) < 2:
@@ -68,7 +68,7 @@ def containers_of(last: PathStep) -> tuple[tuple[str, int], ...]:
 
 
 def is_bounded(last: PathStep) -> bool:
-    """Whether the path leads through a queue that drops its oldest element when a new one comes in."""
+    """Whether the path leads through a `deque` with a `maxlen`, which drops its oldest element for a new one."""
     step: PathStep | None = last
     while step is not None and step.parent is not None:
         if type(step.owner) is deque and step.owner.maxlen is not None:
@@ -78,11 +78,11 @@ def is_bounded(last: PathStep) -> bool:
 
 
 def rank_of(last: PathStep) -> tuple[int, ...]:
-    """How well a path names a tensor; the best rank is the lowest.
+    """Return how well a path names a tensor; the lowest rank is the best.
 
-    In this order: the name that a module gave to a parameter or buffer (also of a module in a list); a variable (which
-    may be that of a loop) or an attribute; an element of a container; what nobody writes. Among these, fewer steps
-    before more. What an optimizer has inside comes after everything of the user's own.
+    The order is: the name that a module gave to a parameter or buffer (also of a module in a list); a variable (perhaps
+    a loop variable) or an attribute; an element of a container; a path that nobody writes. Within each, the path with
+    fewer steps wins. The inside of an optimizer comes after all the user's own objects.
     """
     inside = last.tier == OPTIMIZER and last.kind not in ("out", "traceback")
     named = last.registered and last.tier <= CONTAINED

@@ -1,8 +1,8 @@
-"""Reading plans: which parts an object of each type has, and how the search walks through them.
+"""Reading plans: which parts an object of each type has, and how the search iterates over them.
 
-A `Plan` says, per type, how instances are read. A `Reader` walks one part of one object (its elements, its attributes,
-its closure) as pairs of key and child, and can write the path of a child. Contents of containers are read with the
-base class's own methods (`list.__iter__`): no code of the user's runs.
+There is one `Plan` per type. A `Reader` iterates over one part of one object (its elements, its attributes, its
+closure) as pairs of key and child, and spells the path of each child. Containers are read with the methods of the base
+class (`list.__iter__`), so no user code runs.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ SKIPPED_PACKAGES = frozenset(
 )
 SKIPPED_MODULES = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch._subclasses", "torch.fx")
 EMPTY_MAYBE = frozenset({dict, OrderedDict, list, tuple, set})
-# How a step of a path is liked as part of a name, the best first: a name that a module gave to a parameter, a buffer
-# or a part of its own; an attribute; an element; what no expression, or none that anybody writes, leads to; what an
-# optimizer has inside.
+# How well a step reads as part of a name, the best first: a parameter, buffer or submodule that a module registered;
+# an attribute; an element of a container; a place that no expression reaches, or none that people write; the inside of
+# an optimizer.
 REGISTERED, PLAIN, CONTAINED, HIDDEN, OPTIMIZER = range(5)
 _TIERS = {"element": CONTAINED, "closure": HIDDEN, "generator": HIDDEN, "hook": HIDDEN, "other": HIDDEN}
 _flags = type.__dict__["__flags__"].__get__
 
 
 class Reader:
-    """One part of one object: pairs of (key, child), how a child's path is spelled, and how well that names it."""
+    """One part of one object: its pairs of (key, child), the spelling of their paths, and how well a path reads."""
 
     __slots__ = ("kind", "pairs", "spell", "tier", "total")
 
@@ -85,8 +85,8 @@ class Reader:
 class Plan:
     """How instances of one type are read.
 
-    `skip`: they hold nothing. `tensor`: they are tensors. `simple`: ordinary objects, all of whose
-    contents `gc.get_referents` lists. `is_class`: they are classes.
+    `skip`: they hold nothing. `tensor`: they are tensors. `simple`: `gc.get_referents` lists everything they hold.
+    `is_class`: they are classes.
     """
 
     __slots__ = ("is_class", "readers", "simple", "skip", "tensor")
@@ -105,6 +105,7 @@ class Plan:
 
 
 def plan_for(cls: type) -> Plan:
+    """Return the plan for instances of `cls`."""
     mro = mro_of(cls)
     if torch.Tensor in mro:
         return Plan(of_tensor, tensor=True)
@@ -178,7 +179,7 @@ CONTAINERS: dict[type, Callable[[Any], list[Reader]]] = {
 
 
 def sample(o: Any, n: int) -> list[Any] | None:
-    """About `n` elements from all over a long container; None when it cannot be sampled."""
+    """Return about `n` elements spread over a long container; None if it cannot be sampled."""
     mro = mro_of(type(o))
     if list in mro or tuple in mro:
         base = list if list in mro else tuple
@@ -186,7 +187,7 @@ def sample(o: Any, n: int) -> list[Any] | None:
         places = [*range(0, total, max(1, total // n)), total - 1]
         try:
             return [base.__getitem__(o, at) for at in places]
-        except IndexError:  # it shrank meanwhile
+        except IndexError:  # another thread made it shorter
             return None
     if dict in mro:
         return list(islice(reversed(dict.values(o)), n))
@@ -209,9 +210,9 @@ def of_attributes(getter: Callable[[Any], Any] | None, members: dict[str, Any], 
 
 
 def of_module(item: Any, o: Any) -> list[Reader]:
-    """Parameters, buffers and submodules by the names a user writes; then what else the module carries.
+    """Read parameters, buffers and submodules by the names that users write; then all other attributes.
 
-    `item`: what the class defines as `__getitem__`, which tells how its children are written.
+    `item` is the class's `__getitem__`: it decides how children are spelled.
     """
     own = own_attributes(o)
     readers = []
@@ -240,7 +241,7 @@ def of_module(item: Any, o: Any) -> list[Reader]:
 
 
 def of_optimizer(parts: list[Callable[[Any], list[Reader]]], o: Any) -> list[Reader]:
-    """The parameters that it was given have better names elsewhere."""
+    """Read an optimizer with the lowest rank: its parameters have better names elsewhere."""
     readers = [reader for part in parts for reader in part(o)]
     for reader in readers:
         reader.tier = OPTIMIZER
@@ -253,7 +254,7 @@ def of_class(o: Any) -> list[Reader]:
 
 
 def of_opaque(o: Any) -> list[Reader]:
-    """C objects without attributes: iterators, views, caches. No expression names what they hold."""
+    """Read a C object without attributes (an iterator, a view, a cache). No expression names its contents."""
     referents = [r for r in gc.get_referents(o) if type(r) is not type]
     return [Reader(enumerate(referents), by_arrow, "other", len(referents))]
 
@@ -288,7 +289,7 @@ def _of_frame(attribute: str, o: Any) -> list[Reader]:
 
 
 def of_traceback(o: types.TracebackType) -> list[Reader]:
-    """The locals of all its frames, the cell's own frame apart; a name of two functions is told apart."""
+    """Read the locals of all function frames. A name that two frames use gets the function's name as a prefix."""
     pairs: list[tuple[str, Any]] = []
     taken: set[str] = set()
     at: types.TracebackType | None = o
@@ -318,10 +319,10 @@ SPECIAL: dict[type, Callable[[Any], list[Reader]]] = {
 
 
 def of_tensor(o: torch.Tensor) -> list[Reader]:
-    """A gradient that has a graph itself; attributes and hooks that somebody put on the tensor."""
+    """Read the `.grad` (it may have a graph itself), and the attributes and hooks that user code set."""
     readers = []
     readable = internals.requires_grad(o) and not internals.maybe_stale_view(o)
-    if readable and (internals.is_leaf(o) or internals.retains_grad(o)):  # torch warns of other tensors' .grad
+    if readable and (internals.is_leaf(o) or internals.retains_grad(o)):  # torch warns when any other `.grad` is read
         grad = internals.grad(o)
         if grad is not None:
             readers.append(Reader(iter([("grad", grad)]), by_attribute, "grad"))

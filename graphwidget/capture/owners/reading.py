@@ -1,4 +1,4 @@
-"""How to read any Python object without running a line of its code.
+"""Read any Python object without running a line of its code.
 
 Types are known by their MRO, never by `isinstance`, which asks `__class__`. Contents are read with C descriptors
 (`__dict__`, `__slots__`).
@@ -44,11 +44,12 @@ class_dict = type.__dict__["__dict__"].__get__
 
 
 def mro_of(cls: type) -> tuple[type, ...]:
+    """Return the method resolution order of `cls`, past any metaclass."""
     return _mro(cls)  # type: ignore[no-any-return]
 
 
 def module_of(cls: type) -> str:
-    """Name of the module that defines `cls`."""
+    """Return the name of the module that defines `cls`."""
     try:
         name = _module(cls)
     except AttributeError:
@@ -57,7 +58,7 @@ def module_of(cls: type) -> str:
 
 
 def static_attribute(cls: type, name: str) -> Any:
-    """What the class or a base of it defines as `name`, no descriptor called; None when it does not."""
+    """Return what `cls` or a base class defines as `name`, without calling descriptors; None if nothing."""
     for base in mro_of(cls):
         found = class_dict(base).get(name)
         if found is not None:
@@ -66,7 +67,7 @@ def static_attribute(cls: type, name: str) -> Any:
 
 
 def dict_getter(cls: type) -> Callable[[Any], Any] | None:
-    """The C getter of `__dict__`, past any property of that name."""
+    """Return the C getter of `__dict__`, past any property of that name; None if instances have no `__dict__`."""
     for base in mro_of(cls):
         found = class_dict(base).get("__dict__")
         if type(found) in (types.GetSetDescriptorType, types.MemberDescriptorType):
@@ -76,13 +77,13 @@ def dict_getter(cls: type) -> Callable[[Any], Any] | None:
 
 
 def own_attributes(o: Any) -> dict[str, Any]:
-    """`vars(o)` past any property of that name; empty when it has none."""
+    """Return `vars(o)`, past any property named `__dict__`; empty if `o` has none."""
     getter = dict_getter(type(o))
     return getter(o) if getter else {}
 
 
 def attribute(o: Any, name: str) -> Any:
-    """`o.name` where it is stored in the object itself or in a module's registries; else None."""
+    """Return `o.name` if it is stored in the object, in a slot, or in a module's registries; else None."""
     own = own_attributes(o)
     if name in own:
         return own[name]
@@ -100,7 +101,7 @@ def attribute(o: Any, name: str) -> Any:
 
 
 def member_descriptors(cls: type) -> dict[str, Any]:
-    """Slots: `__slots__` of Python classes and the object members of C types."""
+    """Return the member descriptors by name: `__slots__` of Python classes, object members of C types."""
     found: dict[str, Any] = {}
     for base in mro_of(cls):
         for name, value in class_dict(base).items():
@@ -110,10 +111,10 @@ def member_descriptors(cls: type) -> dict[str, Any]:
 
 
 def locals_of(frame: types.FrameType) -> list[tuple[str, Any]]:
-    """A function frame's local variables.
+    """Return the local variables of a function's frame.
 
-    Up to Python 3.12 `f_locals` fills a dict that stays with the frame and would keep alive what the
-    user deletes afterwards; it is emptied again unless the user has it, too (by `locals()`).
+    Up to Python 3.12, `f_locals` fills a dict that the frame keeps. It would keep alive what the user deletes later, so
+    it is emptied again, unless user code holds it, too (by `locals()`).
     """
     values = frame.f_locals
     pairs = list(values.items())
@@ -124,7 +125,7 @@ def locals_of(frame: types.FrameType) -> list[tuple[str, Any]]:
 
 
 def is_leaf(tensor: torch.Tensor) -> bool:
-    """`tensor.is_leaf`, told from the base where reading it could rebuild a stale view's history."""
+    """Return `tensor.is_leaf`; for a stale view it follows from the base, as reading it could rebuild the history."""
     if not internals.maybe_stale_view(tensor):
         return internals.is_leaf(tensor)
     base = internals.base(tensor)

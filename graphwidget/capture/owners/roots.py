@@ -1,4 +1,4 @@
-"""The roots of a snapshot: what a backward can be called on, by the names that people have for it."""
+"""The roots of a snapshot: the tensors that a backward can be called on, with their names in user code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _ENGINE_LOCALS = ("self", "tensors", "outputs", "t_outputs", "args")  # of torch
 
 
 def find_roots(snapshot: Snapshot, search: Search, called: Mapping[int, str | None]) -> tuple[TensorRef, ...]:
-    """Tensors on which no other named one builds, and those that a call was made on, by the names that they had."""
+    """Find the named tensors that no other named tensor was computed from, and the roots of earlier calls.
+
+    `called` maps the uid of a called root to the name it had at the call.
+    """
     built_on = {owner.node for owner in snapshot.owners}.intersection(snapshot.edge_to)
     tensors = {holding.path: holding.tensor for holding in search.holdings}
     found: dict[tuple[int, int], list[str]] = {}
@@ -35,6 +38,6 @@ def find_roots(snapshot: Snapshot, search: Search, called: Mapping[int, str | No
 
 
 def _known_as(path: str, then: str | None) -> str:
-    """The user's name of a tensor that only a traceback keeps: the one that a call knew, or that of the local."""
+    """Return the user's name of a tensor that only a traceback keeps: its name at a call, or the local variable."""
     local = (then or path).rsplit(":", 1)[-1].strip()
     return "a tensor" if local.split("[", 1)[0] in _ENGINE_LOCALS else local

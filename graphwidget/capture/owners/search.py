@@ -1,17 +1,15 @@
 """Who keeps a graph alive: every Python path that holds a tensor which requires grad.
 
-`find` looks through a namespace, live frames, IPython's output history and the last traceback.
-Short paths come first, and what lies in a large container comes after what lies in small ones, so
-that no container starves the others. The search is bounded in time; what was not looked at is said
-in `Search.notes`.
+`find` searches a namespace, live frames, IPython's output history and the last traceback. Short paths come first, and
+large containers come after small ones, so that no container starves the others. The search is bounded in time;
+`Search.notes` lists what it did not reach.
 
-Searching must change nothing, so no code of the user's runs: no `__getattr__`, property, `__len__`,
-`__iter__`, `__class__` or `__torch_function__` of a foreign class. Types are known by `type(o)` and
-its MRO, contents are read through the base class's own methods and descriptors.
+Searching must change nothing, so no user code runs: no `__getattr__`, property, `__len__`, `__iter__`, `__class__` or
+`__torch_function__` of a foreign class. Types are known by `type(o)` and its MRO, contents are read through the base
+class's own methods and descriptors.
 
-Not looked into, because they hold no tensors or only their own machinery: modules, arrays, numbers,
-text, objects that the garbage collector does not track, and instances of the classes of
-`plans.SKIPPED_PACKAGES`.
+Some objects are not searched, because they hold no tensors or only their own machinery: modules, arrays, numbers, text,
+objects that the garbage collector does not track, and instances of the classes of `plans.SKIPPED_PACKAGES`.
 """
 
 from __future__ import annotations
@@ -58,14 +56,14 @@ class Holding:
     tensor
         The tensor itself: a strong reference. See `Search`.
     is_leaf
-        Read only where reading cannot make torch rebuild a view's history.
+        Whether it is a leaf; see `reading.is_leaf`.
     containers
-        Of an element: name of the type and length of the container that it is in, and of the one around that. Types
-        other than Python's own containers have the length -1.
+        For an element: type name and length of its container, and of the container around that. Types other than
+        Python's own containers have the length -1.
     rank
-        Of two paths to a tensor the one of lower rank is what it is called; see `paths.rank_of`.
+        The path with the lowest rank is the tensor's name; see `paths.rank_of`.
     bounded
-        Whether it is in a queue with a `maxlen`.
+        Whether it is in a `deque` with a `maxlen`.
     """
 
     path: str
@@ -80,9 +78,9 @@ class Holding:
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """What `find` found, the best name of each tensor first.
+    """The result of `find`, the best name of each tensor first.
 
-    It holds the tensors strongly: drop it before the user's code runs again.
+    It holds strong references to the tensors: drop it before user code runs again.
     """
 
     holdings: list[Holding] = field(default_factory=list)
@@ -90,7 +88,7 @@ class Search:
     others: list[tuple[torch.Tensor, PathStep]] = field(default_factory=list)  # tensors that require no grad
 
     def tensor_at(self, path: str) -> torch.Tensor | None:
-        """The tensor at a path that this search found; nothing is evaluated."""
+        """Return the tensor that this search found at a path; nothing is evaluated."""
         return next((h.tensor for h in self.holdings if h.path == path), None)
 
 
@@ -110,22 +108,22 @@ def find(
     Parameters
     ----------
     namespace
-        The notebook's variables (any dict).
+        The notebook's variables: a dict.
     frames
         Live frames of the user's functions, innermost first; frames whose locals are the namespace are ignored.
     shell
         IPython's shell, for `last_execution_result`.
     out, last_error
-        Whether to look at `Out`, `_` and the like, and at `sys.last_traceback` and its kin.
+        Whether to search `Out`, `_`, `__` and `___`; `sys.last_traceback`, `sys.last_value` and `sys.last_exc`.
     hidden
         Names of the namespace to leave out.
     budget_s
-        Time of this thread after which the search stops and says what it has not looked at.
+        Seconds of this thread after which the search stops and notes what it has not reached.
     since
-        Tensors whose nodes have lower sequence numbers than this may be left out. Those that lead to nothing else are.
+        Leave out tensors whose nodes have lower sequence numbers, unless they lead to other objects.
     """
     with internals.quiet(), internals.no_collection():
-        # Its clock starts here: a collection that came before it could take all of the time.
+        # The clock starts only here: a garbage collection before it could use up the whole budget.
         searcher = _Searcher(budget_s, namespace.get("__name__"), since)
         items = [item for item in items_of(namespace) if not searcher.passes_over(item[1])]
         for value, root in starting_points(items, frames, shell, out, last_error, frozenset(hidden)):
@@ -135,7 +133,7 @@ def find(
 
 
 class _Part:
-    """Part of an object, still to be searched: the part of lowest `cost` first. Deep and crowded ones come late."""
+    """Part of an object, still to be searched. The lowest `cost` comes first: deep and large parts come late."""
 
     __slots__ = ("chunk", "cost", "done", "owner", "reader", "step")
 
@@ -152,26 +150,26 @@ class _Searcher:
 
     def __init__(self, budget_s: float, module_name: object, since: int) -> None:
         self.deadline, self.module_name, self.since = perf_counter() + budget_s, module_name, since
-        self.own_deadline = thread_time() + budget_s  # a machine that is busy with other programs does not cut it short
+        self.own_deadline = thread_time() + budget_s  # other programs on a busy machine must not cut the search short
         self.queue: list[_Part] = []
         self.seen: dict[int, Any] = {}  # id -> the object, held so that no id is used twice
         self.plans: dict[type, Plan] = {}
-        self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> what reads its sequence number
+        self.numbers: dict[type, Callable[[Any], int]] = {}  # type of a node -> reader of its sequence number
         self.holdings: list[Holding] = []
         self.others: list[tuple[torch.Tensor, PathStep]] = []
-        self.known: dict[int, list[int]] = {}  # id of a tensor -> where its paths are in `holdings`
-        self.containers: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}  # one of each
+        self.known: dict[int, list[int]] = {}  # id of a tensor -> indices of its paths in `holdings`
+        self.containers: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}  # equal tuples, shared
         self.notes: list[str] = []
 
     def plan(self, cls: type) -> Plan:
-        """How instances of a type are read."""
+        """Return how instances of a type are read."""
         found = self.plans.get(cls)
         if found is None:
             found = self.plans[cls] = plan_for(cls)
         return found
 
     def visit(self, child: Any, step: PathStep, cost: int = 0) -> None:
-        """Note a tensor, or queue an object that may hold one."""
+        """Record a tensor, or queue an object that may hold one."""
         plan = self.plan(type(child))
         if plan.skip:
             return
@@ -191,12 +189,12 @@ class _Searcher:
             heappush(self.queue, _Part(step, child, reader, cost + reader.total.bit_length() // 3))
 
     def passes_over(self, thing: Any) -> bool:
-        """Whether an object leads to nothing: a plain value, or an old tensor."""
+        """Whether the search can skip an object: a plain value, or an old tensor."""
         plan = self.plans.get(type(thing)) or self.plan(type(thing))
         return plan.skip or (plan.tensor and self.is_older(thing))
 
     def is_older(self, thing: Any) -> bool:
-        """Whether it is a tensor that is older than `since` and leads to nothing else."""
+        """Whether it is a tensor that is older than `since` and leads to no other object."""
         if not self.since or type(thing) is not torch.Tensor or internals.maybe_stale_view(thing):
             return False
         node = internals.grad_fn(thing)
@@ -212,7 +210,7 @@ class _Searcher:
         )
 
     def hold(self, tensor: torch.Tensor, step: PathStep) -> None:
-        """Remember a path to a tensor; of many paths to one tensor the best."""
+        """Remember a path to a tensor; at most `MAX_PATHS`, the best ones, for each tensor."""
         if not internals.requires_grad(tensor):
             if id(tensor) not in self.seen and len(self.others) < MAX_OTHERS:
                 self.others.append((tensor, step))
@@ -255,7 +253,7 @@ class _Searcher:
             heappush(queue, part)
 
     def visit_children(self, part: _Part, pairs: list[tuple[Any, Any]]) -> None:
-        """Visit what a chunk of a part holds."""
+        """Visit the children in one chunk of a part."""
         reader, cost = part.reader, part.cost + 1
         for key, child in pairs:
             if not self.passes_over(child):
@@ -276,7 +274,7 @@ class _Searcher:
         return all(plan.skip or plan.is_class for plan in map(self.plan, found))
 
     def only_values(self, part: _Part) -> bool:
-        """Whether a sample of a long container holds plain values only; then a note says that the rest is left out."""
+        """Whether a sample of a long container has only plain values. If so, note that the rest is left out."""
         total = part.reader.total
         elements = sample(part.owner, SAMPLE) if total > SAMPLED_ABOVE else None
         if elements is None or not all(self.plan(cls).skip for cls in set(map(type, elements))):
@@ -285,7 +283,7 @@ class _Searcher:
         return True
 
     def unfinished(self) -> None:
-        """Say what is left when the time is up."""
+        """Note what the search has not reached when its time is up."""
         small = []
         for part in self.queue:
             if part.done:
@@ -296,15 +294,15 @@ class _Searcher:
             self.note(f"did not look into {len(small):,} more objects, the first `{min(small).step.path()}`")
 
     def note(self, text: str) -> None:
-        """Say something once about what was not searched."""
+        """Add a note about what was not searched, once."""
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
 
 def _in_order(holdings: list[Holding], namespace: dict[str, Any]) -> list[Holding]:
-    """The best name of each tensor first; of paths that go away together, one.
+    """Sort by rank, and keep one of several paths that vanish together.
 
-    Of two variables for one leaf the older one made it; the other may be that of a loop over all of them.
+    Of two variables for one leaf, the older one comes first: the younger may be the variable of a loop over leaves.
     """
     age = {name: at for at, (name, _) in enumerate(items_of(namespace))}
     holdings.sort(key=lambda h: (h.rank, age.get(h.path, 0) if h.is_leaf else 0, len(h.path), h.path))
@@ -317,7 +315,7 @@ def _in_order(holdings: list[Holding], namespace: dict[str, Any]) -> list[Holdin
         if holding.path in paths or (holding.kind == "traceback" and key in in_traceback):
             continue
         if holding.path.startswith(LAST_RESULT) and key in named:
-            continue  # replaced by the next cell anyway
+            continue  # the next cell replaces it anyway
         paths.add(holding.path)
         named.add(key)
         if holding.kind == "traceback":

@@ -1,4 +1,4 @@
-"""How the path of a child is written: ``net[2].weight`` for the weight of the third part of `net`.
+"""Spelling of paths: ``net[2].weight`` for the weight of the third part of `net`.
 
 Each function takes the path of the owner, the key of the child and the owner. It returns the path of the child and
 whether that path is a Python expression.
@@ -100,7 +100,7 @@ def by_arrow(prefix: str, key: Any, owner: Any) -> tuple[str, bool]:
 
 
 def hides_instance(cls: type, name: str) -> bool:
-    """Whether a property or other data descriptor of the class is found before the instance's attribute."""
+    """Whether a property or other data descriptor of the class shadows the instance's attribute."""
     found = static_attribute(cls, name)
     if found is None or type(found) in (types.MemberDescriptorType, types.GetSetDescriptorType):
         return False
@@ -108,7 +108,7 @@ def hides_instance(cls: type, name: str) -> bool:
 
 
 def literal(key: Any) -> str | None:
-    """A short expression for a dict's key, None when there is none."""
+    """Return a short expression for a dict's key; None if there is none."""
     cls = type(key)
     if cls in (str, int, bool, bytes, type(None)) or (cls is float and isfinite(key)):
         text = repr(key)

@@ -25,7 +25,7 @@ def starting_points(
     last_error: bool,
     hidden: frozenset[str],
 ) -> Iterator[tuple[Any, PathStep]]:
-    """Objects and the beginnings of their paths, in the order in which names are preferred."""
+    """Yield objects with the first steps of their paths, the preferred names first."""
     names = {name: value for name, value in items if type(name) is str and name not in hidden}
     outputs = list(_outputs(names, dict(items).get("Out"))) if out else []
     apart = IPYTHON_NAMES.union(path for path, _ in outputs)
@@ -49,7 +49,7 @@ def starting_points(
 
 
 def _outputs(names: dict[str, Any], history: Any) -> Iterator[tuple[str, Any]]:
-    """`Out[n]`, `_`, `__`, `___`, and `_n` where it is not what `Out[n]` is."""
+    """Yield `Out[n]`, `_`, `__`, `___`, and each `_n` that is not the same object as `Out[n]`."""
     values = dict(items_of(history))
     for n, value in values.items():
         yield f"Out[{n!r}]", value
@@ -63,5 +63,5 @@ def _is_number(name: str) -> bool:
 
 
 def items_of(mapping: Any) -> list[tuple[Any, Any]]:
-    """The pairs of a dict or of an object derived from it, read with `dict`'s own method; of others none."""
+    """Return the items of a dict or an instance of a subclass, read with `dict.items`; of other objects none."""
     return list(dict.items(mapping)) if dict in reading.mro_of(type(mapping)) else []

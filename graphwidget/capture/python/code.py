@@ -1,12 +1,12 @@
-"""What Python code inside the graph would do: read from its source, never run.
+"""Predicts from its source what Python code inside the graph would do. The code is never run.
 
 A custom Function's backward, a hook, an unpack hook and a checkpointed function are Python code. A forecast can be
 definite about a node that runs such code only if the code is *plain*: arithmetic on tensors, calls of torch and of
-harmless builtins, writes into tensors that it made itself. Anything else that it surely does is an *effect* ("calls
-backward itself"). A call of something that cannot be read only makes it not plain.
+harmless builtins, writes into tensors that it created itself. Anything else that it surely does is an *effect* ("calls
+backward itself"). A call of a function whose source cannot be read has no effect, but makes the code not plain.
 
-Also read: whether it surely reads `ctx.saved_tensors`, and which gradients it returns as None. "Never reads them" is
-said only where every use of `ctx` was followed. Code that is not read may read them if `ctx` is passed to it.
+The source also shows whether the code surely reads `ctx.saved_tensors`, and which gradients it returns as None. "Never
+reads them" is claimed only if every use of `ctx` was followed. Unread code may read them if it gets `ctx`.
 
 Caveats: a tensor method is known by its name only. Code that raises because of its input counts as plain.
 """
@@ -48,7 +48,7 @@ def read_backward(cls: type) -> Reading:
 
 
 def materializes_grads(cls: type) -> bool:
-    """Whether undefined gradients reach the backward as zeros (nothing in the class says otherwise)."""
+    """Whether undefined gradients reach the backward as zeros: no `set_materialize_grads` in the class."""
     for name in ("forward", "setup_context"):
         code = getattr(getattr(cls, name, None), "__code__", None)
         if code is not None and "set_materialize_grads" in code.co_names:
@@ -57,9 +57,9 @@ def materializes_grads(cls: type) -> bool:
 
 
 def read_function(function: Any, depth: int = 0, context: Parameter = 0) -> Reading:
-    """Read a function, method, lambda or partial. Anything else, and code without source, is unread.
+    """Read a function, method, lambda or partial. Other objects, and code without source, get the default reading.
 
-    `context` is the parameter that `ctx` is passed for.
+    `context` is the parameter that receives `ctx`.
     """
     if type(function) is functools.partial:
         function = function.func

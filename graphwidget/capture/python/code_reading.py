@@ -1,4 +1,4 @@
-"""What the source of a function says, as plain data."""
+"""The result of reading the source of a function, as plain data."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ __all__ = ["RAISES", "WRITES", "WRITES_ARGUMENT", "Reading"]
 
 RAISES = "raises"
 WRITES = "writes into a tensor in place"
-WRITES_ARGUMENT = "writes into its argument in place"  # the effect that counts least: any other is named instead
+WRITES_ARGUMENT = "writes into its argument in place"  # the weakest effect: any other one replaces it
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the source of a function says. The defaults are for code that cannot be read.
+    """The behaviour of a function according to its source. The defaults are for code that cannot be read.
 
     Attributes
     ----------
     plain
         It does nothing that a forecast cannot foresee.
     effect
-        Something it surely does that nobody can foresee; then it is not plain either.
+        An action that it surely takes and that a forecast cannot follow; then it is not plain either.
     reads_saved
-        Whether it reads `ctx.saved_tensors`: surely, never, or None.
+        Whether it reads `ctx.saved_tensors`: surely (True), never (False), or unknown (None).
     returns
-        Per returned value, whether it is a tensor if all arguments are (None: unknown). None: even their number is
-        unknown.
+        For each returned value, whether it is a tensor if all arguments are tensors (None: unknown). None for all: even
+        their number is unknown.
     exact
         It always returns as many values as `returns` has.
     helpers
-        Names of the functions that it calls, and the code of each when it was read. Once a name stands for other code,
-        the function has to be read again.
+        Names of the functions that it calls, and the code of each when it was read. Once a name refers to other code,
+        the function must be read again.
     """
 
     plain: bool = False

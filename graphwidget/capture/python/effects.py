@@ -1,4 +1,4 @@
-"""One pass over the source of a Python function: what it would do to the graph, to its arguments, to `ctx`."""
+"""One pass over the source of a Python function finds its effects on the graph, its arguments and `ctx`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HARMLESS_BUILTINS = frozenset(
 _CONTAINER_METHODS = frozenset(
     name for cls in (list, dict, set, str, tuple) for name in dir(cls) if not name.startswith("_")
 )
-_TAKES_OUT = ("pop", "popitem", "popleft", "remove")  # the second time it may raise
+_TAKES_OUT = ("pop", "popitem", "popleft", "remove")  # a second call may raise
 _EFFECTS = {
     "backward": "calls backward itself",
     "register_hook": "registers hooks",
@@ -42,7 +42,7 @@ _CHANGES_GRAD = "changes a tensor's gradient or data"
 _NO_TENSOR = (dict, list, set, tuple, int, float, complex, str, bytes)
 
 
-Parameter = int | str | None  # by position, by keyword, or there is none
+Parameter = int | str | None  # a position, a keyword, or None: no parameter
 
 
 class EffectVisitor(ast.NodeVisitor):
@@ -51,11 +51,11 @@ class EffectVisitor(ast.NodeVisitor):
     Parameters
     ----------
     depth
-        How many helpers called each other to get here.
+        Number of helpers that called each other down to this one.
     context
-        The parameter that `ctx` is passed for.
+        The parameter that receives `ctx`.
     read
-        Reads a helper: gets the function, the depth and the parameter that `ctx` is passed for.
+        Reads a helper, given the function, the depth and the parameter that receives `ctx`.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class EffectVisitor(ast.NodeVisitor):
         self.plain = True
         self.effect = ""
         self.reads_saved: bool | None = False
-        self.maybe = 0  # branches and loops around the current point
-        self.skipped = False  # a statement was not looked into, and it may return
+        self.maybe = 0  # number of branches and loops around the current point
+        self.skipped = False  # a statement was not visited, and it may return
         self.returned: list[ast.expr | None] = []
         self.helpers: dict[str, types.CodeType] = {}
         self.values = Values(function, tree)
         self.ctx = self._parameter()
 
     def reading(self) -> Reading:
-        """Visit the whole function."""
+        """Visit the whole function and return the result."""
         if isinstance(self.tree, ast.Lambda):
             self.returned.append(self.tree.body)
             self.look(self.tree.body)
@@ -92,7 +92,7 @@ class EffectVisitor(ast.NodeVisitor):
         return Reading(plain, self.effect, self.reads_saved, returns, exact, tuple(self.helpers.items()))
 
     def _parameter(self) -> str:
-        """The name under which `ctx` comes, perhaps as the first of `*args`; empty if it does not."""
+        """Return the name of the parameter that receives `ctx` (perhaps `*args`); empty if none does."""
         arguments = self.tree.args
         if isinstance(self.context, int):
             names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, arguments.vararg) if a]
@@ -177,13 +177,13 @@ class EffectVisitor(ast.NodeVisitor):
         )
 
     def _does_nothing(self, node: ast.stmt) -> None:
-        """A statement without an effect on the graph."""
+        """Visit a statement without an effect on the graph."""
 
     visit_Pass = visit_Break = visit_Continue = _does_nothing
     visit_Global = visit_Nonlocal = visit_Import = visit_ImportFrom = _does_nothing
 
     def generic_visit(self, node: ast.AST) -> None:
-        """Of an expression, its parts. A statement that has no method here is not looked into."""
+        """Visit the parts of an expression. A statement that has no method here is not visited."""
         if isinstance(node, ast.stmt):
             self.plain = False
             self.skipped = True
@@ -194,7 +194,7 @@ class EffectVisitor(ast.NodeVisitor):
                 self.visit(child)
 
     def _inner(self, node: ast.FunctionDef | ast.Lambda, body: Sequence[ast.stmt]) -> None:
-        """A function that is defined here may be called any number of times: calling it makes this one not plain."""
+        """Visit an inner function, which may be called any number of times: its effects make the outer not plain."""
         for value in (*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", ())):
             self.look(value)
         returned, effect, maybe = self.returned, self.effect, self.maybe
@@ -215,7 +215,7 @@ class EffectVisitor(ast.NodeVisitor):
         self.maybe = before + (len(self.returned) > returns)
 
     def _written(self, target: ast.expr, in_place: bool = False) -> None:
-        """A target of an assignment: harmless for names and containers, a write for tensors that are not its own."""
+        """Visit a target: assigning to names and containers is harmless, to a tensor created elsewhere a write."""
         if isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self._written(element)
@@ -236,12 +236,12 @@ class EffectVisitor(ast.NodeVisitor):
             self._written_into(target.value)
 
     def _written_into(self, node: ast.expr) -> None:
-        """A statement or a method changes this in place."""
+        """Record that a statement or a method changes `node` in place."""
         if self.values.fresh(node) or issubclass(type(self.values.stands_for(node)), _NO_TENSOR):
             return
         elements = self.values.elements(node.value) if isinstance(node, ast.Subscript) else None
         if elements is not None and not any(issubclass(type(element), torch.Tensor) for element in elements):
-            self.plain = False  # an element of a container: no tensor, so far
+            self.plain = False  # an element of a container that holds no tensor so far
         elif self.values.is_argument(node):
             self._has(WRITES_ARGUMENT)
         else:
@@ -281,7 +281,7 @@ class EffectVisitor(ast.NodeVisitor):
         self._inner(node, [ast.Expr(node.body)])
 
     def _suspended(self, node: ast.expr) -> None:
-        """The function may be left here and never go on."""
+        """Visit a point where the function may be suspended for ever."""
         self.plain = False
         self._may_read()
 
@@ -297,7 +297,7 @@ class EffectVisitor(ast.NodeVisitor):
         self.maybe -= 1
 
     def _attribute(self, owner: ast.expr, name: str) -> None:
-        """An attribute of `ctx` shows by itself whether the saved tensors are read. Any other use of `ctx` does not."""
+        """Visit an attribute. One of `ctx` shows whether saved tensors are read; any other use of `ctx` does not."""
         if name in ("saved_tensors", "saved_variables", ti.RAW_SAVED_TENSORS):
             self._reads()
         if not self._is_ctx(owner) or name.startswith("__"):
@@ -333,10 +333,10 @@ class EffectVisitor(ast.NodeVisitor):
         elif name not in TENSOR_METHODS and name not in _CONTAINER_METHODS:
             self.plain = False
             if self._is_ctx(node.value):
-                self._may_read()  # a function that was kept on it may hold it as well
+                self._may_read()  # a function stored on `ctx` may refer to `ctx`
 
     def _foreseen(self, node: ast.Call, callee: Any) -> bool:
-        """Whether a call of something known can be foreseen; helpers are read as well."""
+        """Whether a forecast can follow a call of a known object; helpers are read as well."""
         name = name_of(callee)
         if _is_helper(callee):
             return self._helper(node, callee)
@@ -373,7 +373,7 @@ class EffectVisitor(ast.NodeVisitor):
         return read.plain or bool(read.effect and self.effect)
 
     def _local_grad(self, node: ast.Call) -> bool:
-        """`autograd.grad` of leaves detached here runs only nodes made since: it cannot touch the graph."""
+        """Whether `autograd.grad` is called for leaves detached here: it runs only newer nodes, not the graph's."""
         inputs = (
             node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "inputs"), None)
         )
@@ -385,7 +385,7 @@ class EffectVisitor(ast.NodeVisitor):
         self.reads_saved = True if not self.maybe or self.reads_saved else None
 
     def _may_read(self) -> None:
-        """`ctx` went where it cannot be followed."""
+        """Record that `ctx` was passed on to code that is not read."""
         self.reads_saved = self.reads_saved or None
 
     def _has(self, effect: str) -> None:
@@ -393,7 +393,7 @@ class EffectVisitor(ast.NodeVisitor):
             self.effect = effect
 
     def _is_rest(self, node: ast.expr | None) -> bool:
-        """Whether it is `args` of ``def backward(ctx, *args)``, just as it came: a tensor for each gradient."""
+        """Whether it is the unchanged `args` of ``def backward(ctx, *args)``: a tensor for each gradient."""
         rest = self.tree.args.vararg
         return (
             isinstance(node, ast.Name)
@@ -403,7 +403,7 @@ class EffectVisitor(ast.NodeVisitor):
         )
 
     def _returns(self) -> tuple[tuple[bool | None, ...] | None, bool]:
-        """What is known of each returned value, and whether they are surely that many."""
+        """Return `returns` and `exact` of the reading."""
         displays = [v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v] for v in self.returned]
         rows = [tuple(map(self.values.defined, display)) for display in displays]
         rows = [(True,) if self._is_rest(value) else row for value, row in zip(self.returned, rows, strict=True)]

@@ -1,12 +1,12 @@
-"""What must be noted when it happens, because nobody can see it afterwards.
+"""Records events that cannot be read from tensors and nodes afterwards.
 
-* A hook on a tensor: the tensor's node keeps it and cannot be asked for it. A living tensor shows its hooks; one that
-  has died (an activation inside a function) does not. The note is in `node.metadata`, a dict that lives with the node.
-* That a tensor needed a gradient once: detached or frozen in place, it says nothing of its past; a checkpoint that
-  recomputes with it would.
+* A hook on a tensor. The tensor's node keeps the hook but does not expose it. A living tensor shows its hooks; a dead
+  one (an activation inside a function) does not. The record is in `node.metadata`, a dict that lives with the node.
+* A tensor that required grad once and was detached or frozen in place. The tensor shows no trace of it, but a
+  checkpoint that recomputes with it saves other tensors than before.
 
-`watch` replaces three methods of `torch.Tensor`, which are called rarely, by ones that do the same and take the note.
-A note keeps nothing alive.
+`watch` replaces three methods of `torch.Tensor`, which are called rarely, by wrappers that also record the event.
+A record keeps nothing alive.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MANY = 10_000
 
 @dataclass(frozen=True)
 class _Hook:
-    registered: weakref.ref[Any]  # the dict that the handle removes it from
+    registered: weakref.ref[Any]  # the dict of hooks that its handle refers to
     key: int
     reading: Reading
 
@@ -50,33 +50,33 @@ class _Hook:
         return hooks is not None and self.key in hooks
 
 
-# Sequence number of a node on which a hook was noted -> what the hook's handle removes it from. Only these nodes'
-# metadata is looked at: reading it makes a dict on the node.
-_noted: dict[int, weakref.ref[Any]] = {}
+# Sequence number of a node with a recorded hook -> the dict of hooks that the handle refers to. The metadata of other
+# nodes is not read: reading it would create a dict on the node.
+_hooked_nodes: dict[int, weakref.ref[Any]] = {}
 
 
 def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Callable[[], None]:
-    """Take notes from now on. Returns what ends it.
+    """Start to record. Return a function that stops it.
 
     Parameters
     ----------
     problem
-        Is told of an exception of our own; the user's call goes on in any case.
+        Called with an exception of our own; the user's call continues in any case.
     """
     watching = True
 
-    def noting(name: str, note: Callable[..., None]) -> Callable[[], None]:
+    def replace(name: str, record: Callable[..., None]) -> Callable[[], None]:
         inherited, original = name not in vars(torch.Tensor), getattr(torch.Tensor, name)
 
         @functools.wraps(original)
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with internals.quiet():  # a mode of the user's hears of the call itself, not of our reading
+            with internals.quiet():  # a torch mode of the user's sees the call itself, but not our reading
                 needed = internals.requires_grad(self)
             result = original(self, *args, **kwargs)
             if watching:
                 try:
                     with internals.quiet():
-                        note(self, needed, result, *args, **kwargs)
+                        record(self, needed, result, *args, **kwargs)
                 except Exception as error:
                     problem(error)
             return result
@@ -93,14 +93,14 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
         return restore
 
     def let_go(tensor: Any) -> Callable[[], None]:
-        """What was noted of a tensor's loss stays with the name that it has."""
+        """Drop the record of a tensor for a swap. The restored record is again that of the same Python object."""
         if _lost.pop(id(tensor), None) is None:
             return lambda: None
         return lambda: _lose(tensor)
 
-    notes = {"register_hook": _note_hook, "detach_": _note_loss, "requires_grad_": _note_loss}
-    restores = [noting(name, note) for name, note in notes.items()]
-    restores += [_notice_unpack_hooks(), tensor_swaps.watch(let_go, problem)]
+    recorders = {"register_hook": _record_hook, "detach_": _record_loss, "requires_grad_": _record_loss}
+    restores = [replace(name, record) for name, record in recorders.items()]
+    restores += [_watch_unpack_hooks(), tensor_swaps.watch(let_go, problem)]
 
     def end() -> None:
         nonlocal watching
@@ -114,8 +114,8 @@ def watch(problem: Callable[[BaseException], None] = lambda error: None) -> Call
 _unstoppable = False
 
 
-def _notice_unpack_hooks() -> Callable[[], None]:
-    """Remember that an unpack hook was in use which is no Python function. Returns what ends it."""
+def _watch_unpack_hooks() -> Callable[[], None]:
+    """Record whether an unpack hook is used that is no Python function. Return a function that stops it."""
     hooks = torch.autograd.graph.saved_tensors_hooks
     original = hooks.__enter__
 
@@ -134,9 +134,9 @@ def _notice_unpack_hooks() -> Callable[[], None]:
 
 
 def unstoppable_unpack_hooks() -> bool:
-    """Whether an unpack hook that is no Python function, such as a dict's own `pop`, was ever seen in use.
+    """Whether an unpack hook was ever used that is no Python function, such as a dict's `pop`.
 
-    Where one may sit, nothing hidden may be unpacked: it would run.
+    Once there was one, hidden saved tensors must not be unpacked: the hook would run.
     """
     return _unstoppable
 
@@ -148,33 +148,33 @@ def is_python(function: Any) -> bool:
     return isinstance(function, (FunctionType, MethodType)) or isinstance(type(function).__call__, FunctionType)
 
 
-def _note_hook(tensor: Any, needed: bool, handle: Any, hook: Any) -> None:
-    """Remember a hook on a tensor that has a node. A leaf's hooks are visible on the leaf itself."""
+def _record_hook(tensor: Any, needed: bool, handle: Any, hook: Any) -> None:
+    """Record a hook on a tensor that has a node. The hooks of a leaf are visible on the leaf itself."""
     node = internals.grad_fn(tensor)
     registered, key = getattr(handle, "hooks_dict_ref", None), getattr(handle, "id", None)
     if node is None or registered is None or key is None:
         return
-    if len(_noted) >= _MANY:
-        for number in [number for number, hooks in _noted.items() if hooks() is None]:
-            del _noted[number]
-    _noted[internals.node_readers(type(node))[1](node)] = registered
+    if len(_hooked_nodes) >= _MANY:
+        for number in [number for number, hooks in _hooked_nodes.items() if hooks() is None]:
+            del _hooked_nodes[number]
+    _hooked_nodes[internals.node_readers(type(node))[1](node)] = registered
     internals.memory_of_node(node).setdefault(_HOOKS, []).append(_Hook(registered, key, read_function(hook)))
 
 
 def numbers_with_hooks() -> Collection[int]:
-    """Sequence numbers of the nodes on which hooks were noted."""
-    return _noted.keys()
+    """Return the sequence numbers of the nodes with recorded hooks."""
+    return _hooked_nodes.keys()
 
 
 def hooks_on_node(node: Any) -> dict[int, Reading]:
-    """The hooks that were noted on a node and are still there: key of the handle -> what the hook was read to do."""
+    """Return the recorded hooks of a node that are still registered: key of the handle -> reading of the hook."""
     return {hook.key: hook.reading for hook in internals.memory_of_node(node).get(_HOOKS, ()) if hook.there}
 
 
 _lost: dict[int, weakref.ref[Any]] = {}
 
 
-def _note_loss(tensor: Any, needed: bool, *_: Any) -> None:
+def _record_loss(tensor: Any, needed: bool, *_: Any) -> None:
     if needed and not internals.requires_grad(tensor):
         _lose(tensor)
 
@@ -185,14 +185,15 @@ def _lose(tensor: Any) -> None:
 
 
 def ids_that_lost_their_gradient() -> KeysView[int]:
-    """Ids of living tensors that were seen to lose their gradient, though they may have been given a new one since.
+    """Return the ids of living tensors that stopped to require grad; they may require grad again since.
 
-    One that was `.detach_()`ed and then made to require one again looks like any leaf, and what saved it raises.
+    A tensor that was detached in place and then required grad again looks like any leaf, but a node that saved it
+    raises.
     """
     return _lost.keys()
 
 
 def lost_its_gradient(tensor: Any) -> bool:
-    """Whether the tensor was seen to need a gradient once and needs none now."""
-    noted = _lost.get(id(tensor))
-    return noted is not None and noted() is tensor and not internals.requires_grad(tensor)
+    """Whether the tensor required grad at some time and does not now."""
+    reference = _lost.get(id(tensor))
+    return reference is not None and reference() is tensor and not internals.requires_grad(tensor)

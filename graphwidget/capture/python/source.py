@@ -1,6 +1,6 @@
-"""Where a Python function was written, and what the names in it stand for. It is never run.
+"""The source of a Python function, and the objects that its names refer to. The function is never run.
 
-Caveat: a file may have changed since it was compiled. What stands there counts only if it has the names of the code.
+Caveat: a file may have changed since it was compiled. Its text is used only if it has the same names as the code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["UNRESOLVED", "Function", "code_of", "comes_from", "member", "name_of
 
 _MAX_LINES = 20_000
 
-UNRESOLVED = object()  # what a name stands for that stands for nothing, or for what cannot be told
+UNRESOLVED = object()  # for a name that refers to nothing, or to an unknown object
 
 # ---------------------------------------------------------------- source
 
@@ -28,7 +28,7 @@ Function = ast.FunctionDef | ast.Lambda | ast.AsyncFunctionDef
 
 
 def tree_of(code: types.CodeType) -> Function | None:
-    """The function that was compiled to this code; None where its source is not there, or not for sure."""
+    """Return the syntax tree of the function compiled to this code; None if its source is missing or in doubt."""
     lines = linecache.getlines(code.co_filename)
     if not lines or len(lines) > _MAX_LINES:
         return None
@@ -46,7 +46,7 @@ def _functions(_filename: str, source: str) -> tuple[Function, ...]:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return ()  # a cell with a magic in it, for one
+        return ()  # for example, a cell with a magic in it
     return tuple(node for node in ast.walk(tree) if isinstance(node, Function))
 
 
@@ -56,7 +56,7 @@ def _first_line(node: Function) -> int:
 
 
 def _same_names(node: Function, code: types.CodeType) -> bool:
-    """Whether the source is that of the code."""
+    """Whether source and code use the same names, so that one was compiled from the other."""
     attributes = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     words = attributes | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     words |= {alias.name for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for alias in n.names}
@@ -79,7 +79,10 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def resolve(function: types.FunctionType, name: str) -> Any:
-    """What a free or global name of the function, perhaps dotted, stands for now; `UNRESOLVED` if nothing."""
+    """Return the object that a free or global name of the function, perhaps dotted, refers to now.
+
+    `UNRESOLVED` if there is none.
+    """
     owner, dot, attribute = name.rpartition(".")
     if dot:
         return member(resolve(function, owner), attribute)
@@ -93,7 +96,10 @@ def resolve(function: types.FunctionType, name: str) -> Any:
 
 
 def member(owner: Any, name: str) -> Any:
-    """An attribute of a module, or a function that is called through a class or object but is not bound to it."""
+    """Return an attribute of a module, or a function that a class or object has but does not bind.
+
+    `UNRESOLVED` for any other attribute.
+    """
     if type(owner) is types.ModuleType:
         return vars(owner).get(name, UNRESOLVED)  # a module may have a `__getattr__`
     if owner is torch.Tensor or owner is torch.ops:
@@ -106,16 +112,16 @@ def member(owner: Any, name: str) -> Any:
 
 
 def code_of(value: Any) -> Any:
-    """The code of a function; what is none, as it is."""
+    """Return the code of a function, and any other object unchanged."""
     return value.__code__ if type(value) is types.FunctionType else value
 
 
-# Of these, attributes can be read. Of any other object, looking for one may run the user's code.
+# Their attributes can be read safely. On any other object, the look-up may run user code.
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
 
 
 def name_of(value: Any) -> str:
-    """The name of a function or class; empty for other objects, unless they are torch's own."""
+    """Return the name of a function, a class or an object of torch's; empty for other objects."""
     kind = type(value)
     known = issubclass(kind, (type, *_FUNCTIONS)) or kind.__module__.split(".")[0] == "torch"
     name = getattr(value, "__name__", "") if known else ""
@@ -127,6 +133,6 @@ def comes_from(value: Any, packages: tuple[str, ...]) -> bool:
     if not issubclass(type(value), (type, types.FunctionType, types.BuiltinFunctionType)):
         return False
     home = value.__module__
-    if not isinstance(home, str):  # of a builtin
+    if not isinstance(home, str):  # a builtin
         home = type(getattr(value, "__self__", None)).__module__
     return home.split(".")[0] in packages

@@ -1,6 +1,6 @@
-"""What is known of the values in a Python function before it runs: what names stand for, what is made in it.
+"""Static knowledge of the values in a Python function: the objects that names refer to, the tensors it creates.
 
-Said of all the values that a name is ever given in the function, whatever the order.
+An answer about a name holds for all values that the function ever assigns to it, in any order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["TENSOR_METHODS", "Values"]
 
 TENSOR_METHODS = frozenset(name for name in dir(torch.Tensor) if not name.startswith("__"))
 _OWN_RESULT = ("clone", "detach", "contiguous")  # `.detach()` shares memory, but not the history
-_MAKERS = ("zeros", "ones", "empty", "full", "rand", "dict", "list", "new_")  # how their names begin
+_MAKERS = ("zeros", "ones", "empty", "full", "rand", "dict", "list", "new_")  # prefixes of their names
 
 
 class Values:
@@ -34,13 +34,13 @@ class Values:
         self.arguments = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         self._function = function
         code = function.__code__
-        self._locals = {*code.co_varnames, *code.co_cellvars}  # also what is imported here, or caught
-        self._assigned: dict[str, list[ast.expr | None]] = {}  # None: from somewhere else
+        self._locals = {*code.co_varnames, *code.co_cellvars}  # names of imports and caught exceptions, too
+        self._assigned: dict[str, list[ast.expr | None]] = {}  # None: the value is unknown
         if not isinstance(tree, ast.Lambda):
             self._collect(tree.body)
 
     def _collect(self, body: list[ast.stmt]) -> None:
-        """Every assignment to a local name, so that fresh tensors can be told from borrowed ones."""
+        """Collect every assignment to a local name, to distinguish tensors created here from others."""
         for node in ast.walk(ast.Module(body=body, type_ignores=[])):
             if isinstance(node, ast.Assign):
                 for target in node.targets:
@@ -65,14 +65,14 @@ class Values:
             values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
             whole = value if self.is_grad_call(value) else None
             if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-                whole = value.elt  # each of the names is one of what it makes
+                whole = value.elt  # each name gets one of the elements
             for i, element in enumerate(target.elts):
                 self._assign(element, values[i] if len(values) == len(target.elts) else whole)
 
-    # -- what it stands for
+    # -- the object that an expression refers to
 
     def stands_for(self, node: ast.expr) -> Any:
-        """What a global name, or an attribute of a module, stands for; `UNRESOLVED` if that cannot be told."""
+        """Return the object that a global name or a module's attribute refers to; `UNRESOLVED` if unknown."""
         if isinstance(node, ast.Name):
             if node.id in self._locals or node.id in self._assigned:
                 return UNRESOLVED
@@ -83,28 +83,28 @@ class Values:
         return UNRESOLVED
 
     def elements(self, node: ast.expr) -> list[Any] | None:
-        """What a container that has a name holds now."""
+        """Return the present elements of a list or dict that has a name; None for other expressions."""
         container = self.stands_for(node)
         if issubclass(type(container), dict):
             return list(dict.values(container))
         return list.copy(container) if issubclass(type(container), list) else None
 
     def is_never_assigned(self, name: str) -> bool:
-        """Whether a name of an argument stands for that everywhere."""
+        """Whether the function never assigns to this name, so that an argument keeps its value."""
         return name not in self._assigned
 
     def is_argument(self, node: ast.expr) -> bool:
-        """Whether it is an argument just as it came."""
+        """Whether an expression is an unchanged argument of the function."""
         return isinstance(node, ast.Name) and node.id in self.arguments and node.id not in self._assigned
 
     def is_grad_call(self, node: ast.expr | None) -> bool:
-        """Whether it is a call of `autograd.grad`."""
+        """Whether an expression is a call of `autograd.grad`."""
         return isinstance(node, ast.Call) and self.stands_for(node.func) is torch.autograd.grad
 
-    # -- whether it was made here
+    # -- whether the function created it
 
     def fresh(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether the tensor was made here, so that nothing else can have saved it."""
+        """Whether the function created the tensor, so that no node of the graph can have saved it."""
         if isinstance(node, ast.Name):
             values = self._assigned.get(node.id)
             return bool(values) and depth > 0 and all(v is not None and self.fresh(v, depth - 1) for v in values or ())
@@ -120,7 +120,7 @@ class Values:
         return name_of(self.stands_for(node.func)).startswith(_MAKERS)
 
     def each_fresh(self, node: ast.expr, depth: int = 3) -> bool:
-        """Whether a tensor, or every element of a display of tensors, was made here."""
+        """Whether the function created a tensor, or every element of a list or tuple of tensors."""
         if isinstance(node, (ast.Tuple, ast.List)):
             return all(self.each_fresh(element, depth) for element in node.elts)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
@@ -137,7 +137,7 @@ class Values:
     # -- whether it is a tensor
 
     def defined(self, node: ast.expr | None, depth: int = 3) -> bool | None:
-        """Whether an expression is a tensor, None (False), or cannot be told (None)."""
+        """Return whether an expression is a tensor: True, or False if it is the value None, or None if unknown."""
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             return False
         if isinstance(node, (ast.BinOp, ast.UnaryOp)):
@@ -159,7 +159,7 @@ class Values:
         return None
 
     def is_one(self, node: ast.expr | None) -> bool:
-        """Whether an expression is surely no tuple: None, or arithmetic with a gradient that came as an argument."""
+        """Whether an expression surely is no tuple: it is None, or arithmetic on a gradient passed as an argument."""
         if isinstance(node, ast.BinOp):
             return self.is_one(node.left) or self.is_one(node.right)
         if isinstance(node, ast.Name):
@@ -167,7 +167,7 @@ class Values:
         return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
     def _is_sequence(self, node: ast.expr | None, depth: int = 3) -> bool:
-        """Whether an expression may be a tuple or list put together here."""
+        """Whether an expression may be a tuple or list that the function builds."""
         if isinstance(node, ast.BinOp):
             return self._is_sequence(node.left, depth) or self._is_sequence(node.right, depth)
         if isinstance(node, ast.Name) and depth:

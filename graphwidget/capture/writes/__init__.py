@@ -1,1 +1,1 @@
-"""Which line, and which optimizer step, modified what in place."""
+"""Records of in-place writes: the line or the optimizer step, and the tensors that it modified."""

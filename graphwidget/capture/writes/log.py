@@ -1,4 +1,4 @@
-"""The log of the writes that were seen."""
+"""The log of observed in-place writes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from graphwidget.model import Place, Write, in_order
 __all__ = ["WriteLog"]
 
 MAX_WRITES = 512  # writes remembered
-MAX_LINES, MAX_OF_A_LINE = 64, 256  # the same for writes through `.data`
+MAX_LINES, MAX_PER_LINE = 64, 256  # lines that write through `.data`, and writes remembered for each
 
 
 class _Step(NamedTuple):
-    """A step of an optimizer that wrote what `like` did, at another place, after so many calls.
+    """A step of an optimizer that wrote the same as `like`, at another place, after this number of calls.
 
-    It becomes a `Write` when somebody reads the log: to make its place takes longer than the rest of the work.
+    It becomes a `Write` when somebody reads the log: building its place takes longer than the rest of the work.
     """
 
     where: Place | tuple[int, int, int]
@@ -31,14 +31,14 @@ class _Step(NamedTuple):
 
 
 class WriteLog:
-    """The writes that are remembered, oldest first.
+    """The remembered writes, oldest first.
 
     Parameters
     ----------
     calls
-        How many backward calls have begun.
+        Returns the number of backward calls that have begun.
     place
-        Says which place a key of `Provenance.place` stands for.
+        Returns the place for a key of `Provenance.place`.
     """
 
     def __init__(self, calls: Callable[[], int], place: Callable[[Place | tuple[int, int, int]], Place]) -> None:
@@ -47,13 +47,13 @@ class WriteLog:
         self._hidden: dict[tuple[int | None, int | None, int | None], list[Write]] = {}
 
     def writes(self) -> tuple[Write, ...]:
-        """All of them."""
+        """Return all remembered writes, except those through ``.data``."""
         made = [entry.as_write(self.place) if isinstance(entry, _Step) else entry for entry in self._entries]
         self._entries = deque(made, maxlen=MAX_WRITES)
         return tuple(made)
 
     def add_step(self, where: Place | tuple[int, int, int], like: Write) -> None:
-        """Remember a step of an optimizer that wrote what `like` did, at a place or the place with this key."""
+        """Remember a step of an optimizer that wrote the same as `like`. `where`: its place, or the key of it."""
         self._entries.append(_Step(where, like, self.calls()))
 
     def add(
@@ -75,16 +75,16 @@ class WriteLog:
         last = self._entries[-1] if self._entries else None
         last = last.like if isinstance(last, _Step) else last
         if last is not None and last.storages == storages and last.paths == paths:
-            storages, paths = last.storages, last.paths  # one copy for all the steps of a training loop
+            storages, paths = last.storages, last.paths  # all steps of a training loop share one copy
         made = () if optimizer else _makers(changed)
         write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
         self._entries.append(write)
         return write
 
     def hide(self, place: Place, by: str, written: list[tuple[str, Any, int]], number: int) -> None:
-        """Remember a write through ``.data``: path, weak reference, key of the storage when the line began.
+        """Remember a write through ``.data``. `written`: path, weak reference, key of the storage at the line's start.
 
-        An assignment to ``.data`` changes the storage: what saved the tensor sees the new one.
+        An assignment to ``.data`` replaces the storage: a node that saved the tensor sees the new one.
         """
         keys: dict[int, str] = {}
         for path, ref, before in written:
@@ -94,19 +94,19 @@ class WriteLog:
             keys |= {before: path} | ({after[0]: path} if after is not None else {})
         paths, storages = tuple(keys.values()), tuple(keys)
         line = self._hidden.setdefault((place.run, place.cell, place.line), [])
-        if len(line) < MAX_OF_A_LINE:
+        if len(line) < MAX_PER_LINE:
             line.append(Write(place, by, paths, storages, self.calls(), number=number))
         if len(self._hidden) > MAX_LINES:
             del self._hidden[next(iter(self._hidden))]
 
     def hidden(self) -> Iterator[Write]:
-        """The writes through ``.data``: of each line the first ones, as the graphs of the first calls are known."""
+        """Return the writes through ``.data``: the first ones of each line, as the first calls' graphs are known."""
         for line in self._hidden.values():
             yield from line
 
 
 def _makers(changed: list[tuple[str, Any]]) -> tuple[int, ...]:
-    """The sequence numbers of the tensors' nodes, where reading a history cannot change it."""
+    """Return the sequence numbers of the tensors' nodes. Views are skipped if reading could change their history."""
     with internals.quiet():
         nodes = [internals.history(tensor, asked=False)[0] for _, tensor in changed]
     return tuple({internals.number_of(node) for node in nodes if node is not None})

@@ -1,6 +1,6 @@
-"""The steps of optimizers: each reports its own, wherever it is called from.
+"""The steps of optimizers: each optimizer reports its own, wherever it is called from.
 
-What a step wrote is known by the versions of its parameters.
+The versions of the parameters show which of them a step modified.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from graphwidget.model import Write
 
 __all__ = ["OptimizerSteps"]
 
-MAX_OPTIMIZERS = 100  # whose last steps are remembered
+MAX_OPTIMIZERS = 100  # optimizers whose last steps are remembered
 
 
 class _LastStep(NamedTuple):
-    """The last step of an optimizer: `id`s of the tensors that it modified, by how much it raised their versions."""
+    """The last step of an optimizer: `id`s of the modified tensors, and the increases of their versions."""
 
     ids: list[int]
     raised: list[int]
@@ -36,11 +36,11 @@ class OptimizerSteps:
     Parameters
     ----------
     watched, log
-        The tensors that are watched, and where writes are noted.
+        The watched tensors, and the log of writes.
     provenance
         Knows where code is running.
     unexplained
-        Called if a step has raised versions by more than the step before: something else has written in between.
+        Called if a step raised versions by more than the step before did: other code has written in between.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class OptimizerSteps:
     ) -> None:
         self.watched, self.log, self.unexplained, self.problem = watched, log, unexplained, problem
         self.provenance, self.lines = provenance, provenance.lines
-        self._resting: dict[int, Any] = {}  # thread -> how to trace again after a step
+        self._resting: dict[int, Any] = {}  # thread -> what resumes tracing after a step
         self._handles: list[Any] = []
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
-        # `id` of an optimizer that has not modified anything yet -> its last step, as a write to nothing
+        # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
 
     def install(self) -> None:
@@ -77,11 +77,11 @@ class OptimizerSteps:
         self._handles = []
 
     def end_cell(self) -> None:
-        """Steps that raised are over."""
+        """End the steps that raised."""
         self._resting.clear()
 
     def _stepping(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer begins a step. Lines need not be traced in it, unless it runs code of a cell."""
+        """Handle the start of a step. Its lines need not be traced, unless it runs code of a cell."""
         paused = None
         try:
             paused = self.lines.pause()
@@ -99,7 +99,7 @@ class OptimizerSteps:
                 self.lines.unpause(paused)
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer has made a step."""
+        """Handle the end of a step."""
         paused = None
         if self.lines.slow:
             paused = self._resting.pop(threading.get_ident(), None) or self.lines.pause()
@@ -114,17 +114,17 @@ class OptimizerSteps:
                 self.lines.unpause(paused)
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
-        """See which parameters a step has modified, and note it."""
+        """Find the parameters that a step has modified, and record the write."""
         changed, raised = self._changed(parameters)
         if not changed:
-            self._note_idle(optimizer, parameters)
+            self._record_idle(optimizer, parameters)
             return
         self.idle.pop(id(optimizer), None)
         ids = [id(tensor) for _, tensor in changed]
         where = self.lines.where(sys._getframe()) or NOWHERE
         last = self._last.pop(id(optimizer), None)
         if last is not None and last.ids == ids and _as_stored(changed, last.write):
-            write: Write | None = last.write  # the same as the step before it, as in a training loop
+            write: Write | None = last.write  # equal to the previous step, as in a training loop
             self.log.add_step(where, last.write)
             if last.raised != raised:
                 self.unexplained()
@@ -138,9 +138,9 @@ class OptimizerSteps:
             self._last[id(optimizer)] = _LastStep(ids, raised, write)
 
     def _changed(self, parameters: list[Any]) -> tuple[list[tuple[str, Any]], list[int]]:
-        """Names and tensors that a step has modified, and by how much it raised the versions of those watched.
+        """Return the names and tensors that a step has modified, and the version increases of the watched ones.
 
-        Of those that are not watched: all that have a gradient.
+        A parameter that is not watched counts as modified if it has a gradient.
         """
         watched = self.watched
         changed: list[tuple[str, Any]] = []
@@ -157,22 +157,22 @@ class OptimizerSteps:
                 changed.append(("", parameter))
         return changed, raised
 
-    def _note_idle(self, optimizer: Any, parameters: list[Any]) -> None:
-        """A step that had no gradient to go by, of an optimizer that has never had one."""
+    def _record_idle(self, optimizer: Any, parameters: list[Any]) -> None:
+        """Record a step for which no parameter had a gradient, of an optimizer that has never had one."""
         never = id(optimizer) not in self._last
         if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
             return
         watched, place = self.watched, self.provenance.where(sys._getframe())
         at = [watched.index.get(id(one), -1) for one in parameters]
         if min(at) < 0 or any(watched.refs[i]() is not one for i, one in zip(at, parameters)):
-            return  # what has no name may be what the last backward gave a gradient
+            return  # a parameter without a name may be the one that the last backward reached
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)
             self.idle[id(optimizer)] = Write(place, place.source, names, (), self.log.calls(), True)
 
 
 def _as_stored(changed: list[tuple[str, Any]], write: Write) -> bool:
-    """Whether the first and the last tensor lie where they did when they were written."""
+    """Whether the first and the last tensor have the same storages as in an earlier write."""
     return all(internals.storage_key(changed[at][1]) in write.storages for at in (0, -1))
 
 
@@ -181,5 +181,5 @@ def _is_torch_s_own(optimizer: Any) -> bool:
 
 
 def _attributes(optimizer: Any) -> dict[str, Any]:
-    """What is stored in the optimizer itself."""
+    """Return the attributes stored in the optimizer itself."""
     return vars(optimizer) if _is_torch_s_own(optimizer) else reading.own_attributes(optimizer)

@@ -1,18 +1,19 @@
-"""Which line modified a tensor in place.
+"""Finds the line that modified a tensor in place.
 
-PyTorch counts in-place modifications in a tensor's `_version`. The tensors that the user can name are
-watched through weak references, and their versions compared around the lines of cells that may write:
+PyTorch counts in-place modifications in a tensor's `_version`. The tensors that user code can name are watched through
+weak references, and their versions are compared before and after the lines of cells that may write:
 
-* Lines that look like writing (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared, the
-  tensors named in them first; lines that only call something (`loss = train(batch)`) are compared, too.
-* A line that has written nothing some times is left out until the cell ends (and is compared once more in the next).
-  A write by a line that was left out is found at the next comparison. Its line is then unknown, and all lines that
-  were left out are compared from then on.
-* A write to a tensor that nothing else holds has no effect on a graph: no node has saved it. (Gradients written by
-  hand, row by row.) Lines that only do that are left out, too, until a node is made, which may save what they write to.
+* Lines that look like a write (`x += …`, `x[i] = …`, `x.add_(…)`, `opt.step()`, `out=`) are compared, the tensors
+  named in them first. Lines that only call a function (`loss = train(batch)`) are compared, too.
+* A line that has written nothing several times is skipped until the cell ends (and compared once more in the next
+  cell). If a skipped line writes, the next comparison finds the change. Its line is then unknown, and all skipped lines
+  are compared from then on.
+* A write to a tensor that no other object holds has no effect on a graph, because no node has saved it (an example are
+  gradients written by hand, row by row). Lines with only such writes are skipped, too, until a node is made: the node
+  may save the tensors they write to.
 * Optimizers report their steps themselves, wherever they are called from.
 
-Nothing is kept alive and nothing here runs code of the user's.
+Nothing is kept alive, and no user code runs.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from graphwidget.model import Place, Write
 
 __all__ = ["WriteRecorder"]
 
-MAX_ELEMENTS = 16  # of a list that a line names: tensors that it may write to
+MAX_ELEMENTS = 16  # elements compared in a list that a line names and may write to
 
 
 class _Armed:
-    """A line that is running: what it names, and the versions of those tensors when it began.
+    """A running line: the tensors that it names, and their versions when it began.
 
-    `hidden`: what it writes to through ``.data``, and the keys of the storages when it began. `number`: the sequence
-    number of the next node then.
+    `hidden`: the tensors it writes to through ``.data``, and the keys of their storages when it began. `number`: the
+    sequence number of the next node when it began.
     """
 
     __slots__ = ("frame", "hidden", "line", "named", "number", "scope", "statement")
@@ -73,7 +74,7 @@ class WriteRecorder:
     statements
         The lines of cells that may write.
     calls
-        How many backward calls have begun.
+        Returns the number of backward calls that have begun.
     problem
         Called with an exception of our own.
     """
@@ -90,23 +91,23 @@ class WriteRecorder:
         self.watched = WatchedTensors()
         self.log = WriteLog(calls, provenance.place)
         self.steps = OptimizerSteps(self.watched, self.log, provenance, unexplained=self._suspect_all, problem=problem)
-        self._armed: dict[int, list[_Armed]] = {}  # thread -> lines that are running, the innermost last
-        # Lines that are not compared, and the scopes in which one of them may have run since the last comparison.
+        self._armed: dict[int, list[_Armed]] = {}  # thread -> running lines, the innermost last
+        # Skipped statements, each with the lines (scope, number) on which it is not compared.
         self._left_out: dict[Statement, set[tuple[Scope, int]]] = {}
-        self._unshared: set[Statement] = set()  # have written to what nothing else holds
+        self._unshared: set[Statement] = set()  # statements that wrote only to tensors that no other object holds
 
     # ---------------------------------------------------------------- the log
 
     def all(self) -> tuple[Write, ...]:
-        """The writes that are remembered, oldest first."""
+        """Return the remembered writes, oldest first."""
         return self.log.writes()
 
     def hidden(self) -> tuple[Write, ...]:
-        """The writes through ``.data`` that are remembered."""
+        """Return the remembered writes through ``.data``."""
         return tuple(self.log.hidden())
 
     def idle(self) -> tuple[Write, ...]:
-        """The last steps of optimizers that have never modified anything."""
+        """Return the last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
 
     # ---------------------------------------------------------------- events
@@ -116,7 +117,7 @@ class WriteRecorder:
         self.steps.install()
 
     def let_go(self, tensor: Any) -> Callable[[], None]:
-        """Drop every reference to a tensor for a while. Returns a function that refers to it again."""
+        """Drop every reference to a tensor for a while. Returns a function that restores them."""
         for armed in self._armed.values():
             for line in armed:
                 line.named = [named for named in line.named if named[1]() is not tensor]
@@ -129,11 +130,11 @@ class WriteRecorder:
         self.end_cell()
 
     def watch(self, search: Search, everything: bool = True) -> None:
-        """Watch the tensors that `search` found; if it found `everything`, instead of those watched so far."""
+        """Watch the tensors that a search found. If it found `everything`, they replace those watched so far."""
         armed = self._armed.get(threading.get_ident())
         if armed:  # in the middle of a line, before a backward call in it
-            self._so_far(armed[-1])
-        self._notice_left_out()
+            self._compare_running(armed[-1])
+        self._check_skipped()
         tensors = {id(h.tensor): (h.path, h.tensor) for h in reversed(search.holdings)}
         chosen = list(reversed(tensors.values()))
         chosen += [(step.path(), tensor) for tensor, step in search.others[: max(0, MAX_WATCHED - len(chosen))]]
@@ -143,19 +144,19 @@ class WriteRecorder:
             self.watched.add(chosen)
 
     def begin_cell(self) -> None:
-        """A cell begins: what was written since the last one ended was not written by its lines."""
-        self._notice_left_out()
+        """Begin a cell. Its lines are not responsible for writes since the last cell ended."""
+        self._check_skipped()
 
     def line(self, frame: FrameType, line: int, scope: Scope) -> int:
-        """A line of a cell is about to run, or (`line` 0) its frame is about to be left.
+        """Handle a line of a cell that is about to run, or (`line` 0) a frame that is about to be left.
 
-        To be called by the line tracer before it counts the passes of loops.
+        The line tracer calls it before it counts the iterations of loops.
 
         Returns
         -------
         int
-            `id` of the frame of the innermost line that may write and is running now, 0: none is. The next line of
-            that frame must be reported, too.
+            `id` of the frame of the innermost running line that may write; 0 if there is none. The next line of that
+            frame must be reported, too.
         """
         try:
             armed = self._armed.setdefault(threading.get_ident(), [])
@@ -164,7 +165,7 @@ class WriteRecorder:
                 statement = self.statements.of(scope).get(line)
                 if statement is not None:
                     if armed and not ended and not self._left_out:
-                        self._so_far(armed[-1])  # it has called this: `opt.step(closure)` writes between its calls
+                        self._compare_running(armed[-1])  # `opt.step(closure)` writes between calls of its closure
                     with internals.quiet():
                         self._begin_line(armed, frame, line, scope, statement)
             return armed[-1].frame if armed else 0
@@ -173,7 +174,7 @@ class WriteRecorder:
             return 0
 
     def end_cell(self) -> None:
-        """The cell has ended: compare what its last line wrote."""
+        """End the cell: compare its last line."""
         armed = self._armed.get(threading.get_ident(), [])
         while armed:
             self._compare(armed.pop(), None)
@@ -191,7 +192,7 @@ class WriteRecorder:
                 self.lines.when_nodes_are_made(self._nodes_made)
             return
         if self._left_out:
-            self._notice_left_out()
+            self._check_skipped()
         named = []
         for chain in statement.chains:
             for path, tensor in _resolve(frame, chain):
@@ -201,7 +202,7 @@ class WriteRecorder:
         armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))
 
     def _through_data(self, frame: FrameType, statement: Statement) -> list[tuple[str, Any, int]]:
-        """The tensors that a line writes to through ``.data``: path, weak reference, key of the storage."""
+        """Return the tensors that a line writes to through ``.data``: path, weak reference, key of the storage."""
         found = []
         for text, chain in statement.hidden:
             known = dict([*self.watched.named(text), *_resolve(frame, chain)])
@@ -211,7 +212,7 @@ class WriteRecorder:
         return found
 
     def _end_lines(self, armed: list[_Armed], frame: FrameType) -> bool:
-        """Compare the lines that have ended: that of this frame, and those of frames that are gone. False: none has."""
+        """Compare the lines that have ended: of this frame, and of frames that are gone. False if none has ended."""
         before = len(armed)
         while armed:
             if armed[-1].frame == id(frame):
@@ -220,7 +221,7 @@ class WriteRecorder:
             outer: FrameType | None = frame.f_back
             while outer is not None and id(outer) != armed[-1].frame:
                 outer = outer.f_back
-            if outer is not None:  # still running: it called this frame
+            if outer is not None:  # the line is still running: it called this frame
                 break
             self._compare(armed.pop(), frame)
         return len(armed) < before
@@ -234,51 +235,51 @@ class WriteRecorder:
                     changed.append((path, tensor))
         changed += self.watched.changes()
         if changed:
-            self._wrote(ended.statement, changed)
+            self._mark_writer(ended.statement, changed)
             place, statement = self._place(ended, frame), ended.statement
             self.log.add(place, statement.text, changed, statement.optimizer, ended.number)
-            self._explained(changed)
+            self._update_callers(changed)
         if ended.hidden:
             self.log.hide(self._place(ended, frame), ended.statement.text, ended.hidden, ended.number)
 
-    def _so_far(self, running: _Armed) -> None:
-        """Note what a line has written that is still running."""
+    def _compare_running(self, running: _Armed) -> None:
+        """Record what a line has written while it is still running."""
         changed = self.watched.changes()
         if changed:
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and id(frame) != running.frame:
                 frame = frame.f_back
             place, statement = self._place(running, frame), running.statement
-            self._wrote(statement, changed)
+            self._mark_writer(statement, changed)
             self.log.add(place, statement.text, changed, statement.optimizer, running.number)
-            self._explained(changed)
+            self._update_callers(changed)
 
-    def _wrote(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
-        """Compare this line each time from now on, unless nothing else holds what it wrote to."""
+    def _mark_writer(self, statement: Statement, changed: list[tuple[str, Any]]) -> None:
+        """Compare this line each time from now on, unless no other object holds the tensors it wrote to."""
         if _shared(changed):
             statement.wrote = True
         else:
             self._unshared.add(statement)
 
-    def _explained(self, changed: list[tuple[str, Any]]) -> None:
-        """What a line has written must not be noted once more for the lines that called it."""
+    def _update_callers(self, changed: list[tuple[str, Any]]) -> None:
+        """Update the versions of the calling lines, so that they do not record the same write again."""
         for around in self._armed.get(threading.get_ident(), ()):
             now = {id(tensor): version for _, tensor in changed if (version := version_of(tensor)) is not None}
             around.named = [(path, ref, now.get(id(ref()), before)) for path, ref, before in around.named]
 
-    def _notice_left_out(self) -> None:
-        """A change found here was made by a line that was not compared."""
+    def _check_skipped(self) -> None:
+        """Look for changes that a skipped line has made."""
         if _shared(self.watched.changes()):
             self._suspect_all()
 
     def _nodes_made(self) -> None:
-        """A new node may have saved what lines wrote to that were left out for it: compare these lines once more."""
+        """Compare the unshared writers once more: a new node may have saved the tensors they write to."""
         try:
             armed = self._armed.get(threading.get_ident())
             if armed:
-                self._so_far(armed[-1])
+                self._compare_running(armed[-1])
             else:
-                self._notice_left_out()
+                self._check_skipped()
             for statement in self._unshared.intersection(self._left_out):
                 statement.once_more()
                 for scope, line in self._left_out.pop(statement):
@@ -288,20 +289,20 @@ class WriteRecorder:
             self.problem(error)
 
     def _suspect_all(self) -> None:
-        """From now on compare the lines that were left out: one of them has written."""
+        """Compare the skipped lines from now on: one of them has written."""
         for statement in self._left_out:
             statement.wrote = True
         self._watch_again()
 
     def _watch_again(self) -> None:
-        """Watch the lines that were left out."""
-        for spots in self._left_out.values():
-            for scope, line in spots:
+        """Watch the skipped lines."""
+        for lines in self._left_out.values():
+            for scope, line in lines:
                 scope.watch(line)
         self._left_out.clear()
 
     def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
-        """The line that has ended, and the line of the outermost cell frame around it."""
+        """Return the place of a line that has ended, with the line of the outermost cell frame around it."""
         inner = outer = ended.scope.base + ended.line
         while frame is not None:
             scope = self.book.scope(frame.f_code)
@@ -312,7 +313,7 @@ class WriteRecorder:
 
 
 def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Those of some tensors that something else than their variables holds: a node that saved them, a view, a leaf."""
+    """Return the tensors that may matter to a graph: leaves, and those that a node, a view or another object holds."""
     if not changed:
         return changed
     with internals.quiet():
@@ -320,9 +321,9 @@ def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _resolve(frame: FrameType, chain: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Names and tensors that `chain` leads to in the frame, read without running the user's code.
+    """Return the names and tensors that `chain` leads to in the frame. No user code runs.
 
-    A tensor, its `.grad`, or the first elements of a list, tuple or dict.
+    They are a tensor, its `.grad`, or the first elements of a list, tuple or dict.
     """
     name, *attributes = chain
     value: Any = None

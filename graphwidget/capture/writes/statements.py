@@ -1,4 +1,4 @@
-"""Which lines of a cell may write in place, as their source says."""
+"""Finds the lines of a cell that may write in place, from their source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphwidget.capture.lines.cells import Scope
 __all__ = ["CellStatements", "Statement", "statements"]
 
 MAX_CELLS = 1000  # cells whose statements are kept
-HARMLESS = 8  # times that a line which only calls something is compared before it is left out
+HARMLESS = 8  # comparisons of a line that only calls a function before it is skipped
 HARMLESS_WRITER = 32  # the same for a line that looks like writing
 MAX_NAMES = 8  # tensors looked up by name for one line
 
@@ -20,9 +20,9 @@ MAX_NAMES = 8  # tensors looked up by name for one line
 class Statement:
     """A line that may write in place.
 
-    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, those that it writes to
-    first, as ``("self", "state")``. `hidden`: those that it writes to through ``.data``, as in the source, each with
-    its chain. `runs` counts how often it was compared; `wrote`: it has written.
+    `sure`: it looks like an in-place write. `chains`: the variables and attributes it names, as ``("self", "state")``,
+    the targets of writes first. `hidden`: the targets of writes through ``.data``, as in the source, each with its
+    chain. `runs`: how often it was compared. `wrote`: it has written.
     """
 
     __slots__ = ("chains", "hidden", "optimizer", "runs", "sure", "text", "wrote")
@@ -46,7 +46,7 @@ class Statement:
         return self.runs <= self._harmless or self.runs & (self.runs - 1) == 0
 
     def once_more(self) -> None:
-        """Compare the line the next time, too: something else may hold what it writes to by then."""
+        """Compare the line the next time, too: by then, another object may hold the tensor it writes to."""
         self.runs = min(self.runs, self._harmless - 1)
 
     @property
@@ -55,13 +55,13 @@ class Statement:
 
 
 class CellStatements:
-    """The statements of the cells that ran last."""
+    """The statements of the most recent cells."""
 
     def __init__(self) -> None:
         self._of_cell: dict[int, dict[int, Statement]] = {}
 
     def of(self, scope: Scope) -> dict[int, Statement]:
-        """Line -> statement, for the lines of a scope that can write in place."""
+        """Return line -> statement, for the lines of a scope that can write in place."""
         found = self._of_cell.get(scope.base)
         if found is None:
             source = "\n".join(scope.cell.lines[scope.shift :])
@@ -71,12 +71,12 @@ class CellStatements:
         return found
 
     def lines_of(self, scope: Scope) -> set[int]:
-        """The lines of a scope that are to be watched."""
+        """Return the lines of a scope to watch."""
         return set(self.of(scope))
 
 
 def statements(source: str) -> dict[int, Statement]:
-    """Line -> statement, for the lines of a cell that can write in place. Lines of magics are passed over."""
+    """Return line -> statement, for the lines of a cell that can write in place. Lines of magics are skipped."""
     lines = [re.sub(r"^(\s*)[%!].*", r"\1pass", line) for line in source.splitlines()]
     try:
         tree = ast.parse("\n".join(lines))
@@ -93,7 +93,7 @@ def statements(source: str) -> dict[int, Statement]:
 
 
 def _end(node: ast.stmt) -> int:
-    """Last line of the statement itself, without the body of a compound one."""
+    """Return the last line of a statement, without the body of a compound one."""
     body: Any = getattr(node, "body", None)
     if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
         return max(node.lineno, body[0].lineno - 1)
@@ -136,7 +136,7 @@ def _classify(node: ast.stmt, lines: list[str]) -> Statement | None:
 
 
 def _data(node: ast.expr) -> ast.expr | None:
-    """The expression before ``.data`` in `w.data`, `w.data[0]`, `w.data.mul_`."""
+    """Return the expression before ``.data`` in `w.data`, `w.data[0]`, `w.data.mul_`; None if there is none."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute) and node.attr == "data":
             return node.value
@@ -149,7 +149,7 @@ def _flat(target: ast.expr) -> list[ast.expr]:
 
 
 def _own_expressions(node: ast.stmt) -> Iterable[ast.AST]:
-    """The expressions of a statement, without those of statements and functions inside it."""
+    """Return the expressions of a statement, without those of statements and functions inside it."""
     work: list[ast.AST] = [node]
     while work:
         one = work.pop(0)
@@ -158,7 +158,7 @@ def _own_expressions(node: ast.stmt) -> Iterable[ast.AST]:
 
 
 def _chain(node: ast.AST) -> tuple[str, ...]:
-    """``("self", "state")`` of `self.state[0].add_`: names up to the first thing that is no attribute."""
+    """Return ``("self", "state")`` for `self.state[0].add_`: the names up to the first step that is no attribute."""
     names: list[str] = []
     while True:
         if isinstance(node, ast.Attribute):

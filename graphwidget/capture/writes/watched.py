@@ -1,4 +1,4 @@
-"""The tensors whose versions are watched."""
+"""The tensors whose versions are compared around lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_WATCHED = 1000  # tensors compared around a line, about 0.1 µs each
 
 
 def version_of(tensor: Any) -> int | None:
-    """How often a tensor was modified in place, None if it does not count."""
+    """Return how often a tensor was modified in place; None for a tensor without a version counter."""
     try:
         return internals.version(tensor)
     except RuntimeError:  # inference tensors count no versions
@@ -25,7 +25,7 @@ def _gone() -> None: ...
 
 
 class WatchedTensors:
-    """Tensors by weak references, in columns: each with its version when it was last compared, and its name."""
+    """Weak references to tensors, in columns: the version at the last comparison, and the name."""
 
     def __init__(self) -> None:
         self.refs: list[Callable[[], Any]] = []
@@ -34,7 +34,7 @@ class WatchedTensors:
         self.index: dict[int, int] = {}  # id of a tensor -> position
 
     def replace(self, tensors: Iterable[tuple[str, Any]]) -> None:
-        """Watch these, by name, instead of those watched so far."""
+        """Watch these (name, tensor) pairs instead of those watched so far."""
         refs: list[Callable[[], Any]] = []
         versions, paths = [], []
         with internals.quiet():
@@ -48,7 +48,7 @@ class WatchedTensors:
         self.index = {id(ref()): i for i, ref in enumerate(refs)}
 
     def add(self, tensors: Sequence[tuple[str, Any]]) -> None:
-        """Watch these in addition to those watched so far, which keep their positions while there is room."""
+        """Watch these, too. Those watched so far keep their positions while there is room."""
         new = []
         for path, tensor in tensors:
             at = self.index.get(id(tensor))
@@ -72,7 +72,7 @@ class WatchedTensors:
                     self.paths.append(path)
 
     def let_go(self, tensor: Any) -> Callable[[], None]:
-        """Drop the reference to a tensor for a while. Returns a function that watches it again, as it is then."""
+        """Drop the reference to a tensor for a while. Returns a function that watches it again, at its version then."""
         at = self.index.get(id(tensor))
         if at is None or self.refs[at]() is not tensor:
             return lambda: None
@@ -88,13 +88,13 @@ class WatchedTensors:
         return take_hold
 
     def named(self, path: str) -> list[tuple[str, Any]]:
-        """The tensor of this name, if there is one."""
+        """Return the (name, tensor) pair for a name, if there is one."""
         at = self.paths.index(path) if path in self.paths else -1
         tensor = self.refs[at]() if at >= 0 else None
         return [(path, tensor)] if tensor is not None else []
 
     def changes(self) -> list[tuple[str, Any]]:
-        """Names and tensors whose version is another one than last time."""
+        """Return the names and tensors whose version has changed since the last comparison."""
         version = internals.version
         with internals.quiet():
             tensors = [ref() for ref in self.refs]

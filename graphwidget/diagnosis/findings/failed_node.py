@@ -1,4 +1,4 @@
-"""The node at which a call failed: where it was made, and the path from the root that leads to it."""
+"""The node at which a call failed: the line that made it, and the path from the root to it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["made_at", "path", "uids"]
 
 
 def made_at(graph: Snapshot, call: BackwardCall) -> Place | None:
-    """Where the node was made."""
+    """Return the place where the failed node was made."""
     index = graph.index_of.get(call.failed_uid) if call.failed_uid is not None else None
     return graph.place_of(index) if index is not None else call.failed_place
 
 
 def uids(graph: Snapshot, call: BackwardCall) -> tuple[int, ...]:
-    """The nodes on the path, to show when the finding is chosen."""
+    """Return the uids of the nodes on the path, to show when the finding is selected."""
     return tuple(graph.uid[index] for index, _ in path_to_failure(graph, call))
 
 
 def path(graph: Snapshot, call: BackwardCall, setting: Setting | None = None) -> tuple[str, ...]:
-    """Variables from the root to the failing node, and the node's name.
+    """Return the variables on the path from the root to the failed node, and the node's name.
 
-    The path comes to what was made before the freeing call through the carrier, even if that variable has been given a
-    new value since.
+    The path enters the part from before the freeing call through the carrier, even if that variable has been reassigned
+    since.
     """
     shown: list[str] = []
     newest = freed_after = setting.reuse.earlier.newest_seq if setting is not None else 0

@@ -1,4 +1,4 @@
-"""A cell's error as the findings about it see it: the line that raised, its text, and what its names were."""
+"""A cell's error, prepared for findings: the line that raised, its text, and the measured values of its names."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Failure:
 
     @cached_property
     def text(self) -> str:
-        """The statement in one line."""
+        """Return the statement as one line."""
         found = self.statement
         whole = found is not None and found.lineno != found.end_lineno
         return ast.unparse(found) if whole and found is not None else self.place.source
 
     @cached_property
     def cell(self) -> str:
-        """The cell that has the line: that of the function, if a function raised."""
+        """Return the text of the cell with the line: the cell that defines the function, if a function raised."""
         return self.cells.text(self.place.cell)
 
     @cached_property
@@ -44,43 +44,43 @@ class Failure:
 
     @cached_property
     def statement(self) -> ast.stmt | None:
-        """The simple statement that has the line."""
+        """Return the simple statement at the line."""
         found = source.statements_at(self.cell, self.place.line or 0)
         return found[-1] if found and not hasattr(found[-1], "body") else None
 
     @property
     def line(self) -> str:
-        """The text of the line, if it is one whole statement; else empty."""
+        """Return the text of the line if it is one whole statement; else an empty text."""
         one = self.statement is not None and self.statement.lineno == self.statement.end_lineno
         return self.place.source if one and source.statement_of(self.place.source) is not None else ""
 
     def node(self, name: str) -> int | None:
-        """The node whose output a variable is, or was where the error was raised; for a leaf its AccumulateGrad."""
+        """Return the node that computed a variable, now or at the error; for a leaf, its AccumulateGrad."""
         return next((owner.node for owner in self.record.snapshot.owners if self._means(owner.path, name)), None)
 
     def _means(self, path: str, name: str) -> bool:
-        """Whether an owner's path is what the line calls so: not a variable of the notebook that a local one hides."""
+        """Whether `name` in the line refers to an owner's path, and not to a local variable that hides it."""
         return path.endswith(f": {name}") or (path == name and not self.run.scene.is_local(name))
 
     def value(self, name: str | None) -> Value | None:
-        """What a name was when the line raised, as was measured; None: it was not."""
+        """Return the measured value of a name when the line raised; None if it was not measured."""
         return self.run.scene.value(name) if name else None
 
     def may_require_grad(self, expression: ast.expr) -> bool:
-        """False only for a name that was measured not to."""
+        """Whether an expression may require grad: False only for a name that was measured not to."""
         value = self.value(ast.unparse(expression))
         return value is None or value.requires_grad is not False
 
     @property
     def before_a_backward(self) -> bool:
-        """Whether a backward may come of what the line makes: one is called after it, or in a loop around it."""
+        """Whether a backward may run over the line's result: one is called after it, or in a loop around it."""
         places = [sight.place for sight in self.run.scene.sights]
         called = [name.rsplit(".", 1)[-1] for at in places for s in self._after(at) for name in source.calls_in(s)]
         return "backward" in called or "grad" in called
 
     @property
     def after(self) -> list[ast.stmt]:
-        """The statements of the line's function, or of its cell, that run after it: its own too, in a loop."""
+        """Return the statements of the line's function or cell that run after it; in a loop also its own."""
         return list(self._after(self.place))
 
     def _after(self, place: Place) -> Iterator[ast.stmt]:
@@ -91,7 +91,7 @@ class Failure:
         yield from (one for one in source.own_statements(body) if one.lineno >= line or one in loops)
 
     def leaves(self, name: str) -> list[str]:
-        """Names of the leaves that a variable was computed from."""
+        """Return the names of the leaves that a variable was computed from."""
         graph, start = self.record.snapshot, self.node(name)
         stack, seen, found = [start] if start is not None else [], set[int](), list[str]()
         while stack:
@@ -106,7 +106,7 @@ class Failure:
         return sorted(found)
 
     def tensor(self, name: str | None) -> TensorRef | None:
-        """A variable's tensor; without its shape, where another was computed from it."""
+        """Return a variable's tensor; without a shape, if another tensor was computed from it."""
         graph = self.record.snapshot
         if name is None:
             return None
@@ -115,21 +115,21 @@ class Failure:
         return next(roots, next(iter(known), None))
 
     def shape(self, name: str | None) -> tuple[int, ...] | None:
-        """The shape of a variable's tensor when the line raised, if that is known."""
+        """Return the shape of a variable's tensor when the line raised; None if unknown."""
         value, ref = self.value(name), self.tensor(name)
         if value is not None:
             return value.shape if value.kind == "tensor" else None
         return ref.shape if ref is not None and ref.numel != 1 else None
 
     def computed(self, name: str) -> int | None:
-        """The node, if the variable is no leaf."""
+        """Return the variable's node if it is no leaf."""
         node, value = self.node(name), self.value(name)
         if value is not None and (value.leaf or value.kind != "tensor"):
             return None  # another variable of the same name
         return None if node is None or self.record.snapshot.node(node).leaf is not None else node
 
     def made(self, node: int | None) -> str:
-        """Where a node was made, as the end of a sentence; nothing where that is unknown."""
+        """Return the place of a node as the end of a sentence; empty if unknown."""
         place = where(self.record.snapshot.place_of(node)) if node is not None else ""
         return f" in {place}" if place else ""
 
@@ -142,7 +142,7 @@ class Failure:
         tensor: str | None = None,
         nodes: Iterable[int | None] = (),
     ) -> Finding:
-        """`nodes`: those to show, by index; by default that of `tensor`."""
+        """Return a finding. `nodes`: indices of the nodes to show; by default the node of `tensor`."""
         found = nodes or ([self.node(tensor)] if tensor is not None else [])
         uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
         return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
@@ -150,7 +150,7 @@ class Failure:
     def fix(self, id: str, text: str, edits: Edits = (), verified: bool = False, price: str = "") -> Fix:
         return Fix(id, text, verified and bool(edits), at(self.place), price, edits=edits)
 
-    # ---- edits of the statement; none where the line has no statement of its own
+    # ---- edits of the statement; none if the line shares its statement with other lines
 
     def rewritten(self, new: str) -> Edits:
         return text_edit.replace_line(self.place.cell, self.cell, self.place.line or 0, new) if self.line else ()
@@ -164,7 +164,7 @@ class Failure:
         return text_edit.with_keyword(self.place.cell, self.cell, self.statement, keyword)
 
     def under_no_grad(self, new: str) -> Edits:
-        """The line, changed to `new`, in a block without grad mode."""
+        """Return edits that change the line to `new` inside a `no_grad` block."""
         line = self.place.line or 0
         block = ["with torch.no_grad():", f"    {new.strip()}"]
         return text_edit.replace_lines(self.place.cell, self.cell, line, line, block) if self.line and new else ()

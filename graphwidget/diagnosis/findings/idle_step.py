@@ -1,4 +1,4 @@
-"""Steps of optimizers that change nothing: none of their parameters has a gradient, and nothing raises."""
+"""Optimizer steps that change nothing and raise nothing, because no parameter has a gradient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = ".step"
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Idle steps that a backward came before, of cells as they were last run."""
+    """Yield findings for idle steps after a backward, in the last run of each cell."""
     latest = Cells.of(record).latest
     for step in record.idle:
         run = next((one for one in latest if one.run == step.place.run), None)
@@ -42,7 +42,7 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterat
     elif given:
         whose = f"`{owner}`" if owner else "the optimizer"
         why = f"The backward before it gave gradients to {names(given)}, which {whose} does not have."
-        fixes = (_anew(record, owner, given),)
+        fixes = (_rebuilt(record, owner, given),)
     else:
         return
     yield Finding(
@@ -56,8 +56,8 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterat
     )
 
 
-def _anew(record: Record, owner: str, given: tuple[str, ...]) -> Fix:
-    """The line that made the optimizer, once more, if it is about what the backward has reached."""
+def _rebuilt(record: Record, owner: str, given: tuple[str, ...]) -> Fix:
+    """Return a fix that repeats the line that made the optimizer, if its parameters are leaves of the backward."""
     text = "Make the optimizer of the parameters that the backward reaches"
     for _, run in sorted(record.runs.items(), reverse=True):
         made = source.assignments(run.source, owner)[-1:]
@@ -70,7 +70,7 @@ def _anew(record: Record, owner: str, given: tuple[str, ...]) -> Fix:
 
 
 def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[str]) -> ast.stmt | None:
-    """The statement between a call and a step, in one cell, that clears the gradients of an optimizer or a module."""
+    """Return the statement between a call and a step of one cell that clears gradients of an optimizer or module."""
     if at(step.place) is None or call.place.cell != step.place.cell:
         return None
     between = source.between(run.source, (call.place.line or 0) - 1, step.place.line or 0)
@@ -82,7 +82,7 @@ def _cleared(run: CellRun, step: Write, call: BackwardCall, whose: Collection[st
 
 
 def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[str, ...]:
-    """The leaves of a call; none if some are the optimizer's: something else has taken their gradients away."""
+    """Return the leaves of a call; none if the optimizer has some of them: then other code removed their gradients."""
     known = (one.graph for one in (call, *record.calls) if one.n in (call.n, call.same_as))
     graph = next((graph for graph in known if graph is not None), None)
     leaves = [leaf for leaf in graph.leaves.values() if leaf.paths] if graph is not None else []
@@ -92,7 +92,7 @@ def _given_gradients(record: Record, call: BackwardCall, step: Write) -> tuple[s
 
 
 def _owner(step: Write) -> str:
-    """The optimizer, as its line calls it; empty: unknown."""
+    """Return the name of the optimizer in the line of the step; empty if unknown."""
     tree = source.parse(step.by)
     called = [name for name in (source.calls_in(tree) if tree else ()) if name.endswith(_STEP)]
     return called[0].removesuffix(_STEP) if len(called) == 1 else ""

@@ -1,4 +1,4 @@
-"""A saved tensor that was modified in place: which tensor, and by which line. The call has failed, or it would."""
+"""Saved tensors that were modified in place: the tensor, and the line. The call has failed, or would fail."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from graphwidget.model import BackwardCall, Finding, Place, Record, Snapshot, Wr
 
 __all__ = ["explain", "would_fail"]
 
-MOST_ROOTS = 20  # that are tried: each costs a forecast
+MOST_ROOTS = 20  # roots that are tried: each costs a forecast
 
 
 def explain(record: Record, call: BackwardCall) -> Finding:
-    """The finding of a call that failed on a saved tensor that was modified in place."""
+    """Return the finding of a call that failed on a saved tensor that was modified in place."""
     graph = call.graph
     if graph is None:
         return _finding(record, call, None, None, ())
@@ -57,7 +57,7 @@ def _finding(
 
 
 def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) -> str:
-    """Which line modified a tensor; `saved`: after what."""
+    """Return the sentence about the lines that modified a tensor; `saved`: the event that they came after."""
     if not writes:
         first = shown[0].upper() + shown[1:]
         return f"{first} was modified in place after {saved}. By which line is unknown."
@@ -70,7 +70,7 @@ def _story(record: Record, shown: str, writes: tuple[Write, ...], saved: str) ->
 
 
 def _retained(record: Record, call: BackwardCall) -> Setting | None:
-    """The reuse of what the latest earlier call ran, and kept with `retain_graph`, at the failing node."""
+    """Return the reuse of the latest earlier call that ran the failed node and kept it with `retain_graph`."""
     if call.graph is None or call.failed_uid is None:
         return None
     ran = [c for c in record.calls if c.n < call.n and call.failed_uid in c.executed]
@@ -78,22 +78,22 @@ def _retained(record: Record, call: BackwardCall) -> Setting | None:
 
 
 def would_fail(record: Record) -> Iterator[Finding]:
-    """Roots whose backward would fail as things stand, because a line modified a saved tensor in place.
+    """Yield findings for roots whose backward would fail now, because a line modified a saved tensor in place.
 
-    After a step, losses of earlier batches are stale and nobody means to run them again: the forecast of their button
-    says it, and no finding.
+    After a step, the losses of earlier batches are stale, but nobody intends to run them again. They get no finding:
+    the forecast of their button is enough.
     """
     graph = record.snapshot
     if not anything_stale(graph):
         return
     record = with_modules(record, graph)
-    if all(map(_is_of_a_step, record.writes)):
+    if all(map(_is_step, record.writes)):
         return
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
         path = own_path(root)
         if root.node < 0 or graph.uid[root.node] in ran or path is None or root.numel != 1 or root.known_as:
-            continue  # nobody means to run what only an error keeps
+            continue  # nobody intends to run a root that only an error keeps
         call = BackwardCall(
             n=len(record.calls),
             place=Place(None, None),
@@ -108,12 +108,12 @@ def would_fail(record: Record) -> Iterator[Finding]:
             continue
         index = forecast.fails_at.index
         tensor, writes = culprit(record, graph, index, call.n)
-        if writes and not any(map(_is_of_a_step, writes)):
+        if writes and not any(map(_is_step, writes)):
             yield _warning(record, path, index, tensor, writes, call)
 
 
-def _is_of_a_step(write: Write) -> bool:
-    """Whether a write is an optimizer's step, or one by hand: ``p -= 0.1 * p.grad``."""
+def _is_step(write: Write) -> bool:
+    """Whether a write is a step of an optimizer or by hand: ``p -= 0.1 * p.grad``."""
     return write.optimizer or ".grad" in write.by
 
 

@@ -1,4 +1,4 @@
-"""Graphs that are kept and of no use: they pile up in a holder, in a cycle, or the notebook itself keeps them."""
+"""Graphs that are kept without use: they pile up in a holder or in a cycle, or the notebook itself keeps them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graphwidget.diagnosis.wording import names
 from graphwidget.engine.what_if import bytes_held, reachable
 from graphwidget.model import BackwardCall, Finding, Kind, Owner, Record, bytes_text
 
-MOST_HOLDERS = 40  # names looked at one by one
+MOST_HOLDERS = 40  # names examined one by one
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Everything that piles up in a record."""
+    """Yield findings for all graphs that pile up in a record."""
     yield from _cycles(record)
     found = list(piles.find(record))
     yield from found
@@ -53,7 +53,7 @@ def _cycles(record: Record) -> Iterator[Finding]:
 
 
 def _added_up(record: Record, calls: list[BackwardCall]) -> Iterator[Finding]:
-    """A `.grad` that nobody resets between calls with create_graph: its graph has those of all before."""
+    """Yield findings for a `.grad` that is not reset between calls with create_graph: its graph grows each time."""
     graph, starts = record.snapshot, [call.newest_seq for call in calls]
     grown: list[Owner] = []
     kept: set[int] = set()

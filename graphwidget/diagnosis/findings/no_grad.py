@@ -1,4 +1,4 @@
-"""Why a tensor has no graph: which line cut it, and how. Read from the text of the cells."""
+"""Why a tensor has no graph: the line that cut it, and how, from the text of the cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record
 
 _ONCE = "once_differentiable"
 
-_WITHOUT = ("detach", "detach_", "data", "item")  # after which, left out, the same values are there with their graph
+_WITHOUT = ("detach", "detach_", "data", "item")  # without these, the same values keep their graph
 
 _WHY = {
     "detach": "`detach` cuts it",
@@ -35,7 +35,7 @@ _WHY = {
 
 
 def explain(record: Record, call: BackwardCall) -> Finding:
-    """A call on a tensor that does not require grad: which line is to blame."""
+    """Return the finding of a call on a tensor that does not require grad, with the responsible line."""
     name = _root(call)
     cause = _cause(record, call, name)
     return Finding(
@@ -51,7 +51,7 @@ def explain(record: Record, call: BackwardCall) -> Finding:
 
 
 def of_input(call: BackwardCall) -> Finding:
-    """A call for the gradient of a tensor that does not require grad."""
+    """Return the finding of a call for the gradient of a tensor that does not require grad."""
     asked, written = call.inputs or (), source.asked(call.place.source, "inputs")
     known = zip(asked, written) if len(asked) == len(written) else ()
     without = tuple(text for ref, text in known if ref.node < 0)
@@ -69,7 +69,7 @@ def of_input(call: BackwardCall) -> Finding:
 
 
 def _root(call: BackwardCall) -> str:
-    """The root that has no graph: of several, torch says which by its number."""
+    """Return the root that has no graph: of several, torch's message gives its number."""
     number = re.match(r"element (\d+) of tensors", call.error or "")
     if number is None or len(call.roots) < 2:
         return root_name(call)
@@ -105,7 +105,7 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
 
 
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
-    """The line nearest to the root that leaves the graph, or the freezing of a module whose output did not."""
+    """Return the line nearest to the root that cuts the graph, or the freezing of a module whose output is not cut."""
     cuts = list(origins.cuts(root, spot))
     surely = [cut for cut in cuts if cut.sure]
     meant = [cut for cut in surely if restore_graph.only_optimized(record.runs.values(), cut.statement)]
@@ -117,7 +117,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
             return found if sure is None else Cause(found.text, replace(found.fix, verified=False), found.place)
     if sure is not None:
         alone = len({id(cut.statement) for cut in meant}) == 1
-        # If there are several, and no optimizer shows which is wrong, each may be meant.
+        # If there are several, and no optimizer shows which is wrong, each may be intended.
         clear = alone or (bool(meant) and bool(restore_graph.optimized(list(record.runs.values()))))
         return _cut_by(record, sure if clear else sure._replace(alone=False))
     gradients = (
@@ -130,7 +130,7 @@ def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause 
 
 
 def _of_grad(name: str) -> Cause | None:
-    """The root is itself a gradient: ``x.grad.backward()``."""
+    """Return the cause if the root is itself a gradient: ``x.grad.backward()``."""
     if not name.endswith(".grad"):
         return None
     sentence = f"Compute `{name}` with `create_graph=True`."
@@ -142,7 +142,7 @@ def _of_grad(name: str) -> Cause | None:
 
 
 def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause | None:
-    """A leaf that was made to require grad after the root had been computed from it."""
+    """Return the cause if a leaf was made to require grad only after the root had been computed from it."""
     for spot_made, node, _ in origins.back(root, spot):
         run = origins.values.runs[spot_made.at] if 0 <= spot_made.at < len(origins.values.runs) else None
         if run is None or not isinstance(node, ast.stmt) or source.function_at(run.source, node.lineno):
@@ -166,14 +166,14 @@ def _too_late(origins: Origins, root: ast.expr, spot: Spot, name: str) -> Cause 
 
 
 def _asking(run: CellRun, name: str) -> list[ast.stmt]:
-    """The statements of a cell, not in functions, that make a tensor require grad."""
+    """Return the statements of a cell, outside of functions, that make a tensor require grad."""
     tree = source.parse(run.source)
     asking = (f"{name}.requires_grad_()", f"{name}.requires_grad_(True)", f"{name}.requires_grad = True")
     return [s for s in source.own_statements(tree.body) if ast.unparse(s) in asking] if tree else []
 
 
 def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
-    """The name, and all that its value was made from, by the last assignments of each."""
+    """Return the name and the names its value was computed from, by the last assignment of each."""
     names = list(dict.fromkeys([name, *sorted(source.names_in(root))]))
     for one in names:
         made = next((found for run in reversed(runs) if (found := source.assignments(run.source, one))), [])
@@ -185,7 +185,7 @@ def _made_of(runs: list[CellRun], name: str, root: ast.expr) -> list[str]:
 
 
 def _cut_by(record: Record, cut: Cut) -> Cause:
-    """The cause for a cut."""
+    """Return the cause for a cut."""
     run, statement = cut.run, cut.statement
     if cut.around is not None:
         return _gradless(record, cut)
@@ -208,7 +208,7 @@ def _cut_by(record: Record, cut: Cut) -> Cause:
 
 
 def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -> Cause | None:
-    """A gradient that the statement computes, or takes from `.grad`, although no graph was built for it."""
+    """Return the cause if a statement computes a gradient, or reads a `.grad`, for which no graph was built."""
     place, text = place_of(run, statement.lineno), short(ast.unparse(statement))
     lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
     for call in record.calls:
@@ -238,7 +238,7 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
 
 
 def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
-    """A Function of a cell, which the call ran, whose backward is ``@once_differentiable``: it builds no graph."""
+    """Return the cause if the call ran a cell's Function whose ``@once_differentiable`` backward builds no graph."""
     ran = set(call.graph.names) if call.graph is not None else None
     for run in record.runs.values():
         tree = source.parse(run.source)
@@ -263,7 +263,7 @@ def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause
 
 
 def _constant(text: str, place: Place) -> Cause:
-    """A gradient that has no graph although one was asked for."""
+    """Return the cause for a gradient that has no graph although `create_graph` was set."""
     return Cause(
         f"The gradient from {text} ({where(place)}) has no graph, although `create_graph=True` asks for one. It is "
         "constant, or went through a backward that has no derivative itself.",
@@ -273,12 +273,12 @@ def _constant(text: str, place: Place) -> Cause:
 
 
 def _value(statement: ast.stmt) -> ast.AST:
-    """What an assignment assigns, else the statement."""
+    """Return the value of an assignment; of another statement, the statement itself."""
     return getattr(statement, "value", None) or statement
 
 
 def _gradless(record: Record, cut: Cut) -> Cause:
-    """A statement that ran in a block, or a function, without grad mode."""
+    """Return the cause for a statement that ran in a block or function without grad mode."""
     run, statement, outer, name = cut.run, cut.statement, cut.around or cut.statement, cut.by
     place, what = place_of(run, statement.lineno), short(ast.unparse(statement))
     update = restore_graph.updated_in_place(run.source, statement)
@@ -317,7 +317,7 @@ def _gradless(record: Record, cut: Cut) -> Cause:
 
 
 def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:
-    """A comparison among what it was made from: ``(pred > 0).float()``; also of what was compared before."""
+    """Return the cause if the root was computed from a comparison: ``(pred > 0).float()``; also several steps back."""
     signs = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     for at, node, _ in origins.back(root, spot):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg)):
@@ -344,7 +344,7 @@ def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> C
 
 
 def _unknown(origins: Origins, call: BackwardCall, root: ast.expr, spot: Spot, made_of: list[str]) -> Cause:
-    """No line is to blame: that nothing requires grad is said only where it is known."""
+    """Return the cause if no line is responsible. It claims that nothing requires grad only if that is known."""
     name = made_of[0]
     if origins.values.scene.grad_mode is False:
         words = f"Compute `{name}` where grad mode is on, or under `with torch.enable_grad():`."

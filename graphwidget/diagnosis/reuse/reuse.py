@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from graphwidget.diagnosis.reuse.graph_paths import path_to_failure
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import BackwardCall, Kind, Place, Record, SlotState, Snapshot, Write, in_order
 
@@ -186,8 +187,9 @@ class Reuse:
 
     @cached_property
     def carrier_place(self) -> Place | None:
-        """Where the first old node at the border was made."""
-        places = [self.graph.place_of(i) for i in self.boundary]
+        """Where the old node on the way to the failure was made; else the first old node at the border with a place."""
+        on_the_way = [index for index, _ in path_to_failure(self.graph, self.later) if index in self.boundary]
+        places = [self.graph.place_of(index) for index in (*on_the_way, *self.boundary)]
         return next((p for p in places if p is not None and p.cell is not None), None)
 
     @cached_property

@@ -1,7 +1,7 @@
 """The message from the kernel to the page.
 
-`columns` writes numbers and texts; `graph` and `story` write the two halves of a message, `message` a whole one, and
-`changes` what is different since then.
+`columns` writes numbers and texts; `graph` and `story` write the two halves of a message, `message` writes a whole
+one, and `changes` writes the differences to it.
 """
 
 from graphwidget.render.wire.changes import delta

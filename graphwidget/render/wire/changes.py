@@ -1,4 +1,4 @@
-"""What changed since an earlier message, where the structure of the graph is the same: the new states only."""
+"""The changes since an earlier message, if the structure of the graph is the same: only the new states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def delta(
     *,
     off: bool = False,
 ) -> str | None:
-    """What changed since `base` as JSON text; None where the structure did and a new base is needed."""
+    """The changes since `base` as JSON text; None: the structure has changed, so a new base is needed."""
     new, old = drawing.snapshot, base.drawing.snapshot
     offered = offer(drawing) if roots is None else tuple(roots)
     if offered != base.roots or not _same_structure(new, old) or not _same_memory(new, old):
@@ -55,11 +55,11 @@ def _same_structure(new: Snapshot, old: Snapshot) -> bool:
 
 
 def _same_memory(new: Snapshot, old: Snapshot) -> bool:
-    """Whether every slot that still has memory shows the same memory; a freed slot keeps its last known size."""
+    """Whether all slots that still hold memory hold the same memory; a freed slot keeps its last known size."""
     if new is old:
         return True
     here, there = new.storages, old.storages
-    if new.slot_bytes == old.slot_bytes and new.slot_storage == old.slot_storage:  # often so, and quick to tell
+    if new.slot_bytes == old.slot_bytes and new.slot_storage == old.slot_storage:  # the usual case, and a quick check
         return (here.key, here.bytes, here.owners) == (there.key, there.bytes, there.owners)
     kept = new.slot_state.translate(in_state(*set(SlotState) - {SlotState.FREED}))
 
@@ -83,7 +83,7 @@ def _same_memory(new: Snapshot, old: Snapshot) -> bool:
 
 
 def _state_changes(old: bytearray, new: bytearray) -> list[tuple[int, int, str]]:
-    """Rows [state before, state now, which of the slots in the state before]: a byte for each slot, less for runs."""
+    """Rows [state before, state now, which slots of the state before]: a byte per changed slot, less for runs."""
     rows = []
     for was in sorted(set(old)):
         among = bytes(compress(new, old.translate(in_state(was))))

@@ -1,8 +1,8 @@
-"""How columns of numbers and tables of texts are written: as short as JSON text can be, and quick to write and read.
+"""Encoding of columns of numbers and tables of texts: as short as JSON text can be, and fast to write and read.
 
-A column of numbers is one text: each number as its difference to the one before, in as many characters as that takes,
-one for a difference from -16 to 15. States are one character each. That makes about 10 bytes for a node or an edge, and
-the page reads it in one pass without an object for each node.
+A column of numbers is one text. It holds the difference of each number to the one before, in as many characters as
+needed: one for a difference from -16 to 15. A state is one character. A node or an edge takes about 10 bytes, and the
+page reads them in one pass without an object for each node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SMALL = bytes.maketrans(bytes(range(16)), _BASE64[::2][:16].encode())
 
 
 class Numbered(defaultdict[T, int]):
-    """Numbers things from 0, in the order in which they are first asked for."""
+    """Numbers values from 0, in the order of their first use."""
 
     def __init__(self, known: Iterable[T] = ()) -> None:
         super().__init__(self.__len__, ((thing, i) for i, thing in enumerate(known)))
@@ -58,7 +58,7 @@ class Strings:
 class _Characters(dict[int, str]):
     """A difference as characters of base 64, five bits in each, the lowest first; 32 is added to all but the last.
 
-    The lowest bit of all is the sign. As in source maps. Small differences are remembered: most are.
+    The lowest bit of all is the sign, as in source maps. Small differences, which most are, are cached.
     """
 
     def __missing__(self, difference: int) -> str:
@@ -84,7 +84,7 @@ def column(values: array[int] | list[int]) -> str:
 
 
 def marks(meant: bytes) -> str:
-    """Where the ones are in a sequence of 0 and 1.
+    """Positions of the ones in a sequence of 0 and 1.
 
     For each run of ones: the number of zeros before it, then, if there is more than one, how many more (negative).
     """

@@ -86,7 +86,7 @@ def leaves(snapshot: Snapshot, strings: Strings) -> list[list[Any]]:
 
 
 def freed_by(snapshot: Snapshot) -> dict[str, str]:
-    """Which calls freed the freed slots, from the first slot on, and how many slots in a row each."""
+    """The calls that freed the freed slots, in the order of slots, each with the length of its run of slots."""
     freed = compress(snapshot.slot_freed_by, snapshot.slot_state.translate(in_state(SlotState.FREED)))
     runs = [(call, len(list(run))) for call, run in groupby(freed)]
     return {"freedBy": column([call for call, _ in runs]), "freedCount": column([count for _, count in runs])}

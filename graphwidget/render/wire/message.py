@@ -1,7 +1,7 @@
-"""The whole message: what the page needs to draw one picture, as one JSON text.
+"""The whole message: all data for one picture, as one JSON text.
 
-Columns instead of objects (`columns`), every text once in a string table. `SCHEMA` changes whenever a reader of the old
-form would go wrong. A `Base` is a full message together with what `changes` needs to say later what has changed.
+It has columns instead of objects (`columns`), and every text once in a string table. `SCHEMA` changes whenever a
+reader of the old form would fail. A `Base` is a full message with the data that `changes` needs to write deltas.
 
 Texts are ASCII in the message (JSON escapes the rest), so that a source line with a broken surrogate cannot stop it.
 """
@@ -39,7 +39,7 @@ class OfferedRoot:
 
 
 def offer(drawing: Drawing) -> tuple[OfferedRoot, ...]:
-    """The roots of a picture that nobody can click: they look as the calls on them do, else as they come."""
+    """The roots of a static picture: hue and style of the calls on them, else in the order of the roots."""
     graph = drawing.snapshot
     called = {call.graph.uid[r.node]: call.order for call in drawing.calls if call.graph for r in call.roots[:1]}
     known = [called.get(graph.uid[ref.node], -1) if ref.node >= 0 else -1 for ref in graph.roots]

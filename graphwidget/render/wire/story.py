@@ -1,4 +1,4 @@
-"""What happened, in a message: calls, events, findings and the status line. Small, and sent whole each time."""
+"""The story in a message: calls, events, findings and the status line. Small, and sent in full each time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MAX_CALLS", "MAX_EVENTS", "story"]
 # every call that something on the page refers to.
 MAX_CALLS = 200
 MAX_EVENTS = 400
-# Engine order is for showing slots empty one after the other, which takes at most a second.
+# The page uses engine order to show slots emptying one after the other, which takes at most a second.
 MAX_EXECUTED = 2000
 
 
@@ -93,7 +93,7 @@ def _as_python(call: BackwardCall) -> str:
 
 
 def _did(call: BackwardCall) -> str:
-    """What stands under a root's flag, behind the number of the call."""
+    """The text under a root's flag, after the number of the call."""
     if call.result == "running":
         return "is running"
     if call.result == "raised":
@@ -138,7 +138,7 @@ def _is_past(finding: Finding, drawing: Drawing) -> bool:
 
 
 def _kicker(finding: Finding, drawing: Drawing) -> str:
-    """What stands over a finding: its kind, and the call that it is about."""
+    """The text over a finding: its kind, and its call."""
     kind = _KINDS.get(finding.kind, finding.kind)
     words = [f"Earlier: {kind.lower()}" if _is_past(finding, drawing) else kind]
     place = next((call.place for call in drawing.calls if call.n == finding.call), None)

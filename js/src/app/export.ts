@@ -1,4 +1,4 @@
-/** Taking the picture along: as an SVG file, as text on the clipboard. */
+/** Exports of the picture from the page: an SVG file, text on the clipboard. */
 
 import { copy } from "../page/clipboard.ts";
 import { html, svg } from "../page/elements.ts";
@@ -8,7 +8,7 @@ import { tableText } from "../panels/table.tsx";
 import type { Graph } from "../picture/model.ts";
 import type { Scene } from "../picture/scene/types.ts";
 
-/** The scene as a file of its own: with the rules of the marks, in the theme and the fonts that are on screen. */
+/** The scene as a self-contained SVG file: with the rules of the marks, in the theme and fonts on screen. */
 function svgText({ left, top, width, height, items }: Scene, root: HTMLElement): string {
   const { ui, mono } = fontsOf(root);
   const { theme } = root.dataset;
@@ -23,7 +23,7 @@ function svgText({ left, top, width, height, items }: Scene, root: HTMLElement):
   return new XMLSerializer().serializeToString(file);
 }
 
-/** Has the browser save a file; returns what to say. */
+/** Makes the browser save a file; returns the answer to show. */
 export function saveFile(text: string, name: string, type: string): string {
   const href = URL.createObjectURL(new Blob([text], { type }));
   html("a", { href, download: name }).click();

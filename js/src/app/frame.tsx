@@ -1,4 +1,4 @@
-/** The view as a whole: where the header, the drawing, the panels and the timeline stand. */
+/** The frame of the view: places of the header, the drawing, the panels and the timeline. */
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -17,10 +17,10 @@ import { Timeline } from "../panels/timeline.tsx";
 
 const MARK_RULES = markRules();
 
-/** Puts an element that is not made by a component where it belongs. */
+/** Mounts an element that no component has made. */
 function Mounted({ element }: { element: HTMLElement }): VNode {
   const place = useRef<HTMLDivElement>(null);
-  // Once only: an element that is moved loses the focus.
+  // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
   return <div class="gw-mounted" ref={place} />;
 }
@@ -39,7 +39,7 @@ interface FrameProps extends PanelProps {
   dialog: HTMLElement;
   /** The lower edge. */
   edge: HTMLElement;
-  /** How many boxes are drawn. */
+  /** Number of boxes drawn. */
   boxes: number;
   subject: Subject | null;
 }

@@ -1,10 +1,10 @@
-/** The lower edge of the view: dragged, or moved by arrow keys, it changes the height, which the widget's state keeps. */
+/** The lower edge of the view: dragging it, or arrow keys, change the height, which the widget's state keeps. */
 
 import { endEvent, html, setAttribute } from "../page/elements.ts";
 import { drag } from "../page/pointer.ts";
 import { follow, type Model } from "../state/kernel.ts";
 
-/** As in base.css, and the most that the trait takes. */
+/** Limits in px: the smallest height as in base.css, the largest as the trait allows. */
 const LEAST = 220;
 const MOST = 4000;
 const KEY_STEP = 20;
@@ -21,7 +21,7 @@ export function followHeight(root: HTMLElement, model: Model, signal: AbortSigna
     "aria-valuemax": MOST,
   });
   let height = 0;
-  /** Where the pointer would have it, beyond the limits, too. */
+  /** Height that the pointer asks for; it may be beyond the limits. */
   let wanted = 0;
 
   const apply = (px: number) => {

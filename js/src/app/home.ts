@@ -11,9 +11,9 @@ const KEY_EVENTS = ["keydown", "keypress", "keyup"] as const;
 /** With Ctrl: browsers undo and redo what was typed last anywhere in the page, in a cell too; `s` saves the page. */
 const HARMFUL = ["z", "y", "s"];
 
-/** `unsaved`: called when somebody means to save, which neither the notebook nor the browser then does. */
+/** `unsaved`: called for the key that saves, as neither the notebook nor the browser then saves anything. */
 export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => void): void {
-  // With a tab index, a click on what cannot have the focus itself gives it to the root, not to the notebook's cell.
+  // With a tab index, a click on an element that cannot have the focus goes to the root, not to the notebook's cell.
   setAttributes(root, { tabindex: -1, "data-lm-suppress-shortcuts": "true" });
   root.addEventListener("focusin", ({ target }) =>
     setAttribute(target as Element, "data-lm-suppress-shortcuts", "true"),
@@ -27,7 +27,7 @@ export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => 
       event.preventDefault();
       if (key === "s" && type === "keydown" && !repeat) unsaved();
     });
-  // What had the focus may go, or be switched off: then the root has it, so that the next key is not the notebook's.
+  // The focused element may be removed or disabled: then the root gets the focus, so that the notebook gets no key.
   const lost = (last: Element) =>
     !signal.aborted &&
     root.isConnected &&
@@ -39,7 +39,7 @@ export function keepHome(root: HTMLElement, signal: AbortSignal, unsaved: () => 
   });
 }
 
-/** Whether the focus is in the view, or nowhere: nobody types elsewhere. */
+/** Whether the focus is in the view, or nowhere: the user does not type elsewhere. */
 export function isHere(root: HTMLElement): boolean {
   const active = root.ownerDocument.activeElement;
   return root.contains(focusedElement(root)) || !active || active === root.ownerDocument.body;

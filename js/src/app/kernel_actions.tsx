@@ -1,4 +1,4 @@
-/** What the view asks of the kernel, and what it says about the answers. */
+/** Requests of the view to the kernel, and the texts for the answers. */
 import { drive } from "../page/drive.ts";
 import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
@@ -24,7 +24,7 @@ export function problem(error: unknown): Answer {
   return alertAnswer(`The view failed: ${text}`, "The kernel is not affected.");
 }
 
-/** Asks of the kernel that change nothing: what a call would do, older pictures, what keeps a node alive. */
+/** Requests that change nothing: forecasts, stored pictures, the owners of a node. */
 function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect" | "save"> {
   async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
     if (!root) return set({ preview: null });
@@ -81,7 +81,7 @@ export function kernelActions(context: Context): KernelActions {
   const { preview, travel, inspect, save } = questions(context);
   const say = (answer: Answer) => set({ answer });
 
-  /** Runs one request that changes something, and says what the kernel says; there is never a second one at the same time. */
+  /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
     if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
@@ -102,9 +102,9 @@ export function kernelActions(context: Context): KernelActions {
     if (state.running?.request === asked.id) set({ running: null });
   }
 
-  /** The kernel foresees an error: only a second press runs the call, and only if what it foresees is still the same. */
+  /** The kernel forecasts an error: a second press runs the call, and only if the forecast is still the same. */
   function confirm({ key, title, lines }: Question, args: Args, what: string): void {
-    // The answer may have waited for a cell: who types elsewhere by now is not interrupted.
+    // The answer may have waited for a cell. If the user types elsewhere by now, no dialog interrupts.
     if (!isHere(context.root)) {
       say(alertAnswer(`${title}. Nothing has run.`, lines.join(" ")));
       return;
@@ -142,7 +142,7 @@ export function kernelActions(context: Context): KernelActions {
     void run("backward", args, backwardName(root, mode));
   }
 
-  /** The kernel answers what it takes back; of what it does not, this view may only stop waiting for the answer. */
+  /** Cancels the running request. Without an answer from the kernel, the view can only stop waiting for the result. */
   async function cancel(): Promise<void> {
     const { request, what } = state.running!;
     try {
@@ -182,7 +182,7 @@ export function kernelActions(context: Context): KernelActions {
     );
   }
 
-  /** Goes to the first stored event from `at` on in a direction, if there is one. */
+  /** Goes to the first stored event from `at` in a direction, if there is one. */
   function walk(at: number, by: number, onlyCells = false): void {
     const all = state.now?.events ?? [];
     for (let i = at; all[i]; i += by) {

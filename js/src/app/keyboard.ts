@@ -1,4 +1,7 @@
-/** Keys. Single letters work anywhere in the view but in text fields; arrows walk along edges while the focus is in the tree. */
+/**
+ * Keys. Single letters work anywhere in the view except in text fields; arrows walk along edges while the focus is in
+ * the tree.
+ */
 
 import type { Canvas } from "../canvas/canvas.ts";
 import { isFocusable, type Space } from "../canvas/space.ts";
@@ -8,7 +11,7 @@ import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
 import { type Context, shown } from "../state/state.ts";
 
-/** The ways of the arrows: towards the inputs, towards the losses, to the sides. */
+/** Directions of the arrow keys: towards the inputs, towards the losses, to the sides. */
 const ARROWS: Record<string, readonly [number, number]> = {
   ArrowUp: [0, -1],
   ArrowDown: [0, 1],
@@ -16,7 +19,7 @@ const ARROWS: Record<string, readonly [number, number]> = {
   ArrowRight: [1, 0],
 };
 
-/** Items that an edge joins to one: above it what its gradients go to, below it where they come from. */
+/** Items joined to an item by an edge: its gradients go to items above it and come from items below it. */
 function along({ byKey, scene }: Space, { key, role }: Item, down: boolean): Item[] {
   // The key of a wire is w<lower>><upper>, that of a leaf leaf<box that it hangs on>:<uid>.
   const [lower, upper] = [`w${key}>`, `>${key}`];
@@ -46,11 +49,11 @@ function outermost({ byKey }: Space, first: boolean): Item | undefined {
   return best;
 }
 
-/** Where an arrow key leads from an item; nowhere at the end. */
+/** The item that an arrow key leads to; undefined at the end. */
 function walk(space: Space, item: Item, dx: number, dy: number): Item | undefined {
   if (dy) return nearest(item, along(space, item, dy > 0));
   const { x, w } = space.content;
-  /** The nearest at that side that begins `least` px away, in a strip of the picture. */
+  /** The nearest item at that side, at least `least` px away, in a strip of the picture. */
   const beside = (y: number, h: number, least: number) => {
     const others = runSlices(space.within({ x, y, w, h })).filter(
       (other) =>
@@ -61,7 +64,7 @@ function walk(space: Space, item: Item, dx: number, dy: number): Item | undefine
     );
     return nearest(item, others);
   };
-  // Where nothing is in the same row: the nearest in the lane beside, a row or two away.
+  // If the row has no more items: the nearest one in the next lane, a row or two away.
   return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 

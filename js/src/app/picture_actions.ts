@@ -1,4 +1,4 @@
-/** What a person does with the picture: selects, opens, searches, shows a part of it, takes it along. */
+/** Actions of the user on the picture: selecting, opening, searching, showing a part, exporting. */
 
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Picture } from "../drawing/picture.ts";
@@ -40,7 +40,7 @@ function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<Pic
   return { press, open };
 }
 
-/** Bringing nodes into view: those of a finding, those that a search has found. */
+/** Bringing nodes of a finding or hits of a search into view. */
 function finding(
   { set, state }: Context,
   canvas: Canvas,
@@ -103,7 +103,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again
   }
 
-  /** Another picture is laid out without regard to this one, and the camera follows it. */
+  /** Lays out the next picture without regard to this one; the camera follows it. */
   function startAfresh(): void {
     picture.fitting.reset();
     picture.fitting.afresh = true;
@@ -111,7 +111,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     canvas.viewport.fits = false;
   }
 
-  /** What a part of the graph starts from: the selected node, its root or its cell. */
+  /** Start of a part of the graph: the selected node, its root or its cell. */
   function startOf(what: Show["what"]): number | null {
     const { selected, now } = state;
     const item = canvas.byKey.get(selected ?? canvas.focusKey ?? "");

@@ -1,4 +1,4 @@
-/** What the kernel's traits say, read into a graph: a whole picture (`wire`), or what has changed since (`delta`). */
+/** Reads the kernel's traits into a graph: a whole picture (`wire`), or the changes since then (`delta`). */
 
 import { drive } from "../page/drive.ts";
 import type { Graph } from "../picture/model.ts";
@@ -12,9 +12,9 @@ export interface Receiving {
   failed(error: unknown): void;
 }
 
-/** Reads pictures as they come, as long as the view lives. */
+/** Reads each new picture until the view is closed. */
 export function receivePictures(model: Model, signal: AbortSignal, { now, received, failed }: Receiving): void {
-  /** What the trait `wire` says, as text and read. */
+  /** The last value of the trait `wire`: its text, and the graph. */
   let wire = "";
   let base: Promise<Graph | null> | undefined;
 
@@ -28,10 +28,10 @@ export function receivePictures(model: Model, signal: AbortSignal, { now, receiv
     }
     try {
       const picture = await base;
-      if (!picture || delta !== model.get("delta")) return; // there is a newer one by now
+      if (!picture || delta !== model.get("delta")) return; // a newer delta has arrived
       const graph = delta ? applyDelta(picture, delta) : picture;
       const before = now();
-      if (before && (graph === before || graph.serial < before.serial)) return; // an older one never replaces a newer one
+      if (before && (graph === before || graph.serial < before.serial)) return; // never replace a newer graph
       received(graph);
     } catch (error) {
       // Traits of one change may arrive one by one: a delta then waits for its picture.

@@ -1,4 +1,4 @@
-/** What the inspector is about: the selected item, found in what is drawn. */
+/** The subject of the inspector: the selected item, found in the drawing. */
 
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Drawing } from "../drawing/pipeline.ts";
@@ -6,12 +6,12 @@ import type { Subject } from "../panels/inspector.tsx";
 import type { Folded } from "../picture/fold/index.ts";
 import { rootsOf } from "../picture/scene/context.ts";
 
-/** Nodes of what is shown inside an open group. */
+/** Nodes of the boxes inside an open group. */
 function nodesInside({ boxes }: Folded, key: string): number[] {
   return boxes.filter((box) => box.parent === key).flatMap((box) => [...box.nodes]);
 }
 
-/** `selected`: the key of an item. null: it is none that says more than the picture does. */
+/** `selected`: key of an item. null: no such item, or none with more facts than the picture shows. */
 export function findSubject(selected: string | null, drawing: Drawing | null, canvas: Canvas): Subject | null {
   const item = canvas.byKey.get(selected ?? "");
   if (!item || !drawing) return null;

@@ -1,9 +1,9 @@
 /**
- * The live view: one root element, one state, and what is drawn of it.
+ * The live view: one root element, one state, and the drawing of that state.
  *
  * A change of the kernel's picture goes: traits -> decode (receive.ts) -> state (state/store.ts) -> a frame, then
- * fold, layout, scene, canvas, in slices (drawing/) -> panels (frame.tsx). What a person does changes the state
- * (picture_actions.ts) or asks the kernel (kernel_actions.tsx).
+ * fold, layout, scene, canvas, in slices (drawing/) -> panels (frame.tsx). Actions of the user change the state
+ * (picture_actions.ts) or ask the kernel (kernel_actions.tsx).
  */
 
 import { createElement, render } from "preact";
@@ -28,7 +28,7 @@ import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
 import { findSubject } from "./subject.ts";
 
-/** Narrower than this, the panel stands under the drawing; narrower still, the stepper over the timeline. */
+/** Widths in px. Below the first the panel is under the drawing; below the second the stepper is over the timeline. */
 const NARROW = 760;
 const COMPACT = 560;
 
@@ -149,7 +149,7 @@ export class View {
     render(frame, this.#root);
   }
 
-  /** Shows the state in everything but the drawing. */
+  /** Updates everything except the drawing. */
   #showPanels(): void {
     const { state } = this.#store;
     const graph = shown(state);
@@ -166,7 +166,7 @@ export class View {
     this.#bars.update();
   }
 
-  /** There is another size of screen: what fits is found again. */
+  /** The size of the view has changed: what fits is decided again. */
   #resized(): void {
     const width = this.#root.clientWidth;
     const kind = width < COMPACT ? "compact" : width < NARROW ? "narrow" : "wide";

@@ -1,5 +1,5 @@
 /**
- * The picture as a bitmap, for scenes that are too large for the DOM: the same marks, with less detail the farther away.
+ * The picture as a bitmap, for scenes that are too large for the DOM: the same marks, with less detail at small scales.
  *
  * A bitmap is larger than the view, so that panning only moves it. A new one is drawn in slices behind the one that is
  * on screen, when the camera rests or has left that one, and takes its place when it is whole.
@@ -17,35 +17,35 @@ import { nodeState, slotSummary } from "../picture/words.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Camera, Viewport } from "./viewport.ts";
 
-/** How much larger than the view the bitmap is on each side: whole pixels, or all of it would be blurred. */
+/** Margin of the bitmap around the view in px; whole pixels, or all of it would be blurred. */
 const spare = (length: number) => Math.round(0.4 * length);
 const REST_MS = 70;
-/** Smaller text than this many px is left out. */
+/** Text smaller than this (px on screen) is left out. */
 const LEAST_TEXT = 7;
 /** Below this scale a card is a bar that shows its state only. */
 const BAR_SCALE = 0.3;
-/** How many bars are filled as one path. */
+/** Number of bars that are filled as one path. */
 const TOGETHER = 200;
-/** How far away lines would only be a blur. */
+/** With more items than this in view, wires are left out: they would only be a blur. */
 const MOST_WIRED = 6000;
 const STATE_TOKEN: Record<string, Token> = { held: "slot", mixed: "nodeb", stale: "st", packed: "slot" };
 
 const makeCanvas = () => html("canvas", { class: "gw-bitmap", "aria-hidden": "true", hidden: true });
 
-/** What is drawn, and from where. */
+/** The subject of a drawing: scene, graph, size and camera. */
 interface Shot extends Camera {
   space: Space;
   graph: Graph;
   width: number;
   height: number;
-  /** How often the colours had changed. */
+  /** Number of colour changes up to this drawing. */
   colours: number;
 }
 
 export class Bitmap {
   /** The bitmap on screen. */
   element = makeCanvas();
-  /** The one that is drawn on behind it. */
+  /** The next bitmap, drawn behind the one on screen. */
   #back = makeCanvas();
   readonly #root: HTMLElement;
   readonly #viewport: Viewport;
@@ -62,7 +62,7 @@ export class Bitmap {
     this.#viewport = viewport;
   }
 
-  /** Draws a scene as `camera` sees it; resolves with what puts it on screen, or null if it is not `wanted` any more. */
+  /** Draws a scene as `camera` sees it. Resolves with a function that shows it; null: it is not `wanted` any more. */
   async prepare(space: Space, graph: Graph, camera: Camera, wanted: () => boolean): Promise<(() => void) | null> {
     const { width, height } = this.#viewport;
     const { scale, x, y } = camera;
@@ -81,7 +81,7 @@ export class Bitmap {
     };
   }
 
-  /** No bitmap any more. */
+  /** Removes the bitmap. */
   clear(): void {
     this.element.hidden = true;
     this.#shot = null;
@@ -93,14 +93,14 @@ export class Bitmap {
     return this.#shot?.space.at(x, y);
   }
 
-  /** Colours have changed. */
+  /** Draws again after a change of colours. */
   forget(): void {
     this.#values.clear();
     this.#colours++;
     this.paint();
   }
 
-  /** Brings the bitmap where the camera looks, and has another one drawn where it does not reach or is not sharp. */
+  /** Moves the bitmap with the camera; draws another one if this one does not cover the view or is not sharp. */
   paint(): void {
     clearTimeout(this.#timer);
     const shot = this.#shot;
@@ -162,7 +162,7 @@ export class Bitmap {
     return value;
   }
 
-  /** Far away: one bar a card, filled by what it holds. */
+  /** Draws cards at a small scale: one bar each, filled by its state. */
   *#bars(context: CanvasRenderingContext2D, items: readonly Item[], { scale, graph }: Shot): Slices<void> {
     context.strokeStyle = this.#value("r1");
     context.lineWidth = 1 / scale;
@@ -252,7 +252,7 @@ export class Bitmap {
   }
 }
 
-/** The state of a card, read from the graph: to make the marks of each card would take long. */
+/** The state of a card, read from the graph: making the marks of each card would take long. */
 function stateOf(item: Item, graph: Graph): string {
   if (item.role === "group") return item.data?.state ?? "none";
   return item.role === "node" && item.index !== undefined ? nodeState(slotSummary(graph, [item.index]).counts) : "none";

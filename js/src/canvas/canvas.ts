@@ -1,5 +1,5 @@
 /**
- * The drawing: a scene as SVG groups, patched by key; as one bitmap where there is too much for the DOM.
+ * The drawing: a scene as SVG groups, patched by key; as one bitmap if it is too large for the DOM.
  *
  * Every node, leaf and root is a `treeitem` of one `tree`; one of them is the tab stop. Marks of a
  * changed item may be drawn late (slots empty in the engine's order); its attributes never are.
@@ -31,10 +31,10 @@ export interface CanvasEvents {
 }
 
 export interface DrawOptions {
-  /** uid -> milliseconds by which the marks of that node change later. */
+  /** uid -> delay in milliseconds before the marks of that node change. */
   delays?: Map<number, number> | null;
   calm: boolean;
-  /** Whether a newer picture has not come meanwhile. */
+  /** Whether this is still the newest picture. */
   wanted(): boolean;
 }
 
@@ -45,7 +45,7 @@ interface Drawn {
   late?: ReturnType<typeof setTimeout>;
 }
 
-/** New marks of an item: as text, to know them again, and as elements. */
+/** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
 
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
@@ -144,7 +144,7 @@ export class Canvas {
     this.#events.resized();
   }
 
-  /** Where the camera goes for a scene: where the user has it; else the first look: everything, what fails or a loss. */
+  /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
     if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
@@ -158,7 +158,7 @@ export class Canvas {
     this.viewport.go(this.#camera(this.space));
   }
 
-  /** Makes a scene ready in slices, then puts it on screen at once. False: it was not `wanted` any more. */
+  /** Prepares a scene in slices, then shows it in one step. False: it was not `wanted` any more. */
   async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
     const { items } = space.scene;
     const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
@@ -186,13 +186,13 @@ export class Canvas {
     return true;
   }
 
-  /** The camera of a large scene has another scale: the elements that are there get their marks for it. */
+  /** Gives the existing elements of a large scene the marks for another scale. */
   look(): void {
     this.space.scene.look(this.viewport.scale);
     this.#pin();
   }
 
-  /** In a bitmap only the tab stop and the selected card are elements. */
+  /** With a bitmap, only the tab stop and the selected card are elements. */
   #pin(): void {
     const keys = new Set([this.focusKey, this.#selected]);
     const items = [...keys].flatMap((key) => this.byKey.get(key ?? "") ?? []);
@@ -254,7 +254,7 @@ export class Canvas {
     else setAttribute(g, "aria-hidden", "true");
   }
 
-  /** Puts new marks into an item, now or after `delay` milliseconds. */
+  /** Replaces the marks of an item, now or after `delay` milliseconds. */
   #redraw(drawn: Drawn, made: Made, delay: number): void {
     clearTimeout(drawn.late);
     const { g, item } = drawn;
@@ -277,12 +277,12 @@ export class Canvas {
     return active && this.#svg.contains(active) ? active.getAttribute("data-key") : null;
   }
 
-  /** Whether an item is the tab stop, whether it is selected. */
+  /** Attributes of an item for the tab stop and the selection. */
   #standing(key: string) {
     return { tabindex: key === this.focusKey ? 0 : -1, "aria-selected": String(key === this.#selected) };
   }
 
-  /** Another tab stop, another selected item. */
+  /** Applies the tab stop and the selection to the drawn items. */
   #stand(): void {
     if (this.big) this.#pin();
     for (const [key, { g, item }] of this.#drawn) if (isFocusable(item)) setAttributes(g, this.#standing(key));
@@ -294,7 +294,7 @@ export class Canvas {
     this.#stand();
   }
 
-  /** Makes an item the tab stop and gives it the focus; brings it into view if it is not. */
+  /** Makes an item the tab stop, gives it the focus and brings it into view. */
   focus(key: string): void {
     const item = this.byKey.get(key);
     if (!item) return;
@@ -310,13 +310,13 @@ export class Canvas {
     this.#stand();
   }
 
-  /** In a bitmap, hits get rings; the scene is not drawn again. */
+  /** Draws rings around hits over a bitmap; the scene is not drawn again. */
   ringHits(keys: readonly string[]): void {
     this.#hits = [...new Set(keys)].slice(0, MOST_RINGS);
     this.#ring();
   }
 
-  /** Outlines around the selected card and, while the keyboard is here, around the focused one. */
+  /** Draws outlines around the selected card and, while the keyboard is used here, around the focused one. */
   #ring(): void {
     const ring = (key: string | null, gap: number) => {
       const item = this.byKey.get(key ?? "");
@@ -352,7 +352,7 @@ export class Canvas {
     this.#events.moved();
   }
 
-  /** What stands over the drawing besides the buttons. */
+  /** The elements over the drawing, without the buttons. */
   covered(): Box[] {
     const map = this.#map.covers();
     return map ? [map] : [];

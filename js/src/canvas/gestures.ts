@@ -1,9 +1,9 @@
-/** Pointers and the wheel move the camera: drag to pan, two fingers or Ctrl + wheel to zoom; never the page's plain scroll. */
+/** Pointers and the wheel move the camera: drag to pan, two fingers or Ctrl + wheel to zoom; not the page's scroll. */
 
 import { SLACK } from "../page/pointer.ts";
 import type { Viewport } from "./viewport.ts";
 
-/** So many px of the wheel zoom by a factor of e. */
+/** Distance of the wheel in px that zooms by a factor of e. */
 const WHEEL = 300;
 
 interface Point {
@@ -14,9 +14,9 @@ interface Point {
 const middle = (a: Point, b: Point): Point => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
 const distance = (a: Point, b: Point): number => Math.hypot(a.x - b.x, a.y - b.y);
 
-/** `dragged`: whether the last press moved the picture, so that it is no click. */
+/** `dragged`: whether the last press moved the picture and so is no click. */
 export function followGestures(element: HTMLElement, viewport: Viewport): { dragged(): boolean } {
-  /** Where the pointers are that are down, by id, in the order in which they came. */
+  /** Positions of the pressed pointers by id, in the order of their presses. */
   const pointers = new Map<number, Point>();
   let dragged = false;
 
@@ -56,7 +56,7 @@ export function followGestures(element: HTMLElement, viewport: Viewport): { drag
   element.addEventListener("pointerup", release);
   element.addEventListener("pointercancel", release);
 
-  // One finger up or down scrolls the page; with two fingers the page stays where it is.
+  // Vertical moves of one finger scroll the page; two fingers do not.
   const keepPage = (event: TouchEvent) => {
     if (event.touches.length > 1 && event.cancelable) event.preventDefault();
   };
@@ -66,7 +66,7 @@ export function followGestures(element: HTMLElement, viewport: Viewport): { drag
   element.addEventListener(
     "wheel",
     (event) => {
-      if (!event.ctrlKey && !event.metaKey) return; // plain wheel belongs to the page
+      if (!event.ctrlKey && !event.metaKey) return; // the plain wheel scrolls the page
       event.preventDefault();
       const { left, top } = element.getBoundingClientRect();
       viewport.zoom(Math.exp(-event.deltaY / WHEEL), event.clientX - left, event.clientY - top);

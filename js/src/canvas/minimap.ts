@@ -9,15 +9,15 @@ import { drag } from "../page/pointer.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Box, Viewport } from "./viewport.ts";
 
-/** So many cards show the shape of a picture; of more, only every so many-th is on the map. */
+/** Largest number of cards on the map: they show the shape of a picture. Of more cards only every k-th is drawn. */
 const MOST = 4000;
-/** Where no more than this share of the picture is beyond a side, the map would hide more than it shows. */
+/** If at most this share of the picture is out of view, there is no map: it would hide more than it shows. */
 const NEARLY = 0.25;
 /** Its size and its distance from the edges; the same numbers as in canvas.css. */
 const WIDTH = 120;
 const HEIGHT = 84;
 const MARGIN = 8;
-/** So many milliseconds after the last move the picture rests. */
+/** Milliseconds after the last move until the picture counts as resting. */
 const REST_MS = 400;
 /** Room of the buttons that zoom, at the top right. */
 const TOOLS = 34;
@@ -37,7 +37,7 @@ export class Minimap {
   #corner: Corner = "bottom right";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `moved`: called when it has gone to another corner by itself, so that what keeps off it can follow. */
+  /** `moved`: called when the map has changed its corner, so that the buttons can keep off it. */
   constructor(viewport: Viewport, moved: () => void = () => {}) {
     this.#viewport = viewport;
     this.#moved = moved;
@@ -60,7 +60,7 @@ export class Minimap {
     setAttribute(this.#cards, "d", drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
   }
 
-  /** Nothing happens any more. */
+  /** Stops the timer; after this the map does not move any more. */
   stop(): void {
     clearTimeout(this.#timer);
   }
@@ -79,7 +79,7 @@ export class Minimap {
     else this.#moveAway();
   }
 
-  /** The part of the screen that it covers; null: it is not there. */
+  /** The part of the screen that the map covers; null: there is no map. */
   covers(): Box | null {
     return this.element.hasAttribute("hidden") ? null : this.#boxAt(this.#corner);
   }
@@ -102,11 +102,11 @@ export class Minimap {
     if (this.#corner !== before) this.#moved();
   }
 
-  /** Goes to the corner where it covers the least. */
+  /** Moves to the corner where the map covers the least. */
   #moveAway(): void {
     if (this.element.matches(":hover")) return;
     let least = Number.POSITIVE_INFINITY;
-    // Where it stands is as good as any other corner that covers as much.
+    // The present corner wins a tie.
     for (const corner of [this.#corner, ...CORNERS]) {
       const covered = this.#coveredAt(corner);
       if (covered >= least) continue;
@@ -116,7 +116,7 @@ export class Minimap {
     setAttribute(this.element, "data-corner", this.#corner);
   }
 
-  /** How much of the cards it would cover in a corner. */
+  /** Area of the cards that the map would cover in a corner. */
   #coveredAt(corner: Corner): number {
     const box = this.#boxAt(corner);
     const [left, top] = this.#viewport.toWorld(box.x, box.y);

@@ -1,4 +1,4 @@
-/** Where everything of a scene is. Read in slices: scenes of 100,000 items exist. */
+/** An index of the items of a scene by place and key. Built in slices: scenes of 100,000 items exist. */
 import type { Item, Role, Scene } from "../picture/scene/types.ts";
 import { eachSlice, type Slices } from "../picture/slices.ts";
 import type { Box } from "./viewport.ts";
@@ -23,7 +23,7 @@ export class Space {
   readonly scene: Scene;
   readonly byKey = new Map<string, Item>();
   readonly content: Box;
-  /** How many items can have the focus. */
+  /** Number of items that can have the focus. */
   cards = 0;
 
   constructor(scene: Scene) {
@@ -36,7 +36,7 @@ export class Space {
     const { items } = this.scene;
     yield* eachSlice(items.length, (i) => {
       const item = items[i]!;
-      // Nobody asks for a line by its key, and there are many.
+      // Wires are not indexed by key: nobody looks one up, and there are many.
       if (item.role !== "wire") this.byKey.set(item.key, item);
       if (isFocusable(item)) this.cards++;
     });

@@ -7,7 +7,7 @@ export interface Box {
   h: number;
 }
 
-/** On screen is what is in the picture times `scale`, moved by x, y. */
+/** A point of the picture is on screen at `scale` times its coordinates, plus x, y. */
 export interface Camera {
   scale: number;
   x: number;
@@ -18,9 +18,9 @@ export interface Camera {
 export const ZOOM_STEP = 1.25;
 const SMALLEST = 0.04;
 const LARGEST = 3;
-/** Below this not even names are drawn at 9 px: the first look at a graph never goes below it. */
+/** Below this scale not even names reach 9 px: the first view of a graph is never smaller. */
 const READABLE = 0.551;
-/** From here on everything is written out; from `NEARLY` on that is worth cutting something off. */
+/** From this scale on everything is written out; from `NEARLY` on that is worth cutting off a part. */
 const FULL = 0.8;
 const NEARLY = 0.7;
 
@@ -30,11 +30,11 @@ export class Viewport implements Camera {
   y = 0;
   width = 600;
   height = 400;
-  /** Whether the user has taken the camera; until then it follows the picture. */
+  /** Whether the user has moved the camera; until then it follows the picture. */
   taken = false;
-  /** Whether it then shows everything, however small. */
+  /** Whether the camera shows everything while it follows, however small. */
   fits = false;
-  /** Whether it stays for now: marks of a forecast must not move the button that the pointer asks with. */
+  /** Whether the camera stays: marks of a forecast must not move the button under the pointer. */
   rests = false;
   readonly #moved: () => void;
 
@@ -47,10 +47,10 @@ export class Viewport implements Camera {
     this.#moved();
   }
 
-  /** For the first look: everything if that is readable or was asked for, at most at natural size; else the part with the anchor. */
+  /** The first camera: everything, at most at natural size, if readable or asked for; else the part with the anchor. */
   aim(content: Box, anchor: Box | undefined): Camera {
     const whole = this.whole(content);
-    // A little cut off is better than all names of leaves and lines gone.
+    // To cut off a little is better than to lose all names of leaves and lines.
     const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
     const scale = Math.min(1, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
@@ -62,12 +62,12 @@ export class Viewport implements Camera {
     };
   }
 
-  /** The scale at which a box just fits. */
+  /** The largest scale at which a box fits. */
   whole({ w, h }: Box): number {
     return Math.min(this.width / w, this.height / h);
   }
 
-  /** Moves as little as possible so that `box` is inside. True if it had to. */
+  /** Moves the camera as little as possible so that `box` is inside. True if it moved. */
   show(box: Box, margin = 16): boolean {
     const { scale, x, y } = this;
     const dx = nudge(box.x * scale + x, box.w * scale, this.width, margin);
@@ -109,7 +109,7 @@ export class Viewport implements Camera {
   }
 }
 
-/** Offset that centres a stretch, or, where it does not fit, keeps the anchor in and the rest as full as possible. */
+/** Offset that centres a stretch; if it does not fit, one that shows the anchor and leaves no empty room. */
 function centred(start: number, size: number, room: number, anchor: number | undefined): number {
   if (size <= room) return (room - size) / 2 - start;
   return anchor === undefined ? -start : Math.min(-start, Math.max(room - size - start, room / 2 - anchor));

@@ -1,4 +1,4 @@
-/** How much of a graph is shown so that it can be read: cards of one line, fewer boxes, no code beside them. */
+/** Reduces a picture until it can be read: one-line cards, fewer boxes, no code rail. */
 
 import { MOST_CARDS } from "../canvas/canvas.ts";
 import type { Viewport } from "../canvas/viewport.ts";
@@ -7,33 +7,33 @@ import { nodeCount } from "../picture/model.ts";
 import type { State } from "../state/state.ts";
 import type { Drawing } from "./pipeline.ts";
 
-/** A picture that would need a smaller scale shows less. */
+/** A picture that would need a smaller scale than this is reduced. */
 const ROOMY = 0.8;
-/** Where all of it would need a smaller scale, more than a row could not be seen and read: it is folded further. */
+/** If the whole picture needs a smaller scale, no more than a row would be readable at once: it is folded further, */
 const CUT = 0.53;
-/** But not to fewer boxes than these. */
+/** but not to fewer boxes than this. */
 const LEAST = 12;
-/** How many boxes are left by one more folding. */
+/** Share of the boxes that is left after one more folding. */
 const FOLDED = 0.7;
 
 export class Fitting {
   /** One-line cards, because cards of two lines would not fit. */
   dense = false;
-  /** No code beside the drawing, because there is no room for it. */
+  /** No code rail, because there is no room for it. */
   bare = false;
-  /** No more boxes than so many: less where they would not be readable. */
+  /** Largest number of boxes; it is reduced while they would not be readable. */
   most = MAX_BOXES;
   /** The next picture is laid out without regard to the one on screen. */
   afresh = false;
 
-  /** What was left out for want of room is tried again. */
+  /** Tries the full picture again. */
   reset(): void {
     this.dense = false;
     this.bare = false;
     this.most = MAX_BOXES;
   }
 
-  /** Whether what has been drawn has to show less; then it is known what is left out. */
+  /** Whether the drawing has to be reduced; sets what to leave out. */
   leavesOut({ graph, folded, plan, space: { content } }: Drawing, viewport: Viewport, state: State): boolean {
     if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
     if (!this.dense && content.h * ROOMY > viewport.height) {

@@ -1,4 +1,4 @@
-/** What is on screen: from the state to a folded graph, a scene and the canvas. */
+/** The picture on screen: from the state to a folded graph, a scene and the canvas. */
 
 import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
 import { fontsOf, prefersCalm } from "../page/theme.ts";
@@ -15,26 +15,26 @@ import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
 import type { Drawer } from "./schedule.ts";
 
-/** Slots empty one after the other: so many milliseconds apart, and all within so many. */
+/** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
 
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
-  /** What is on screen; null: nothing yet. */
+  /** The drawing on screen; null: none yet. */
   drawing: Drawing | null = null;
   readonly #root: HTMLElement;
   readonly #store: Store;
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
   #measure: Measure = measureAsCode;
-  /** How much of a card is written out at this distance: 3 is everything. */
+  /** Level of detail at the present scale; 3 is everything. */
   #level: Level = 3;
   /** Keys to bring into view after the next drawing; the first one gets the focus if `#takeFocus`. */
   #wanted: readonly string[] = [];
   #takeFocus = false;
 
-  /** `isWanted`: whether what is being drawn is still the newest picture. */
+  /** `isWanted`: whether the picture in progress is still the newest. */
   constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean) {
     this.#root = root;
     this.#store = store;
@@ -42,7 +42,7 @@ export class Picture implements Drawer {
     this.#isWanted = isWanted;
   }
 
-  /** Has items in view after the next drawing. */
+  /** Brings items into view after the next drawing. */
   bring(keys: readonly string[], takeFocus = false): void {
     this.#wanted = keys;
     this.#takeFocus = takeFocus;
@@ -52,7 +52,7 @@ export class Picture implements Drawer {
     const graph = shown(this.#store.state);
     if (!graph) return true;
     const { fitting } = this;
-    // For what is much smaller there may be room again.
+    // A much smaller graph may have room for everything again.
     if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
     const draw = () =>
       drawn(
@@ -68,7 +68,7 @@ export class Picture implements Drawer {
     if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
     this.#store.amend({ drawing: null });
     fitting.afresh = false;
-    // What was a bitmap may be small enough for elements now, which do not pick their level of detail.
+    // Fewer cards may be elements now instead of a bitmap; elements do not pick their level of detail themselves.
     const isSmall = this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS;
     return isSmall && this.#level < 3 ? this.#redraw(drawing) : true;
   }
@@ -81,7 +81,7 @@ export class Picture implements Drawer {
     return true;
   }
 
-  /** The camera has moved: from afar less is written out. True if the look has to be drawn again. */
+  /** Sets the level of detail after a move of the camera. True if the marks have to be drawn again. */
   changesLevel(): boolean {
     const level = levelOf(this.#canvas.viewport.scale);
     if (level === this.#level) return false;
@@ -90,7 +90,7 @@ export class Picture implements Drawer {
     return !this.#canvas.big;
   }
 
-  /** Widths by a canvas, once the style sheet says which fonts there are. True if that is new. */
+  /** Measures text with a canvas once the style sheet names the fonts. True at the first time. */
   measureFonts(): boolean {
     const context = document.createElement("canvas").getContext?.("2d");
     if (!context || this.#measure !== measureAsCode) return false;
@@ -102,7 +102,7 @@ export class Picture implements Drawer {
     return true;
   }
 
-  /** The key of the card of a node, or of the closed group that it is in. */
+  /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
     return box?.key ?? `n${uid}`;
@@ -125,7 +125,7 @@ export class Picture implements Drawer {
     return true;
   }
 
-  /** Brings what was asked for into view. */
+  /** Brings the wanted items into view. */
   #bringWanted(): void {
     const items = this.#wanted.flatMap((key) => this.#itemsOf(key));
     const [first] = items;
@@ -136,7 +136,7 @@ export class Picture implements Drawer {
     this.bring([]);
   }
 
-  /** The item of a key; of an open group, those inside. */
+  /** The item of a key; for an open group the items inside. */
   #itemsOf(key: string): Item[] {
     const { byKey } = this.#canvas;
     const item = byKey.get(key);
@@ -154,7 +154,7 @@ export class Picture implements Drawer {
     return state;
   }
 
-  /** `big`: drawn as a bitmap, which has everything and picks its own level of detail. */
+  /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   #options(big: boolean): SceneOptions {
     const { preview, highlight, search, past } = this.#store.state;
     const hits = this.#hits();
@@ -171,14 +171,14 @@ export class Picture implements Drawer {
     };
   }
 
-  /** What stands out: the hits of a search, else the nodes that a finding asked for. */
+  /** Highlighted uids: the hits of a search, else the nodes of a chosen finding. */
   #hits(): readonly number[] {
     const { search, spot } = this.#store.state;
     if (search && search.hits.length > 0) return search.hits;
     return spot && spot.length > 1 ? spot : [];
   }
 
-  /** Slots empty in the engine's order: uid -> milliseconds, for a call that the last picture did not know. */
+  /** Delays in ms by uid, for a new call: its slots empty in the engine's order. */
   #delays(graph: Graph): Map<number, number> | null {
     const before = this.drawing?.graph;
     const call = graph.calls.at(-1);

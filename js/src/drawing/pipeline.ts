@@ -1,4 +1,4 @@
-/** From a graph to what is on screen, in slices: no task of the page is held up for more than a few milliseconds. */
+/** From a graph to a drawing, in slices: no task of the page waits for more than a few milliseconds. */
 
 import { Space } from "../canvas/space.ts";
 import { drive } from "../page/drive.ts";
@@ -8,14 +8,14 @@ import { drawSlices, type Picture, redrawSlices } from "../picture/picture.ts";
 import type { SceneOptions } from "../picture/scene/types.ts";
 import type { Slices } from "../picture/slices.ts";
 
-/** From here on the view says that it is drawing. */
+/** After this many milliseconds the view says that it is drawing. */
 const NOTICED_MS = 100;
 
 export interface Drawing extends Picture {
   space: Space;
 }
 
-/** null: not `wanted` any more. `slow` is called while it takes long enough to be noticed. `earlier`: what is on screen. */
+/** Draws a graph. null: not `wanted` any more. `slow`: called if it takes noticeably long. `earlier`: now on screen. */
 export function drawn(
   graph: Graph,
   state: FoldState,
@@ -31,7 +31,7 @@ export function drawn(
   return drive(withSpace(drawSlices(graph, state, options, earlier)), wanted, paused);
 }
 
-/** The same boxes at the same places, with other options (a forecast, a search, another scale). */
+/** Draws the same boxes at the same places with other options (a forecast, a search, another scale). */
 export function redrawn(drawing: Drawing, options: SceneOptions, wanted: () => boolean): Promise<Drawing | null> {
   return drive(withSpace(redrawSlices(drawing, options)), wanted);
 }

@@ -1,15 +1,15 @@
 /**
- * When what is drawn: changes are coalesced to one answer a frame, one drawing is made at a time, and what changes
- * meanwhile is drawn after it.
+ * The schedule of drawings: changes of one frame are handled together, only one drawing is made at a time, and changes
+ * during a drawing lead to another one.
  */
 
 import type { Need } from "../state/store.ts";
 
-/** The least first. */
+/** The needs, from the smallest to the largest. */
 const NEEDS: readonly Need[] = ["panels", "look", "picture"];
 
 export interface Drawer {
-  /** Whether it is on screen: not if a newer picture is wanted by now. */
+  /** Resolves with whether the picture is on screen: false if a newer one is wanted by now. */
   drawPicture(): Promise<boolean>;
   drawLook(): Promise<boolean>;
 }
@@ -19,9 +19,9 @@ export class Schedule {
   readonly #drawer: () => Drawer;
   readonly #showPanels: () => void;
   readonly #failed: (error: unknown) => void;
-  /** What the next frame is to do, as a position in `NEEDS`; -1: nothing. */
+  /** Task of the next frame, as a position in `NEEDS`; -1: none. */
   #need = -1;
-  /** What is to be drawn after what is being drawn. */
+  /** Task after the drawing in progress, as a position in `NEEDS`. */
   #next = 0;
   #draws = false;
 
@@ -32,7 +32,7 @@ export class Schedule {
     this.#failed = failed;
   }
 
-  /** Whether what is being drawn is still the newest picture. */
+  /** Whether the picture in progress is still the newest. */
   readonly isWanted = (): boolean => !this.#signal.aborted && NEEDS[this.#next] !== "picture";
 
   ask(need: Need): void {
@@ -49,7 +49,7 @@ export class Schedule {
     void this.#drawAll();
   }
 
-  /** Draws until nothing has changed meanwhile. */
+  /** Draws until nothing has changed during a drawing. */
   async #drawAll(): Promise<void> {
     if (this.#draws) return;
     this.#draws = true;

@@ -1,6 +1,6 @@
 /** The clipboard, which a page may not be allowed to write to. */
 
-/** Whether it could be put on the clipboard. */
+/** Resolves with whether the text is on the clipboard. */
 export async function copy(words: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(words);

@@ -1,4 +1,4 @@
-/** Runs slices of work, and lets the page do what waits, input and painting, in between. */
+/** Runs slices of work, and lets the page handle input and paint in between. */
 import type { Slices } from "../picture/slices.ts";
 
 const SLICE_MS = 6;
@@ -14,7 +14,7 @@ function pause(): Promise<void> {
   });
 }
 
-/** What the slices return; null where `wanted` says, after a pause, that nobody waits for it any more. */
+/** Resolves with the result of the slices; null if it is not `wanted` any more after a pause. */
 export async function drive<T>(
   slices: Slices<T>,
   wanted: () => boolean,

@@ -47,7 +47,7 @@ export function CallGlyph({ n, order, label }: { n: number; order: number; label
   );
 }
 
-/** Raised here; `forecast`: would raise here. */
+/** The octagon for "raised here"; with `forecast` for "would raise here". */
 export function OctagonGlyph({ forecast = false }: { forecast?: boolean }): VNode {
   return <Glyph marks={forecast ? octagonOpen(8, 8, 6.5) : octagon(8, 8, 7)} width={16} height={16} />;
 }
@@ -61,7 +61,7 @@ export function RootDot({ order }: { order: number }): VNode {
   return <Glyph marks={dotMark(5, 5, style, hue)} width={10} height={10} />;
 }
 
-/** A variable as a luggage tag. Its text is real text, so that it is read and found. */
+/** A variable as a luggage tag. Its text is real text: screen readers and the browser's search find it. */
 export function TagGlyph({ name, look = "" }: { name: string; look?: "" | "carrier" }): VNode {
   const width = tagWidth(measureAsCode(name, "tagname"));
   const height = 21;
@@ -83,7 +83,7 @@ const FIRST_CIRCLED = 0x2460;
 
 const unknownOrder: OrderOf = () => -1;
 
-/** Text in which `code` between backticks is code, and a call's number (① or "call 11", "Call 11") looks as in the picture. */
+/** Text with `code` between backticks as code, and numbers of calls (①, "call 11", "Call 11") as in the picture. */
 export function Prose({ text, orderOf = unknownOrder }: { text: string; orderOf?: OrderOf }): VNode {
   const parts = text.split(/(`[^`]+`|[①-⑩]|\bcall \d+\b)/i);
   return <>{parts.map((part, i) => (i % 2 === 0 ? part || null : special(part, orderOf)))}</>;

@@ -1,7 +1,7 @@
 /** The icons of the tools, and the sign of the widget: decoration, so hidden from screen readers. */
 import type { ComponentChildren, VNode } from "preact";
 
-/** What is drawn as lines and what is filled, in a square of 14. */
+/** Path data of lines and of filled areas, in a square of 14. */
 const ICONS = {
   search: { lines: "M6 2a4 4 0 1 0 .01 0M9 9l3.4 3.4" },
   fit: { lines: "M1.5 5V1.5H5M9 1.5h3.5V5M12.5 9v3.5H9M5 12.5H1.5V9" },

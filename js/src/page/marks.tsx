@@ -5,7 +5,7 @@ import type { Mark } from "../picture/marks.ts";
 import { classAttribute } from "../picture/tokens.ts";
 import { type Attributes, svg } from "./elements.ts";
 
-/** What a mark is as SVG. `runs`: parts of a text in classes of their own. */
+/** A mark as an SVG tag with attributes. `runs`: parts of a text with classes of their own. */
 interface Shape {
   tag: "rect" | "path" | "text";
   attributes: Attributes;
@@ -57,10 +57,10 @@ interface GlyphProps {
   marks: readonly Mark[];
   width: number;
   height: number;
-  /** Left and top of what is seen. */
+  /** Left and top of the visible part. */
   origin?: string;
   class?: string;
-  /** How a screen reader calls it; without: it is decoration. */
+  /** Name for screen readers; absent: it is decoration. */
   label?: string | undefined;
 }
 

@@ -1,11 +1,11 @@
 /** Following pointers from a press to the release. */
 
-/** A press that moves less than so many px stays a click. */
+/** A press that moves less than this many px stays a click. */
 export const SLACK = 4;
 
 /**
- * Follows one pointer from a press, if `press` does not refuse it, to the release. `move` gets the way since its last
- * call; `release` is called if it has moved.
+ * Follows one pointer from a press, if `press` does not refuse it, to the release. `move` gets the distance since its
+ * last call; `release` is called if the pointer has moved.
  */
 export function drag(
   element: Pick<HTMLElement, "addEventListener" | "setPointerCapture">,
@@ -18,7 +18,7 @@ export function drag(
   element.addEventListener("pointerdown", (event) => {
     moves = false;
     last = event.button === 0 && press(event) ? event : null;
-    // At once: a fast pointer leaves a small element before its first move.
+    // Captured at the press: a fast pointer leaves a small element before its first move.
     if (last) element.setPointerCapture?.(event.pointerId);
   });
   element.addEventListener("pointermove", (event) => {

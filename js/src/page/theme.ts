@@ -1,4 +1,4 @@
-/** Light or dark, as the host is; and our own colours where the host's would be hard to read. */
+/** Light or dark, as the host; and our own colours if the host's would be hard to read. */
 
 import { sheet, type Theme, type Token, tokenValue, variables } from "../picture/tokens.ts";
 import { setAttribute } from "./elements.ts";
@@ -24,7 +24,7 @@ export function contrast(a: Rgb, b: Rgb): number {
 
 const SYSTEM = () => globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
-/** What the host says, nearest first and through shadow roots; else what the system says. */
+/** The theme of the host: of the nearest element that sets one, through shadow roots; else of the system. */
 export function hostTheme(el: Element): Theme {
   for (let at: Element | null = el; at; at = at.parentElement ?? (at.getRootNode() as ShadowRoot).host) {
     const light = at.getAttribute("data-jp-theme-light");
@@ -89,7 +89,7 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
   });
 }
 
-/** The families of text and of code, as the host has them. */
+/** Font families of the host for text and for code. */
 export function fontsOf(root: Element): { ui: string; mono: string } {
   return { ui: themeValue(root, "font-ui"), mono: themeValue(root, "font-mono") };
 }

@@ -1,4 +1,4 @@
-/** The dialogs: what every mark means, the other tools and the keys, and a question before something runs. */
+/** The dialogs: the legend of all marks, more tools and the keys, and a question before something runs. */
 
 import { type ComponentChildren, render, type VNode } from "preact";
 import { html, setAttributes } from "../page/elements.ts";
@@ -95,7 +95,7 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
-  // An SVG of this very view, and its text, need no kernel.
+  // The SVG of this view, and its text, need no kernel.
   const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
   return (
     <>
@@ -122,11 +122,11 @@ export function makeDialogs(context: Context): Dialogs {
   const element = html("dialog", { class: "gw-dialog" });
   const close = () => element.close();
   element.addEventListener("click", (event) => {
-    if (event.target === element) close(); // beside its content
+    if (event.target === element) close(); // a click outside its content
   });
 
   const open = (title: string, content: ComponentChildren, isQuestion = false) => {
-    // A new one, so that the browser looks for its `autofocus` among new elements.
+    // A new element, so that the browser applies `autofocus` in it.
     render(null, element);
     render(
       <div>

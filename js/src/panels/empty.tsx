@@ -1,4 +1,4 @@
-/** What stands in the canvas while there is nothing to draw. */
+/** The text in the canvas while there is nothing to draw. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { Prose } from "../page/glyphs.tsx";
@@ -14,7 +14,7 @@ function WhatIsRecorded(): VNode {
   );
 }
 
-/** Whether a graph was there before: then it is gone, or what was computed since has none. */
+/** Whether there was a graph before: then it is gone, or the newer tensors have none. */
 function hadOne({ calls, events }: Graph): boolean {
   return calls.length > 0 || events.some(({ held }) => (held ?? 0) > 0);
 }
@@ -28,7 +28,7 @@ function Saying({ title, children }: { title: string; children: ComponentChildre
   );
 }
 
-/** What can be said for certain; the findings know why. */
+/** The facts that are certain; the findings explain them. */
 function Reasons({ graph }: { graph: Graph }): VNode {
   const [finding] = graph.findings;
   if (finding)

@@ -1,4 +1,4 @@
-/** The findings: what is wrong, the way from the loss to the failing node, and the fixes that were checked. */
+/** The findings: the problem, the path from the loss to the failing node, and the verified fixes. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -12,12 +12,12 @@ import { Button, type PanelProps } from "./parts.tsx";
 const MOST_FIXES = 3;
 const COPIED_MS = 1500;
 
-/** Path elements beyond five: the first, how many are left out, the last three. */
+/** A path of more than five elements: the first, the number left out, the last three. */
 export function shortPath(path: string[]): (string | { more: string[] })[] {
   return path.length <= 5 ? path : [path[0]!, { more: path.slice(1, -3) }, ...path.slice(-3)];
 }
 
-/** Nodes of a name on the path: those that a variable of that name holds, else the finding's nodes of that name. */
+/** uids for a name on the path: nodes held by a variable of that name, else nodes of the finding with that name. */
 function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
   const held = graph.owners.filter((owner) => owner.path === name).map((owner) => graph.uid[owner.node]!);
   if (held.length > 0) return held;
@@ -30,7 +30,7 @@ interface OneFinding {
   graph: Graph;
 }
 
-/** The way from the loss to the failing node. */
+/** The path from the loss to the failing node. */
 function PathStrip({ context, finding, graph }: OneFinding): VNode {
   const elements = shortPath(finding.path);
   return (
@@ -81,7 +81,7 @@ function PathStep({ context, finding, graph, name, last }: OneFinding & { name: 
   );
 }
 
-/** Copies the lines of an edit as they are afterwards. */
+/** A button that copies the lines of an edit as they are after the change. */
 function CopyButton({ edit }: { edit: readonly string[] }): VNode {
   const [words, setWords] = useState("copy");
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -131,7 +131,7 @@ function FixCard({ fix, position, orderOf }: { fix: Fix; position: number; order
   );
 }
 
-/** What is said of a finding in full, with at most three fixes that a simulation confirmed. */
+/** A finding in full, with at most three verified fixes. */
 function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: OrderOf }): VNode {
   const { fixes, headline, text, path, kind } = finding;
   const checked = fixes.filter((fix) => fix.verified).slice(0, MOST_FIXES);
@@ -167,7 +167,7 @@ function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: O
   );
 }
 
-/** One finding; `full`: the one in front. Of the others one line and the best fix. */
+/** One finding. `full`: the one in front; other findings show one line and the best fix. */
 function FindingSection({ context, finding, graph, full, show }: OneFinding & { full: boolean; show(): void }): VNode {
   const { kind, severity, kicker, headline, text, fixes } = finding;
   const orderOf = (n: number) => orderOfCall(graph, n);

@@ -1,4 +1,4 @@
-/** The forecast: what a backward would do, for both buttons, computed and never run. */
+/** The forecast of a backward for both buttons: computed, never run. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { CheckGlyph, OctagonGlyph, type OrderOf, Prose } from "../page/glyphs.tsx";
@@ -30,7 +30,7 @@ function Ending({ word, at }: { word: string; at: string | null }): VNode {
   );
 }
 
-/** What one of the two calls would do. */
+/** The forecast of one of the two calls. */
 function Card(props: { mode: Mode; forecast: Forecast; chosen: boolean; orderOf: OrderOf }): VNode {
   const { mode, chosen, orderOf } = props;
   const { ok, outcome, facts } = props.forecast;
@@ -68,7 +68,7 @@ function Afterwards({ forecasts: { backward, retain } }: { forecasts: Forecasts 
   );
 }
 
-/** Which leaves get a gradient. */
+/** The leaves that get a gradient. */
 function Reached({ forecast: { ok, reaches } }: { forecast: Forecast }): VNode {
   const raises = ok === false;
   if (raises && reaches.length === 0)

@@ -10,7 +10,7 @@ import { SearchBox } from "./search.tsx";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
 
-/** One pill for all that can be said about now. */
+/** Shape and text of the one status pill. */
 function status({ now, past, pastEvent, link, running, drawing, busy }: State): [Shape, string] {
   if (past || pastEvent !== null) return ["past", "a picture of the past"];
   if (link === "gone") return ["readonly", "read-only: no kernel"];
@@ -49,7 +49,7 @@ function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNo
   );
 }
 
-/** `boxes`: how many are drawn, 0 while nothing is. */
+/** `boxes`: number of boxes drawn; 0 while there is no drawing. */
 export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
   const { act, state } = context;
   const about = useMemo(() => {

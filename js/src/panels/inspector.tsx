@@ -1,4 +1,4 @@
-/** The selected node: what it is, who made it, what it saved, and what keeps it alive. Nothing selected: a summary. */
+/** The selected node: its kind, its place, its saved tensors and its owners. Without a selection: a summary. */
 
 import type { ComponentChildren, VNode } from "preact";
 import { useLayoutEffect, useMemo } from "preact/hooks";
@@ -21,7 +21,7 @@ function Kicker({ children }: { children: ComponentChildren }): VNode {
 
 const shortType = (type: string) => type.replace("float", "f");
 
-/** One saved tensor. `owners`: names that use the same memory. */
+/** One saved tensor. `owners`: paths of tensors with the same memory. */
 function SlotRow({ graph, slot, owners }: { graph: Graph; slot: Slot; owners: readonly string[] }): VNode {
   const { name, type, bytes: size, state, by } = slot;
   const standing = (
@@ -97,7 +97,7 @@ function RootNames({ roots }: { roots: readonly Root[] }): VNode {
   );
 }
 
-/** What is said of a node in one line each. */
+/** The facts about a node, one line each. */
 function factsOf(graph: Graph, node: number, roots: readonly Root[]): [string, ComponentChildren][] {
   const reached: [string, ComponentChildren] = ["reached by", <RootNames roots={roots} />];
   const leaf = graph.leaves.get(node);
@@ -114,7 +114,7 @@ interface NodeProps {
   graph: Graph;
   node: number;
   roots: readonly Root[];
-  /** What keeps it alive; in a stored picture nobody can be asked. */
+  /** The owners of the node; for a stored picture the kernel cannot be asked. */
   kept: KeptOrNot | "past" | undefined;
 }
 
@@ -148,7 +148,7 @@ interface OpCount {
   bytes: number;
 }
 
-/** The members of a group by op, those that hold most first. */
+/** The members of a group by op; ops that hold the most bytes come first. */
 function countOps(graph: Graph, nodes: ArrayLike<number>): OpCount[] {
   const counts = new Map<string, OpCount>();
   for (const node of Array.from(nodes)) {
@@ -181,7 +181,7 @@ function GroupSection({ graph, title, nodes }: { graph: Graph; title: string; no
   );
 }
 
-/** The largest saved tensors that are held. */
+/** The largest held saved tensors. */
 function biggest(graph: Graph): number[] {
   const found: number[] = [];
   for (let slot = 0; slot < graph.slotState.length; slot++) {
@@ -201,7 +201,7 @@ function BiggestRow({ graph, slot }: { graph: Graph; slot: number }): VNode {
   return <Row head={name} cells={[join(" ", opOf(graph, node), shortType(type)), bytes(size)]} />;
 }
 
-/** Nothing is selected and nothing is wrong: counts, and the largest saved tensors. */
+/** The panel without a selection and without a finding: counts, and the largest saved tensors. */
 function Summary({ graph }: { graph: Graph }): VNode {
   const counts = STATE_WORDS.map(() => 0);
   for (const state of graph.slotState) counts[state]! += 1;
@@ -246,10 +246,10 @@ function Summary({ graph }: { graph: Graph }): VNode {
   );
 }
 
-/** What the inspector is about, found by the view: a node or a group. `inside`: the open group around it. */
+/** The subject of the inspector: a node or a group. `inside`: the open group around it. */
 export interface Subject {
   key: string;
-  /** The picture in which it was found: a newer one may not be drawn yet. */
+  /** The graph in which it was found: a newer one may not be drawn yet. */
   graph: Graph;
   inside?: { key: string; title: string } | undefined;
   about: { node: number; roots: Root[] } | { title: string; nodes: ArrayLike<number> };

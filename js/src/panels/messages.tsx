@@ -1,4 +1,4 @@
-/** The top of the panel: the call that runs or waits, or the answer of the last one; the bottom: a choice for the next. */
+/** Top of the panel: the call that runs or waits, or the last answer. Bottom: an option for the next call. */
 
 import type { VNode } from "preact";
 import { join } from "../state/say.ts";
@@ -30,7 +30,7 @@ export function Messages({ context: { act, state } }: PanelProps): VNode {
         {running && <RunningCall running={running} cancel={act.cancel} />}
         {(answer?.kind === "status" && words) || readOnly || null}
       </div>
-      {/* An alert is spoken when it appears, so it is there only while it says something. */}
+      {/* A screen reader speaks an alert when it appears: so it exists only while it has a text. */}
       {answer?.kind === "alert" && (
         <div class="gw-answer gw-err" role="alert">
           {words}
@@ -40,7 +40,7 @@ export function Messages({ context: { act, state } }: PanelProps): VNode {
   );
 }
 
-/** The choice to put every .grad back after a call. */
+/** The option to restore every .grad after a call. */
 export function KeepGradBox({ context: { set, state } }: Pick<PanelProps, "context">): VNode {
   return (
     <label class="gw-row gw-mute gw-keep" title="The call runs for real; afterwards every .grad is put back.">

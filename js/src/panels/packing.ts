@@ -1,18 +1,18 @@
-/** Where bars go that would cover each other. */
+/** Places for bars that would cover each other. */
 
 import { touches } from "../canvas/space.ts";
 import type { Box } from "../canvas/viewport.ts";
 
-/** Between a bar and the edge, and between two bars. */
+/** Gap in px between a bar and the edge, and between two bars. */
 const MARGIN = 4;
-/** Up is so many times as far as down: there the root is. */
+/** Weight of a move up, compared with down: the root is above. */
 const UPWARDS = 3;
 
 const clamp = (value: number, most: number) => Math.max(MARGIN, Math.min(value, most - MARGIN));
 
 /**
- * Moves bars apart, and off what is `taken`: each at its wish where it can be, else at the nearest free place beside what
- * is in its way or some rows lower; higher, where its root is, only if that is much nearer.
+ * Moves bars apart, and off the boxes in `taken`. Each bar takes its wish if it is free, else the nearest free place
+ * beside other bars or some rows lower; a higher place, over its root, only if that is much nearer.
  */
 export function pack(wishes: readonly Box[], taken: readonly Box[], width: number, height: number): Box[] {
   const placed = [...taken];

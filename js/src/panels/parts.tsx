@@ -5,7 +5,7 @@ import { Icon, type IconName } from "../page/icons.tsx";
 import type { Graph } from "../picture/model.ts";
 import type { Context } from "../state/state.ts";
 
-/** What every panel gets. `graph`: the picture that is on screen. */
+/** Properties of every panel. `graph`: the graph on screen. */
 export interface PanelProps {
   context: Context;
   graph: Graph | null;
@@ -18,7 +18,7 @@ interface ButtonProps {
   title?: string | undefined;
   hidden?: boolean;
   disabled?: boolean;
-  /** Has the focus when its dialog opens. */
+  /** Gets the focus when its dialog opens. */
   autofocus?: boolean;
   children?: ComponentChildren;
 }
@@ -61,7 +61,7 @@ export function Mute({ children }: { children: ComponentChildren }): VNode {
   return <p class="gw-mute">{children}</p>;
 }
 
-/** Terms and what is said about them. */
+/** A list of terms with descriptions. */
 export function Terms({ rows }: { rows: readonly (readonly [ComponentChildren, ComponentChildren])[] }): VNode {
   return (
     <dl>
@@ -101,7 +101,7 @@ export function Table({ titles = [], caption, children, class: name }: TableProp
   );
 }
 
-/** A row: the first cell is its head; numbers stand at the right. */
+/** A row: the first cell is its header; numbers are aligned right. */
 export function Row({ head, cells }: { head: ComponentChildren; cells: readonly ComponentChildren[] }): VNode {
   return (
     <tr>

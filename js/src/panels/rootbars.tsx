@@ -1,4 +1,4 @@
-/** The buttons at each live root's foot. They follow the picture, and stay at the edge where the foot is off screen. */
+/** The buttons under each live root. They follow the picture, and stay at the edge if their place is off screen. */
 
 import { render, type VNode } from "preact";
 import { useRef } from "preact/hooks";
@@ -13,13 +13,13 @@ import { pack } from "./packing.ts";
 
 const HOVER_MS = 150;
 const HEIGHT = 24;
-/** Before a bar has been laid out. */
+/** Size of a bar before it has been laid out, in px. */
 const USUAL_WIDTH = 208;
-/** The buttons shrink with the picture, but not below this. */
+/** The buttons shrink with the picture, but not below this scale. */
 const SMALLEST = 0.75;
-/** Further from its flag a bar needs a name. */
+/** A bar that is further from its flag than this many px needs a name. */
 const AWAY = 40;
-/** Beyond so many roots only those in view keep their buttons, and of these the first ones. */
+/** With more roots than this, only roots in view keep their buttons, and only the first ones of these. */
 const FEW = 2;
 const MOST = 24;
 
@@ -27,11 +27,11 @@ interface RunProps {
   context: Context;
   root: Root;
   mode: Mode;
-  /** Why it is off, "": it is not. */
+  /** Reason why the buttons are off; "": they are on. */
   off: string;
 }
 
-/** Asks for the forecast while the pointer rests on it or it has the focus; runs the call when it is pressed. */
+/** A button that asks for the forecast while the pointer or the focus is on it, and runs the call when pressed. */
 function RunButton({ context: { act, state }, root, mode, off }: RunProps): VNode {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const asks = () => state.preview?.root.id === root.id && state.preview.mode === mode;
@@ -91,7 +91,7 @@ function RootBar({ context, graph, root, hold }: BarProps): VNode {
         class="gw-run gw-rebuild"
         onClick={() => context.act.rebuild(root)}
         aria-label={`Rebuild ${root.path}`}
-        // Only what was freed needs to be built again.
+        // Only a freed graph needs to be built again.
         hidden={!graph.slotState.includes(SLOT.freed)}
         disabled={why !== ""}
         title={why || `Rebuild: run ${cellList(root.cells)} again`}
@@ -105,7 +105,7 @@ function RootBar({ context, graph, root, hold }: BarProps): VNode {
 export class RootBars {
   readonly #context: Context;
   readonly #canvas: Canvas;
-  /** The bars that are there, by their keys. */
+  /** The existing bars, by key. */
   readonly #bars = new Map<string, { id: number; element: HTMLElement }>();
 
   constructor(context: Context, canvas: Canvas) {
@@ -113,7 +113,7 @@ export class RootBars {
     this.#canvas = canvas;
   }
 
-  /** Makes bars for the roots that can be called. */
+  /** Makes bars for the live roots. */
   update(): void {
     const graph = shown(this.#context.state);
     const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
@@ -129,7 +129,7 @@ export class RootBars {
     this.place();
   }
 
-  /** Puts the bars where the camera shows their roots. */
+  /** Moves the bars to the places of their roots on screen. */
   place(): void {
     const { viewport, byKey } = this.#canvas;
     const { width, height } = viewport;

@@ -1,4 +1,4 @@
-/** The text twin: the same graph as a real table, for screen readers and for copying. */
+/** The same graph as a real table, for screen readers and for copying. */
 
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
@@ -9,12 +9,12 @@ import { type PanelProps, Row, Table } from "./parts.tsx";
 const MOST = 2000;
 const TITLES = ["node", "name", "made by", "saved tensors", "freed by", "hands gradients to"];
 
-/** What a leaf says where other nodes say what they saved. */
+/** The text of a leaf in the column of saved tensors. */
 function gradText(leaf: { hasGrad: boolean }): string {
   return leaf.hasGrad ? ".grad is there" : ".grad is None";
 }
 
-/** The cells of one row a node, from the losses towards the leaves. */
+/** The cells of all rows, one row per node, from the losses towards the leaves. */
 function rows(graph: Graph, most: number): string[][] {
   const names = new Map<number, string[]>();
   for (const { node, path } of graph.owners) names.set(node, [...(names.get(node) ?? []), path]);
@@ -61,7 +61,7 @@ function GraphTable({ graph }: { graph: Graph }): VNode {
 
 export function TablePanel({ context: { state }, graph }: PanelProps): VNode {
   const open = state.table;
-  // A table may have thousands of rows: it is compared only where there is another graph.
+  // A table may have thousands of rows: it is rendered again only for another graph.
   const table = useMemo(() => (open && graph ? <GraphTable graph={graph} /> : null), [open, graph]);
   return (
     <section class="gw-table" tabindex={0} aria-label="The graph as a table" hidden={!open}>

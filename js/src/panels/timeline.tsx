@@ -1,4 +1,4 @@
-/** The footer: stepper, cells, calls, bytes held over time, and the scrubber. Steps have equal width: order, not wall time. */
+/** The footer: stepper, cells, calls, bytes held, and the scrubber. Steps have equal width: order, not wall time. */
 
 import type { VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -10,7 +10,7 @@ import { TimelineMarks } from "./timeline_marks.tsx";
 
 const HEIGHT = 84;
 const FIRST_WIDTH = 640;
-/** With more events than this words do not fit. */
+/** With more events than this, words do not fit. */
 const BRIEF = 10;
 
 export interface Segment {
@@ -21,8 +21,8 @@ export interface Segment {
 }
 
 /**
- * Neighbouring events of one cell and iteration are one segment; the end of a cell belongs to the iteration before it.
- * In a long loop there is room for numbers only.
+ * Segments of neighbouring events of one cell and iteration; the end of a cell belongs to the iteration before it.
+ * A long loop has room for numbers only.
  */
 export function segments(events: TimelineEvent[]): Segment[] {
   const brief = events.length > BRIEF;
@@ -42,7 +42,7 @@ export function segments(events: TimelineEvent[]): Segment[] {
   return out;
 }
 
-/** What ran, as wide as it has events. */
+/** The cells and iterations that ran; the width of a segment is its number of events. */
 function Segments({ events, at }: { events: TimelineEvent[]; at: number }): VNode {
   return (
     <div class="gw-segs" aria-hidden="true">
@@ -59,7 +59,7 @@ function Segments({ events, at }: { events: TimelineEvent[]; at: number }): VNod
   );
 }
 
-/** The width that an element has. One that is scrolled away may report 0: then it keeps the last one. */
+/** The width of an element in px. An element that is scrolled away may report 0: then the last width stays. */
 function useWidth() {
   const ref = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(FIRST_WIDTH);
@@ -101,9 +101,9 @@ function Track({ context: { act, set, state }, graph, at }: MomentProps): VNode 
   const { ref, width } = useWidth();
   const { events } = graph;
   const scrub = (value: number) => {
-    // Left of the first tick is the first moment, too.
+    // A position left of the first tick counts as the first moment.
     act.step(Math.max(1, value) - 1 - position(state));
-    set({}); // where that leads nowhere, the slider goes back to where it was
+    set({}); // if there is no stored event, the slider goes back
   };
   const marks = useMemo(() => <TimelineMarks graph={graph} at={at} width={width} />, [graph, at, width]);
   return (
@@ -126,7 +126,7 @@ function Track({ context: { act, set, state }, graph, at }: MomentProps): VNode 
   );
 }
 
-/** Of the last picture from the kernel, also while a stored one is on screen. */
+/** The timeline of the kernel's last picture, also while a stored picture is on screen. */
 export function Timeline({ context }: Pick<PanelProps, "context">): VNode {
   const { now } = context.state;
   const at = position(context.state);

@@ -1,4 +1,4 @@
-/** The line of the timeline: bytes held over the events, numbered calls, where one stands. Order, not wall time. */
+/** The line of the timeline: bytes held over the events, numbered calls, the present position. Order, not wall time. */
 
 import type { VNode } from "preact";
 import { callMarks } from "../page/glyphs.tsx";
@@ -10,14 +10,14 @@ const LEFT = 56;
 const RIGHT = 30;
 const TOP = 34;
 const BASE = 74;
-/** Room between the calls' numbers and the most bytes. */
+/** Gap between the numbers of calls and the highest point of the line, in px. */
 const NUMBERS = 12;
-/** Two numbers closer than this would touch. */
+/** Numbers closer than this (px) would touch. */
 const CHIP = 30;
-/** Width of a letter. */
+/** Width of a letter in px. */
 const LETTER = 7;
 
-/** Bytes after each event; where nobody looked, those of the event before it. */
+/** Bytes held after each event; if they were not measured, those of the event before it. */
 function levels(events: TimelineEvent[]): number[] {
   let level = 0;
   return events.map(({ held }) => {
@@ -26,7 +26,7 @@ function levels(events: TimelineEvent[]): number[] {
   });
 }
 
-/** Bytes over the events as a path; `top`: the most there are. */
+/** Path data of the bytes over the events; `top`: the largest number of bytes. */
 export function area(events: TimelineEvent[], place: (i: number) => number, top: number, right: number): string {
   let d = `M${LEFT} ${BASE}`;
   const to = (at: number, held: number) => {
@@ -55,7 +55,7 @@ interface Chip {
   n: number;
 }
 
-/** Numbered calls, as many as do not touch: those that raised come first, then the latest. */
+/** The calls that get a number, as many as do not touch: first those that raised, then the latest. */
 function chipsOf(events: TimelineEvent[], place: (i: number) => number): Chip[] {
   const all: Chip[] = [];
   events.forEach(({ call: n, kind, ok }, i) => {
@@ -67,7 +67,7 @@ function chipsOf(events: TimelineEvent[], place: (i: number) => number): Chip[] 
   return chosen;
 }
 
-/** `step`: how wide an event is. */
+/** `step`: width of an event in px. */
 function CallChip({ graph, chip, step }: { graph: Graph; chip: Chip; step: number }): VNode {
   const { x, ok, n } = chip;
   const call = graph.calls.find((each) => each.n === n);
@@ -96,7 +96,7 @@ function CallChip({ graph, chip, step }: { graph: Graph; chip: Chip; step: numbe
 export function TimelineMarks({ graph, at, width }: { graph: Graph; at: number; width: number }): VNode {
   const { events } = graph;
   const right = width - RIGHT;
-  // Where on the line the moment after event i is.
+  // x of the moment after event i.
   const place = (i: number) => LEFT + ((right - LEFT) * (i + 1)) / events.length;
   const held = levels(events);
   const top = Math.max(...events.map(({ freed = 0 }, i) => held[i]! + freed));

@@ -1,4 +1,4 @@
-/** The marks: pure functions from a place and a state to shapes. Each is drawn here once, for page, canvas and static file. */
+/** The marks: pure functions from a place and a state to shapes. Page, canvas and static file use the same ones. */
 
 import { styleOf } from "./tokens.ts";
 
@@ -14,7 +14,7 @@ export type Mark =
       text: string;
       classes: string;
       anchor?: "start" | "middle" | "end";
-      /** Parts in a style of their own; together they are `text`. Their classes are added to the classes of the mark. */
+      /** Parts with classes of their own, added to the classes of the mark; joined they are `text`. */
       runs?: { text: string; classes: string }[];
     };
 
@@ -22,7 +22,7 @@ export const SLOT_W = 14;
 export const SLOT_H = 11;
 
 export type SlotLook = "held" | "freed" | "stale" | "packed" | "none" | "unknown" | "will";
-/** By `SLOT` value; the last one is none. */
+/** Looks by `SLOT` value; the last one, "will", is no state: a forecast would free the slot. */
 export const SLOT_LOOKS: readonly SlotLook[] = ["held", "freed", "stale", "packed", "none", "unknown", "will"];
 
 const round = (value: number) => Math.round(value * 10) / 10;
@@ -46,7 +46,7 @@ export function shape(d: string, classes: string): Mark {
 
 type TextMark = Extract<Mark, { kind: "text" }>;
 
-/** A line of text; `y`: of the middle of its small letters. */
+/** A line of text; `y` is the middle of its small letters. */
 export function text(
   x: number,
   y: number,
@@ -107,10 +107,10 @@ function stop(classes: string, share: number, x: number, y: number, r: number): 
   return [shape(corners, classes), shape(cross, `${classes}x`)];
 }
 
-/** Raised here: solid. */
+/** Raised here: a solid octagon. */
 export const octagon = (x: number, y: number, r = 9) => stop("octagon", 0.38, x, y, r);
 
-/** Would raise here: dashed and hollow. */
+/** Would raise here: a dashed and hollow octagon. */
 export const octagonOpen = (x: number, y: number, r = 9) => stop("octagonopen", 0.36, x, y, r);
 
 export function warning(x: number, y: number, r = 9): Mark[] {
@@ -191,7 +191,7 @@ export function leaf(
   ];
 }
 
-/** Hue class and stroke style, 1 to 4, of a root's order; the ninth and later ones look alike. */
+/** Hue class and stroke style, 1 to 4, by a root's order; all roots from the ninth on look alike. */
 export function rootLook(order: number): { hue: string; style: number } {
   if (order >= 8) return { hue: "r0", style: 1 };
   return { hue: `r${(order % 4) + 1}`, style: ((order + (order >> 2)) % 4) + 1 };
@@ -207,7 +207,7 @@ export function rootDot(x: number, y: number, style: number, hue: string): Mark[
 
 // ---- Lines ------------------------------------------------------------------------------------------------------
 
-/** A line in the style of a root; style 2 is hollow. */
+/** A line in the stroke style of a root; style 2 is hollow. */
 function rootLine(kind: "wire" | "stripe", d: string, style: number, hue: string, more: string): Mark[] {
   const marks = [shape(d, `${kind}${style > 1 ? ` line${style}` : ""} ${hue}${more}`)];
   if (style === 2 && !more) marks.push(shape(d, "linein"));

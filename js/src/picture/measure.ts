@@ -8,9 +8,9 @@ export type MeasureFont = (text: string, font: string) => number;
 /** Width in px of `text` drawn with the text classes `classes`. */
 export type Measure = (text: string, classes: string) => number;
 
-/** Arial's advance widths in 18ths of an em, as digits of base 36, for the characters from space (32) to tilde (126). */
+/** Advance widths of Arial in 18ths of an em, one base 36 digit for each character from space (32) to tilde (126). */
 const ARIAL = "557aagc4667b5655aaaaaaaaaa55bbbajccddcbed59cafdecedcbdchccb5559a6aa9aa5aa4494faaaa695a9d999656b";
-/** Other fonts that a viewer may have are up to this much wider than Arial. */
+/** Factor: other fonts that a viewer may have are up to this much wider than Arial. */
 const SLACK = 1.08;
 const BOLD = 1.07;
 /** DejaVu Sans Mono and Menlo; Consolas is narrower. */
@@ -21,7 +21,7 @@ function isWide(code: number): boolean {
   return code >= 0x1100 && (code <= 0x115f || (code >= 0x2e80 && code <= 0xffdc) || code >= 0x1f300);
 }
 
-/** Widths without a canvas: never smaller than what Arial, Helvetica or DejaVu Sans Mono need. */
+/** Widths without a canvas: at least those of Arial, Helvetica and DejaVu Sans Mono. */
 export function measureByTable(text: string, classes: string): number {
   const style = styleOf(classes);
   const mono = style.font === "mono";
@@ -35,10 +35,10 @@ export function measureByTable(text: string, classes: string): number {
   return em * (style.size ?? 12);
 }
 
-/** Widths before it is known which fonts there are: all letters as wide as those of code. */
+/** Widths before the page's fonts are known: all letters are as wide as letters of code. */
 export const measureAsCode: Measure = (text, classes) => MONO * text.length * (styleOf(classes).size ?? 12);
 
-/** Widths by a canvas context or the like, remembered per font and text. */
+/** Widths from a canvas context or similar, cached by classes and text. */
 export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: string }): Measure {
   const known = new Map<string, Map<string, number>>();
   return (text, classes) => {
@@ -58,10 +58,10 @@ export function measureByFont(width: MeasureFont, fonts: { ui: string; mono: str
   };
 }
 
-/** The share that keeps both ends of a name. */
+/** Value of `end` that keeps both ends of a name. */
 export const MIDDLE = 0.5;
 
-/** `text` cut to `room` px, "" where not even a letter fits. `end`: which share of what is kept stands behind the ellipsis. */
+/** `text` cut to `room` px, "" if not even a letter fits. `end`: share of the kept letters after the ellipsis. */
 export function shorten(text: string, room: number, classes: string, measure: Measure, end = 0): string {
   if (measure(text, classes) <= room) return text;
   const cut = (keep: number) => {

@@ -60,12 +60,13 @@ export interface Call {
   line: number | null;
   iteration: number | null;
   source: string;
-  /** "loss.backward(retain_graph=True)", "freed 6 saved tensors". */
+  /** "loss.backward(retain_graph=True)". */
   text: string;
+  /** "freed 6 saved tensors". */
   did: string;
   roots: (string | null)[];
   rootUids: number[];
-  /** Picks the hue and style of its first root: the same in all pictures. -1: unknown. */
+  /** `order` of its first root, which picks hue and style: the same in all pictures. -1: unknown. */
   order: number;
   result: "ok" | "raised" | "running";
   failedUid: number | null;
@@ -81,8 +82,9 @@ export interface TimelineEvent {
   iteration: number | null;
   label: string;
   ok: boolean;
-  /** Bytes held after it, null: unknown; and the bytes that a call freed. */
+  /** Bytes held after the event; null: unknown. */
   held: number | null;
+  /** Bytes that the call freed. */
   freed?: number;
   nodes: number;
   kept: boolean;
@@ -92,7 +94,7 @@ export interface Fix {
   id: string;
   text: string;
   verified: boolean;
-  /** Where, and at what price. */
+  /** The place of the fix, and its price. */
   note: string;
   edit: string[];
 }
@@ -100,7 +102,7 @@ export interface Fix {
 export interface Finding {
   kind: string;
   severity: "error" | "warning" | "info";
-  /** What stands over it: its kind, and the call that it is about. */
+  /** Text above the headline: kind of the finding, and its call. */
   kicker: string;
   headline: string;
   text: string;
@@ -132,13 +134,14 @@ export interface Graph {
   seq: Float64Array;
   kind: Uint8Array;
   ghost: Uint8Array;
-  /** Index into `places`, -1: unknown; and the pass of the loop around it, -1: none. */
+  /** Index into `places`, -1: unknown. */
   place: Int32Array;
   places: CodeLine[];
+  /** Pass of the loop around the node, -1: none. */
   iteration: Int32Array;
   module: Int32Array;
   modules: ModuleCall[];
-  /** Edges of node i: positions edgeStart[i] to edgeStart[i + 1]; from loss towards leaves, as `next_functions` do. */
+  /** Edges of node i: positions edgeStart[i] to edgeStart[i + 1]; from loss to leaves, as in `next_functions`. */
   edgeStart: Int32Array;
   edgeTo: Int32Array;
   slotStart: Int32Array;
@@ -148,16 +151,16 @@ export interface Graph {
   slotType: Int32Array;
   slotBytes: Float64Array;
   slotStorage: Int32Array;
-  /** n of the call that freed it, -1: none. */
+  /** n of the call that freed each slot, -1: none. */
   slotFreedBy: Int32Array;
   storageBytes: Float64Array;
-  /** Python paths of the tensors that use a storage too; only for storages that have any. */
+  /** Python paths of tensors that share a storage; only for storages with such paths. */
   storageOwners: Map<number, string[]>;
   leaves: Map<number, Leaf>;
   owners: Owner[];
   roots: Root[];
   calls: Call[];
-  /** Carriers on the border between what an earlier call freed and what is new; uids. */
+  /** Border between old and new part: uids on both sides, and the path of the carrier. */
   boundary: { oldUid: number; newUid: number; path: string }[];
   events: TimelineEvent[];
   event: number;
@@ -165,23 +168,23 @@ export interface Graph {
   held: number;
   status: Status;
   notes: string[];
-  /** Where a node stands, -1: nowhere. */
+  /** Index of the node of a uid; -1: it is not in this graph. */
   indexOf(uid: number | null): number;
 }
 
-/** How many nodes a graph has, without its leaves. */
+/** Number of nodes without the leaves. */
 export function nodeCount(graph: Graph): number {
   return graph.n - graph.leaves.size;
 }
 
-/** Where a node was made, undefined: unknown. */
+/** Place in the code that made a node; undefined: unknown. */
 export function placeOf(graph: Graph, node: number): Place | undefined {
   const line = graph.places[graph.place[node] ?? -1];
   const iteration = graph.iteration[node]!;
   return line && { ...line, iteration: iteration < 0 ? null : iteration };
 }
 
-/** Picks the hue and style of a call, -1: unknown. */
+/** `order` of call n, which picks hue and style; -1: unknown. */
 export function orderOfCall({ calls }: Graph, n: number): number {
   return calls.find((call) => call.n === n)?.order ?? -1;
 }

@@ -3,7 +3,7 @@
 /** An attribute, or an index with all that stands between its brackets. */
 const PART = /\[(?:'[^']*'|"[^"]*"|[^\]]*)\]|\.?[^.[]+/g;
 
-/** A path and those of all that it is inside of, the outermost first: `h`, `h[3]`, `h[3].attn`. */
+/** A path after the paths of all objects that contain it, the outermost first: `h`, `h[3]`, `h[3].attn`. */
 export function prefixesOf(path: string): string[] {
   let text = "";
   return (path.match(PART) ?? []).map((part) => (text += part));

@@ -1,4 +1,4 @@
-/** The whole way from a graph, or a wire message, to a picture; also bundled alone, for engines without a page. */
+/** All steps from a graph, or a wire message, to a picture; also a bundle of its own for engines without a page. */
 
 import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
 import { type LayoutInput, type LayoutOutput, layoutSlices } from "./layout/index.ts";
@@ -15,15 +15,18 @@ import { decode } from "./wire.ts";
 export interface Picture {
   graph: Graph;
   folded: Folded;
-  /** How large is every box. */
+  /** Size of every box. */
   plan: Plan;
-  /** Where does it stand. */
+  /** Place of every box. */
   placed: LayoutOutput;
-  /** What is drawn. */
+  /** All items to draw. */
   scene: Scene;
 }
 
-/** Where nodes have gone, holes are left: a small picture is laid out afresh if keeping places makes wires so much longer. */
+/**
+ * Nodes that are gone leave holes. A picture of at most `SMALL` boxes is laid out from the start if wires would be more
+ * than `WORSE` times as long with the places kept.
+ */
 const SMALL = 200;
 const WORSE = 1.5;
 
@@ -31,7 +34,7 @@ function isSomethingGone(graph: Graph, { plan: { context } }: Earlier): boolean 
   return context.folded.boxes.some(({ nodes }) => graph.indexOf(context.graph.uid[nodes[0]!]!) < 0);
 }
 
-/** Of all edges together, in px. */
+/** Length of all edges together, in px. */
 function wire({ edges }: LayoutInput, { x, y }: LayoutOutput): number {
   let length = 0;
   for (let e = 0; e < edges.length; e += 2) {
@@ -41,7 +44,7 @@ function wire({ edges }: LayoutInput, { x, y }: LayoutOutput): number {
   return length;
 }
 
-/** `options`: how to draw so many boxes. `earlier`: what was drawn before, so that nothing jumps. */
+/** Draws a graph. `options`: by the number of boxes. `earlier`: the picture before, so that nothing jumps. */
 export function* drawSlices(
   graph: Graph,
   state: FoldState,
@@ -61,8 +64,8 @@ export function* drawSlices(
 }
 
 /**
- * The same boxes at the same places, with other options (a forecast, a search, another scale). Whether cards are of one
- * line, and whether there is code beside them, stays: their size depends on it.
+ * Draws the same boxes at the same places with other options (a forecast, a search, another scale). One-line cards and
+ * the code rail stay as they are: the size of cards depends on both.
  */
 export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<Picture> {
   const { rail, options: before } = picture.plan.context;
@@ -73,11 +76,11 @@ export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<P
 
 export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
-  /** False: the drawing without the finding's sentences below it. */
+  /** false: leave out the sentences of the finding below the drawing. */
   story?: boolean;
 }
 
-/** The scene of a graph at rest: folded, laid out afresh. */
+/** The scene of a graph without an earlier picture: folded and laid out from the start. */
 export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
   const state = { visible: importantUids(graph), ...options.fold };
   return runSlices(drawSlices(graph, state, () => ({ measure: measureByTable, ...options }))).scene;

@@ -1,8 +1,8 @@
-/** Long work in slices: a generator yields often, and whoever drives it decides when the page may go on. */
+/** Long work in slices: a generator yields often, and its driver decides when to resume it. */
 
 export type Slices<T> = Generator<void, T>;
 
-/** Runs to the end. */
+/** Runs slices to the end without a pause; returns the result. */
 export function runSlices<T>(slices: Slices<T>): T {
   for (;;) {
     const step = slices.next();

@@ -9,10 +9,10 @@ const MARGIN = 12;
 const INDENT = 22;
 const MOST_FIXES = 3;
 const LEAST_WIDTH = 480;
-/** Share of the width that measured lines may take: without Arial, viewers fall back to wider fonts. */
+/** Share of the width for measured lines: without Arial, viewers fall back to wider fonts. */
 const SHARE = 0.88;
 
-/** The scene with the first finding under it; the scene itself without a finding. */
+/** The scene with the first finding under it; unchanged if there is no finding. */
 export function withStory(scene: Scene, graph: Graph, measure: Measure): Scene {
   const finding = graph.findings.find(({ severity }) => severity !== "info") ?? graph.findings[0];
   if (!finding) return scene;
@@ -51,7 +51,7 @@ function story(finding: Finding, width: number, measure: Measure): Item {
   return { key: "story", role: "note", x: 0, y: 0, w: width - 2 * MARGIN, h: y - 3, marks };
 }
 
-/** A call raised, would raise, or something piles up. */
+/** The sign of a finding: a call raised, a call would raise, or another warning. */
 function sign(finding: Finding): (x: number, y: number, r: number) => Mark[] {
   if (finding.severity === "error") return octagon;
   if (finding.severity === "info") return () => [];

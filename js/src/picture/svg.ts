@@ -1,4 +1,4 @@
-/** A scene as SVG text: complete in itself, light or dark as the viewer wants, no script, no font of its own. */
+/** A scene as SVG text: self-contained, light or dark as the viewer prefers, without scripts and fonts. */
 
 import type { Mark } from "./marks.ts";
 import type { Item, Scene } from "./scene/types.ts";
@@ -6,7 +6,7 @@ import { classAttribute, FONTS, STYLES, sheet, type Theme, variables } from "./t
 
 const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** Text for markup; what XML cannot hold is replaced. */
+/** Text for markup; characters that XML cannot contain are replaced. */
 export function escapeText(text: string): string {
   return text
     .replace(/[&<>"]/g, (character) => ESCAPES[character]!)
@@ -52,11 +52,11 @@ export interface SvgOptions {
   theme?: Theme | "auto";
   title?: string;
   description?: string;
-  /** False: let what is behind shine through. */
+  /** false: no background. */
   background?: boolean;
 }
 
-/** The whole file. `more`: items below the scene (the finding's sentences). */
+/** The whole file. */
 export function renderSvg(scene: Scene, options: SvgOptions = {}): string {
   const { left, top, width, height } = scene;
   const theme = options.theme ?? "auto";

@@ -1,7 +1,8 @@
 /**
- * What every mark looks like: class name -> fill, stroke, dash and font, by token names; and the tokens' values, light and dark.
+ * The style of every mark: class name -> fill, stroke, dash and font, by token names; and the values of the tokens for
+ * the light and the dark theme.
  *
- * One table serves the style sheet of the page, the static SVG and the canvas, so that all three draw the same.
+ * The style sheet of the page, the static SVG and the canvas all read this table, so that all three draw the same.
  */
 
 export type Theme = "light" | "dark";
@@ -23,7 +24,7 @@ export const TOKENS = {
   r4: ["#98467a", "#e59cc6"],
   err: ["#bf1136", "#ff7d95"],
   errbg: ["#fdeef0", "#331a20"],
-  // What is stale, and what carries an old part over.
+  // Stale slots, and carriers.
   st: ["#7d5a00", "#f0c24e"],
   stbg: ["#fdf3d9", "#2e2712"],
   ok: ["#1b7a45", "#5fd190"],
@@ -68,7 +69,7 @@ const text = (fill: Paint, size: number, weight: 400 | 600 | 700 = 400, font: "u
   font,
 });
 
-/** Later entries win over earlier ones where a mark has several classes, whatever their order on the mark. */
+/** If a mark has several classes, later entries of this table win, whatever the order of classes on the mark. */
 export const STYLES = {
   // Roots: hue, then stroke style of a wire or a card's stripe.
   r0: { hue: "ink3" },
@@ -85,7 +86,7 @@ export const STYLES = {
   gone: { width: 2, dash: [0.1, 4.2], cap: "round" },
   thin: { width: 1.2 },
 
-  // Areas behind everything.
+  // Areas in the background.
   hull: { fill: "hull" },
   openhull: { fill: "none", stroke: "ink3", width: 1.2 },
   closer: { fill: "bg", stroke: "nodeb", width: 1.2 },
@@ -119,7 +120,7 @@ export const STYLES = {
   taghole: { fill: "bg", stroke: "ink3", width: 1 },
   carrier: { fill: "car", stroke: "st", width: 1.5 },
 
-  // What happened to a card, a leaf, a flag, a tag or a wire.
+  // State of a card, a leaf, a flag, a tag or a wire.
   ghost: { fill: "bg", stroke: "ink3", dash: [1.2, 3], cap: "round" },
   stalecard: { fill: "stbg", stroke: "st", width: 2 },
   failcard: { fill: "errbg", stroke: "err", width: 2.2 },
@@ -137,11 +138,11 @@ export const STYLES = {
   pencil: line("st", 1.5),
   tick: line("ok", 2, { cap: "round" }),
 
-  // Code rail; dots, arrows, and calls where they stand.
+  // Code rail; dots, arrows, and calls at their own place.
   rail: { fill: "nodeb" },
   solid: { fill: "hue" },
 
-  // Text. Sizes in px; nothing is drawn below 9.
+  // Text. Sizes in px; no text is drawn smaller than 9 px.
   op: text("ink", 11.5, 600, "mono"),
   suffix: { fill: "ink2", weight: 400 },
   note: text("ink2", 10.5),
@@ -165,7 +166,7 @@ export const STYLES = {
   headline: text("ink", 13.5, 600),
   sentence: text("ink", 12),
 
-  // What lies on ink.
+  // Marks on top of ink.
   paper: { fill: "bg" },
 } as const satisfies Record<string, Style>;
 
@@ -174,7 +175,7 @@ export type ClassName = keyof typeof STYLES;
 const order = new Map(Object.keys(STYLES).map((name, position) => [name, position]));
 const merged = new Map<string, Style>();
 
-/** The style of a mark with these classes (separated by spaces); hue paints are replaced by the root's token. */
+/** The style of a mark with these classes (separated by spaces); the root's token replaces every hue paint. */
 export function styleOf(classes: string): Style {
   let style = merged.get(classes);
   if (!style) {
@@ -188,7 +189,7 @@ export function styleOf(classes: string): Style {
   return style;
 }
 
-/** The `class` attribute of a mark: prefixed, so that no rule of the host page meets it. */
+/** The `class` attribute of a mark. A prefix keeps the rules of the host page away. */
 export function classAttribute(classes: string): string {
   return classes
     .split(" ")
@@ -214,7 +215,7 @@ function declarations({ hue, fill, stroke, width, dash, cap, font, size, weight 
     .join(";");
 }
 
-/** CSS of mark classes under `scope` (a selector, e.g. ".graphwidget"), of all or of `only` some; needs the `--g-*` variables. */
+/** CSS of all mark classes, or `only` of some, under the selector `scope` (".graphwidget"); needs `--g-*` variables. */
 export function sheet(scope: string, only?: ReadonlySet<string>): string {
   return Object.entries(STYLES)
     .filter(([name]) => !only || only.has(name))

@@ -1,7 +1,7 @@
 /**
  * Decodes what the kernel sends: one JSON text with the graph in columns and a table of strings.
  *
- * Nothing in a message is trusted: every index is checked here, so that the rest of the code need not.
+ * Nothing in a message is trusted: every index is checked here, so that no other code has to.
  */
 
 import { bytes, ints } from "./arrays.ts";
@@ -23,14 +23,14 @@ import * as SLOT from "./slot.ts";
 
 export const SCHEMA = 2;
 
-/** A message that cannot be drawn; the text says what to do. */
+/** Error for a message that cannot be drawn; its text says what to do. */
 export class WireError extends Error {
   override name = "WireError";
 }
 
 type Json = Record<string, unknown>;
 
-/** `what`: the part of the message that is wrong. */
+/** Throws a `WireError`; `what` names the wrong part of the message. */
 function fail(what: string): never {
   throw new WireError(`The picture's data cannot be read (${what}). Run the cell again.`);
 }
@@ -62,7 +62,7 @@ function list(json: Json, key: string): unknown[] {
   return value;
 }
 
-/** What indices into the table of strings stand for; null stays null. */
+/** The strings at these indices into the table; null stays null. */
 function texts(table: readonly string[], index: unknown): unknown {
   if (Array.isArray(index)) return index.map((each) => texts(table, each));
   if (index === null) return null;
@@ -72,18 +72,19 @@ function texts(table: readonly string[], index: unknown): unknown {
 
 // ---- Columns ------------------------------------------------------------------------------------------------
 
-/** Base 64 as everywhere, A-Z a-z 0-9 + /, by code of the character; any other one has bit 64. */
+/** Value of each base 64 digit (A-Z a-z 0-9 + /) by character code; 64 for all other characters. */
 const DIGIT = bytes(65536).fill(64);
 for (let i = 0; i < 64; i++) DIGIT[i < 26 ? i + 65 : i < 52 ? i + 71 : i < 62 ? i - 4 : i < 63 ? 43 : 47] = i;
 
-/** Beyond any number of a message. */
+/** No number of a message is this large. */
 const FAR = 2 ** 53;
 
 /**
- * `length` numbers from text: five bits in each character, the lowest first, bit 32 says that more follow, the lowest bit
- * of all is the sign. `sum`: each is the difference to the one before. All are at least `least` and below `limit`.
+ * Decodes `length` numbers from text. Each character holds five bits, the lowest first; the bit of value 32 says that
+ * more characters follow; the lowest bit of a number is its sign. `sum`: the text holds the difference between each
+ * number and the one before. Fails unless all numbers are at least `least` and below `limit`.
  *
- * The page's time to read a graph is spent here: one pass, no objects, and most numbers are one character.
+ * Most of the time to read a graph is spent here: so there is one pass and no objects. Most numbers are one character.
  */
 function column<T extends Int32Array | Float64Array | Uint8Array = Int32Array>(
   json: Json,
@@ -95,7 +96,7 @@ function column<T extends Int32Array | Float64Array | Uint8Array = Int32Array>(
   sum = true,
 ): T {
   const text = textOf(json, key);
-  // Before room is made for them.
+  // Checked before an array of this length is allocated.
   if (text.length < length) fail(key);
   const out = new Kind(length);
   let at = 0;
@@ -128,22 +129,22 @@ function textOf(json: Json, key: string): string {
   return typeof text === "string" ? text : fail(key);
 }
 
-/** Any numbers. */
+/** A column of any numbers. */
 function floats(json: Json, key: string, length: number, sum = true): Float64Array {
   return column(json, key, length, FAR, -FAR, Float64Array, sum);
 }
 
-/** As many as there are: each ends with a character below 32. */
+/** A column of unknown length. It counts the last characters of numbers, which have a value below 32. */
 function all(json: Json, key: string, sum = true): Float64Array {
   return floats(json, key, textOf(json, key).replace(/[g-z0-9+/]/g, "").length, sum);
 }
 
-/** Numbers below `limit` that are no differences. */
+/** A column of numbers from 0 to `limit - 1`, written as they are instead of as differences. */
 function small(json: Json, key: string, length: number, limit: number): Uint8Array {
   return column(json, key, length, limit, 0, Uint8Array, false);
 }
 
-/** Where the rows of n nodes begin and end, from their ends. */
+/** Row starts of n nodes, n + 1 numbers, decoded from the row ends. */
 function starts(json: Json, key: string, n: number): Int32Array {
   const out = ints(n + 1);
   out.set(column(json, key, n, 2 ** 31, 0), 1);
@@ -153,7 +154,7 @@ function starts(json: Json, key: string, n: number): Int32Array {
 
 // ---- States -------------------------------------------------------------------------------------------------
 
-/** Rows [state before, state now, which of the slots in the state before]. */
+/** The states after a delta: rows [state before, state now, which of the slots that were in the state before]. */
 function newStates(json: Json, before: Uint8Array): Uint8Array {
   const out = before.slice();
   for (const row of list(json, "slotState")) {
@@ -167,7 +168,7 @@ function newStates(json: Json, before: Uint8Array): Uint8Array {
         slot++;
       }
     };
-    // As many passed over and then one, or as many more.
+    // 0 or more: skip as many slots, then change one. Negative: change as many more slots.
     for (const value of all({ slotState: which }, "slotState", false)) {
       pass(value, false);
       pass(value < 0 ? -value : 1, true);
@@ -176,7 +177,7 @@ function newStates(json: Json, before: Uint8Array): Uint8Array {
   return out;
 }
 
-/** Which call freed a slot: calls, and how many freed slots in a row each; -1 for slots that are not freed. */
+/** The call that freed each slot, -1 for other slots; decoded from runs: a call, and its number of freed slots. */
 function freedBy(json: Json, states: Uint8Array): Int32Array {
   const calls = all(json, "freedBy");
   const counts = all(json, "freedCount");
@@ -194,7 +195,10 @@ function freedBy(json: Json, states: Uint8Array): Int32Array {
 
 // ---- Records ------------------------------------------------------------------------------------------------
 
-/** Fields of rows, in their order; of objects those that are not taken over as they are. A text's name ends with $. */
+/**
+ * For records sent as rows: their fields in order. For records sent as objects: the fields that are checked or looked
+ * up in the table of strings; all others stay as they are. The name of a text field ends with $.
+ */
 const RECORDS = {
   places: "cell line source$ outerCell outerLine outerSource$ cellId$ run",
   storageOwners: "at owners$",
@@ -223,7 +227,7 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
   return values.map((value) => {
     if (!isObject(value)) fail(key);
     const record: Json = Array.isArray(value) ? {} : { ...value };
-    // An object would be taken for attributes where it is drawn: see `h`.
+    // The code that draws a record would take an object for attributes: see `h`.
     if (Object.entries(value).some(([name, part]) => name !== "fixes" && [part].flat(2).some(isObject))) fail(key);
     fields.forEach((field, i) => {
       const name = field.replace("$", "");
@@ -235,7 +239,7 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
   });
 }
 
-/** What may change while the graph's structure stays: in a full message and in a delta alike. */
+/** The parts that may change while the graph's structure stays; full messages and deltas both have them. */
 function story(at: Reading) {
   const { json, table } = at;
   const findings = records<Finding>(at, "findings");
@@ -267,10 +271,10 @@ function readStrings(json: Json, known: readonly string[] = []): string[] {
   return [...known, ...(table as string[])];
 }
 
-/** uid -> index, by hashing into typed arrays when it is first asked for: a `Map` costs as much as all the rest. */
+/** uid -> index. A hash table of typed arrays, built at the first call: a `Map` costs as much as all the rest. */
 function indexer(uids: Float64Array): Graph["indexOf"] {
   let table: Int32Array | undefined;
-  /** Where a uid stands in the table, or could. */
+  /** Position of a uid in the table, or the empty one where it belongs. */
   const place = (uid: number | null, slots: Int32Array) => {
     const last = slots.length - 1;
     let at = (Math.imul(uid ?? 0, 0x9e3779b1) >>> 7) & last;
@@ -288,12 +292,12 @@ function indexer(uids: Float64Array): Graph["indexOf"] {
   };
 }
 
-/** A full message. */
+/** Decodes a full message. */
 export function decode(message: string | Json): Graph {
   return runSlices(decodeSlices(message));
 }
 
-/** The same in slices: no column takes long. */
+/** The same in slices, of one column each. */
 export function* decodeSlices(message: string | Json): Slices<Graph> {
   const json = parse(message);
   yield;
@@ -352,7 +356,7 @@ export function* decodeSlices(message: string | Json): Slices<Graph> {
   };
 }
 
-/** The graph that a delta makes of `base`, the graph of the full message it was made against. `base` stays as it was. */
+/** The graph after a delta. `base`: the graph of the full message that the delta refers to; it is not changed. */
 export function applyDelta(base: Graph, message: string | Json): Graph {
   const json = parse(message);
   if (json.base !== base.serial) fail("base");

@@ -1,4 +1,4 @@
-/** All texts of the picture: short, in torch's own terms, the same on screen and for a screen reader. */
+/** All texts of the picture: short, in torch's terms, the same on screen and for a screen reader. */
 
 import { type CodeLine, type Graph, KIND, type Place, placeOf } from "./model.ts";
 import * as SLOT from "./slot.ts";
@@ -46,7 +46,7 @@ export function placeText(place: Pick<Place, "cell" | "line"> | null | undefined
   return line === null ? `In[${cell}]` : `In[${cell}]:${line}`;
 }
 
-/** `In[2] line 4`, for reading aloud. */
+/** `In[2] line 4`, for a screen reader. */
 export function placeAloud(place: Pick<Place, "cell" | "line"> | null | undefined): string {
   return placeText(place).replace(":", " line ");
 }
@@ -65,7 +65,7 @@ export function listText(parts: readonly string[], most = 4): string {
   return `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
 }
 
-/** Parts in a row, without those that do not apply. */
+/** Joins the parts that are not falsy. */
 export const join = (separator: string, ...parts: readonly unknown[]) => parts.filter(Boolean).join(separator);
 
 /** Words of slot states as they are shown; indices are `SLOT` values. */
@@ -73,7 +73,7 @@ export const STATE_WORDS = ["held", "freed", "stale", "packed", "none needed", "
 
 /** The slots of one or several nodes. */
 export interface SlotSummary {
-  /** How many are in each state; indices are `SLOT` values, the last one is for those that a forecast would free. */
+  /** Number of slots in each state; indices are `SLOT` values. The last one counts slots that a forecast would free. */
   counts: number[];
   /** n of the calls that freed some, ascending. */
   freedBy: number[];
@@ -98,8 +98,8 @@ export function slotSummary(graph: Graph, nodes: ArrayLike<number>, states = gra
 export type NodeState = "held" | "freed" | "mixed" | "stale" | "packed" | "none";
 
 /**
- * One word for a node's saved tensors: stale where any is, mixed where they differ, none where nothing was saved.
- * None also where nothing is known of them: the words that go with it say so.
+ * One word for a node's saved tensors: stale if any is stale, mixed if they differ, none if nothing was saved. Also
+ * none if all are unknown: the sentences beside it say so.
  */
 export function nodeState(counts: readonly number[]): NodeState {
   if (counts[SLOT.stale]) return "stale";

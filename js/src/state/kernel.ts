@@ -9,10 +9,10 @@
 
 import type { Args, Replies, Verb } from "./replies.ts";
 
-/** The part of anywidget's model that the view uses. All but `send` and `widget_manager` is of a Backbone model. */
+/** The part of anywidget's model that the view uses. All but `send` and `widget_manager` comes from Backbone. */
 export interface Model {
   get(name: string): unknown;
-  /** Changes a trait here; `save_changes` tells the kernel, and whoever saves the notebook with its widgets. */
+  /** Changes a trait in the page; `save_changes` sends it to the kernel, which matters for a saved notebook, too. */
   set(name: string, value: unknown): void;
   save_changes(): void;
   send(content: unknown): void;
@@ -23,7 +23,7 @@ export interface Model {
 
 export type Link = "asking" | "alive" | "gone";
 
-/** The kernel's own answer "no", with the next step in words. */
+/** Error: the kernel refused the request; the text says what to do. */
 export class Refused extends Error {
   readonly next: string;
   constructor(message: string, next: string) {
@@ -32,7 +32,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came. */
+/** Error: the kernel did not answer. */
 export class NoAnswer extends Refused {}
 
 interface Waiting {
@@ -49,10 +49,10 @@ interface Reply {
   queued?: { behind?: unknown };
 }
 
-// Answers reach every view of one model, in other browser tabs too: ids start far apart.
+// Answers reach every view of one model, in other browser tabs too: so the ids of views start far apart.
 let lastId = Math.floor(Math.random() * 2 ** 40);
 
-/** What JupyterLab's widget manager knows about the kernel; other hosts do not say. */
+/** The kernel's status from JupyterLab's widget manager; other hosts do not have it. */
 interface HostKernel {
   status?: string;
   statusChanged?: { connect(slot: () => void): void; disconnect(slot: () => void): void };
@@ -60,7 +60,7 @@ interface HostKernel {
 
 const DEAD = /dead|terminating|restarting/;
 
-/** Listens to a model as long as the view lives. */
+/** Listens to a model until the view is closed. */
 export function follow(model: Model, signal: AbortSignal, events: Record<string, (content: never) => void>): void {
   for (const [name, callback] of Object.entries(events)) {
     model.on(name, callback);
@@ -95,8 +95,8 @@ export class Kernel {
   }
 
   /**
-   * Sends a request and resolves with its result; rejects with `Refused` or, after `timeout` milliseconds of silence, with
-   * `NoAnswer`. No timeout: as long as it takes. `queued` is called with what the request waits for.
+   * Sends a request and resolves with its result. Rejects with `Refused`, or with `NoAnswer` after `timeout`
+   * milliseconds of silence; 0: no limit. `queued` is called with the name of what the request waits for.
    */
   ask<V extends Verb>(
     verb: V,
@@ -137,7 +137,7 @@ export class Kernel {
     return Object.assign(answer, { id });
   }
 
-  /** Finds out whether anybody answers. A running cell may keep the answer waiting: that is not silence. */
+  /** Checks whether the kernel answers. While a cell runs, a late answer is no silence. */
   async ping(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
@@ -149,7 +149,7 @@ export class Kernel {
     this.#asking = false;
   }
 
-  /** Whether a cell runs, as far as anything says so. */
+  /** Whether a cell runs, as far as the page knows. */
   busy(): boolean {
     return this.#host()?.status === "busy" || (this.state === "alive" && Boolean(this.#model.get("busy")));
   }
@@ -167,7 +167,7 @@ export class Kernel {
   #receive({ id, queued, ok, result, error }: Reply): void {
     this.#set("alive");
     const waiting = this.#waiting.get(id as number);
-    if (!waiting) return; // an answer to another view, or to a request that was given up
+    if (!waiting) return; // an answer to another view, or to an abandoned request
     if (queued) waiting.queued(String(queued.behind));
     else if (ok === true) waiting.resolve(result ?? {});
     else waiting.reject(new Refused(String(error?.message ?? "Refused."), String(error?.next ?? "")));

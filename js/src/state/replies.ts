@@ -1,8 +1,8 @@
-/** What the kernel is asked, and what it answers. */
+/** Requests to the kernel and its answers. */
 
 export type Verb = keyof Replies;
 
-/** What goes with a verb. */
+/** Arguments of a verb. */
 export interface Args {
   root?: number;
   retain_graph?: boolean;
@@ -24,7 +24,7 @@ export interface Replies {
   inspect: Kept;
   /** A file: its content, name and media type. */
   export: { text: string; name: string; type: string };
-  /** Nothing has run where it `asks`. */
+  /** An answer that `asks` means that nothing has run. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
 }
@@ -32,7 +32,7 @@ export interface Replies {
 /** One forecast as the kernel computes it; nothing has run. */
 export interface Forecast {
   ok: boolean | null;
-  /** What it would do in a few words, and what is to be said about that. */
+  /** The effect in a few words, and sentences about it. */
   outcome: string;
   facts: string[];
   failsAt: number | null;
@@ -41,7 +41,7 @@ export interface Forecast {
   reaches: string[];
   assumes: string[];
   afterwards: { root: string; backward: string; at: string | null }[];
-  /** All of it, for a screen reader. */
+  /** The whole forecast as text, for a screen reader. */
   sentence: string;
 }
 
@@ -51,19 +51,19 @@ export interface Forecasts {
 }
 
 export interface Kept {
-  /** `releases`: what deleting that name would. */
+  /** `releases`: what deleting that name would release. */
   keptBy: { path: string; kind: string; releases: string }[];
   storages: { slot: number; owners: string[] }[];
 }
 
-/** What is asked before a call that would raise is run all the same. */
+/** The question before a call that would raise runs anyway. */
 export interface Question {
   key: number;
   title: string;
   lines: string[];
 }
 
-/** What is said when something is done. `kind` decides whether it interrupts. */
+/** The message after an action. `kind` decides whether it interrupts a screen reader. */
 export interface Answer {
   kind: "status" | "alert";
   text: string;

@@ -1,4 +1,4 @@
-/** Short texts of the view's own parts. What is said about nodes comes from picture/words.ts. */
+/** Short texts of the view's own parts. Texts about nodes are in picture/words.ts. */
 
 import type { Graph, Place, Root, TimelineEvent } from "../picture/model.ts";
 import * as SLOT from "../picture/slot.ts";
@@ -30,13 +30,13 @@ export function backwardName({ path }: Root, mode: Mode): string {
   return `${path}.backward(${mode === "retain" ? "retain_graph=True" : ""})`;
 }
 
-/** One sentence for a button's description: also what a screen reader hears before the click. */
+/** One sentence that describes a button; screen readers speak it before the click. */
 export function forecastSentence({ problem, forecasts, mode }: Preview): string {
   if (problem) return `No forecast: ${problem}`;
   return forecasts ? `Forecast: ${forecasts[mode].sentence}` : "";
 }
 
-/** Only a call may be without a label: its source is not known. */
+/** Label of an event. Only a call may have none: its source is unknown. */
 export function eventTitle({ label, call }: TimelineEvent): string {
   return label || `after call ${callNumber(call ?? 0)}`;
 }
@@ -53,7 +53,7 @@ export function eventText({ cell, iteration, call, ok, held }: TimelineEvent): s
   );
 }
 
-/** The op's name of a node, as torch has it; "" without one. */
+/** torch's name of a node's op; "" without a node. */
 export function nameOf(graph: Graph, node: number): string {
   return graph.names[graph.name[node] ?? -1] ?? "";
 }
@@ -93,7 +93,10 @@ export function slotAt(graph: Graph, slot: number): Slot {
   };
 }
 
-/** The header's line of facts: what is there; how many bytes are held, and how many saved tensors (which may have shared bytes) are freed. */
+/**
+ * The header's line of facts: size of the graph, bytes held, and number of freed saved tensors (a number, as they may
+ * have shared bytes).
+ */
 export function facts(graph: Graph, boxes: number): string {
   let leaves = 0;
   let nodes = 0;

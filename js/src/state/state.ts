@@ -1,4 +1,4 @@
-/** What one view shows, and what its parts may ask of it. */
+/** The state of one view, and the actions of its parts. */
 
 import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
@@ -12,7 +12,7 @@ export type Mode = "backward" | "retain";
 export interface Preview {
   root: Root;
   mode: Mode;
-  /** null: asked for, not there yet. */
+  /** null: requested, not received yet. */
   forecasts: Forecasts | null;
   problem: string;
 }
@@ -21,7 +21,7 @@ export interface Running {
   request: number;
   /** "loss.backward()" */
   what: string;
-  /** What it waits for, "": nothing. */
+  /** What the call waits for; "": nothing. */
   behind: string;
 }
 
@@ -31,23 +31,23 @@ export interface Search {
   at: number;
 }
 
-/** What part of the graph is drawn. */
+/** The part of the graph that is drawn. */
 export type Show = { what: "auto" | "all" | Focus["kind"]; from: Focus["from"] };
 
 export interface State {
   /** The last picture from the kernel. */
   now: Graph | null;
-  /** A stored picture while looking back in time. */
+  /** The stored picture on screen, if an earlier event is shown. */
   past: Graph | null;
-  /** Event of `past`, or of the one being fetched. */
+  /** Event of `past`, or of the stored picture that was requested. */
   pastEvent: number | null;
   link: Link;
   busy: string;
-  /** Name and label of each format in which the kernel writes the picture. */
+  /** Name and label of each format that the kernel can export. */
   formats: readonly (readonly [string, string])[];
-  /** How many nodes are being drawn, while that takes long enough to be noticed. */
+  /** Number of nodes in a drawing in progress that takes noticeably long; else null. */
   drawing: number | null;
-  /** Key of the item that the inspector shows. */
+  /** Key of the selected item, which the inspector shows. */
   selected: string | null;
   /** Index of the chosen finding. */
   finding: number | null;
@@ -55,9 +55,9 @@ export interface State {
   opened: ReadonlySet<string>;
   closed: ReadonlySet<string>;
   show: Show;
-  /** Nodes that were asked for by a finding; brought out like search hits. */
+  /** uids of nodes of a finding that the user wants to see; highlighted like search hits. */
   spot: readonly number[] | null;
-  /** Root whose line is brought out, by id. */
+  /** Id of the root whose line is highlighted. */
   highlight: number | null;
   preview: Preview | null;
   running: Running | null;
@@ -70,33 +70,33 @@ export interface State {
 
 export type KeptOrNot = Kept | "asked" | "unknown";
 
-/** What is asked of the kernel, and stepping through the pictures that it has stored. */
+/** Requests to the kernel, and steps through its stored pictures. */
 export interface KernelActions {
   preview(root: Root | null, mode?: Mode): void;
   backward(root: Root, mode: Mode): void;
-  /** Asks first. */
+  /** Asks the user first. */
   rebuild(root: Root): void;
   cancel(): void;
   travel(event: number | null): void;
   step(by: number): void;
   cell(by: number): void;
-  /** Asks once what keeps a node alive. */
+  /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
-  /** Saves the picture as the kernel writes it. */
+  /** Saves the picture in a format that the kernel writes. */
   save(format: string): void;
 }
 
-/** What a person does with the picture. */
+/** Actions on the picture. */
 export interface PictureActions {
-  /** A click; `again`: on what is selected already. */
+  /** A click on an item; `again`: the item is selected already. */
   press(item: Item, again?: boolean): void;
   /** Opens a closed group, closes an open one. */
   open(key: string): void;
-  /** Brings nodes into view, out of closed groups too; several are marked like search hits. */
+  /** Brings nodes into view, also out of closed groups; several nodes are marked like search hits. */
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
-  /** Closes what was opened last. */
+  /** Ends the search, the forecast, the selection, the table or the stored picture, in this order, one per press. */
   escape(): void;
   show(what: Show["what"]): void;
   fit(): void;
@@ -124,9 +124,9 @@ export interface Context {
   readonly kernel: Kernel;
   readonly state: State;
   readonly act: Actions;
-  /** Changes the state; what depends on it is drawn in the next frame. */
+  /** Changes the state; the next frame draws what depends on the changed parts. */
   set(patch: Partial<State>): void;
-  /** Has the picture made again, of the same state. */
+  /** Draws the picture of the same state again. */
   redraw(): void;
 }
 
@@ -135,7 +135,7 @@ export function shown(state: State): Graph | null {
   return state.past ?? state.now;
 }
 
-/** Where in the list of events the picture on screen stands. */
+/** Index in the list of events of the picture on screen. */
 export function position({ now, pastEvent }: State): number {
   const events = now?.events ?? [];
   const at = events.findIndex((event) => event.id === (pastEvent ?? now?.event));

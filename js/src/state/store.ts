@@ -1,13 +1,13 @@
-/** The state of one view, and what a change of it asks for. */
+/** The state of one view, and the parts that a change makes to be drawn again. */
 
 import { firstState, type State, shown } from "./state.ts";
 
-/** What a change asks for: the panels, the same boxes in another look, another picture. */
+/** Extent of a drawing: the panels, the same boxes with other marks, another picture. */
 export type Need = "panels" | "look" | "picture";
 
-/** What the same boxes are drawn again for, in another look. */
+/** A change of these fields draws the same boxes with other marks. */
 const LOOK = ["preview", "highlight", "search"] as const;
-/** What other boxes are drawn for. */
+/** A change of these fields draws another picture. */
 const STRUCTURE = ["opened", "closed", "show", "spot"] as const;
 
 export class Store {
@@ -18,7 +18,7 @@ export class Store {
     this.#changed = changed;
   }
 
-  /** Changes the state and has drawn what depends on it. */
+  /** Changes the state and schedules the drawing of what depends on it. */
   set(patch: Partial<State>): void {
     const { state } = this;
     const before = shown(state);
@@ -27,12 +27,12 @@ export class Store {
     const look = LOOK.some(changes);
     Object.assign(state, patch);
     const other = shown(state) !== before;
-    // What keeps a node alive is asked again for a new picture.
+    // The owners of a node have to be asked for again for a new picture.
     if (other && state.now === patch.now) state.kept = new Map();
     this.#changed(structure || other ? "picture" : look ? "look" : "panels");
   }
 
-  /** Changes the state in the middle of a drawing, which shows it. */
+  /** Changes the state during a drawing, which then shows it. */
   amend(patch: Partial<State>): void {
     Object.assign(this.state, patch);
   }

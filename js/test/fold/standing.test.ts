@@ -1,4 +1,4 @@
-/** What stands open: what the user opens and closes, an earlier picture, a part of the graph, a search. */
+/** Open groups: what the user opens and closes, an earlier picture, a part of the graph, a search. */
 import { describe, expect, test } from "vitest";
 import { type Folded, type FoldState, fold, search } from "../../src/picture/fold/index.ts";
 import type { Graph } from "../../src/picture/model.ts";
@@ -119,7 +119,7 @@ describe("after an earlier picture", () => {
     }
   });
 
-  test("a loop whose passes make the same nodes anew stays the same picture", () => {
+  test("a loop whose passes make the same nodes again stays the same picture", () => {
     const titles = ({ boxes }: Folded) => boxes.map((box) => box.title);
     for (const plain of [recorded("gpt2"), residual(3000), lstm(200), parts(12)]) {
       const first = fold(toGraph(plain));

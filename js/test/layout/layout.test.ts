@@ -133,7 +133,7 @@ test("branches are drawn shorter than in their order", () => {
         length += Math.hypot(route[k + 2] - route[k], route[k + 3] - route[k + 1]);
     return length;
   });
-  // Each begun only in the order of its inputs they have 6,040 px on average.
+  // Each started only in the order of its inputs they have 6,040 px on average.
   expect(lengths.reduce((sum, length) => sum + length) / lengths.length).toBeLessThan(5700);
 });
 

@@ -129,7 +129,7 @@ describe("crossings", () => {
   });
 
   test("are fewer where every beginning is sifted", () => {
-    // 689 if only the first beginning is sifted, 698 if nothing is.
+    // 689 if only the first start is sifted, 698 if nothing is.
     const next = random(4);
     let sum = 0;
     for (let round = 0; round < 5; round++) {

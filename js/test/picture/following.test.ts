@@ -147,7 +147,7 @@ describe("a picture after nodes have gone", () => {
 });
 
 describe("roots in a picture that follows another", () => {
-  it("are known by their node and name, as their ids are given anew", () => {
+  it("are known by their node and name, as their ids change", () => {
     const draw = (graph: Graph, earlier?: Picture) =>
       runSlices(drawSlices(graph, {}, () => ({ measure: measureByTable }), earlier));
     const first = draw(graphOf("two_losses"));

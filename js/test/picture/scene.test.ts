@@ -136,7 +136,7 @@ describe("y = t @ a, reused in a loop, at the error", () => {
     });
   });
 
-  it("calls are told under the flags in the order in which people count", () => {
+  it("calls are named under the flags in the order in which people count", () => {
     expect(texts(byKey(scene, "line0"))).toEqual(["1", "freed 6 saved tensors"]);
     expect(texts(byKey(scene, "line1"))).toEqual(["2", "raised at its 4th node"]);
   });
@@ -326,7 +326,7 @@ describe("overlays", () => {
   });
 });
 
-it("cards that are drawn anew, with other options, keep their size", () => {
+it("cards that are drawn again with other options keep their size", () => {
   const options = { measure: measureByTable, buttons: true };
   for (const name of FIXTURES) {
     for (const before of [options, { ...options, compact: true }, { ...options, rail: false }]) {

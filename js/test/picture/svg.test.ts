@@ -18,7 +18,7 @@ describe("the static picture", () => {
     expect(draw(wireText("second_backward"))).toBe(draw(wireText("second_backward")));
   });
 
-  it("follows the viewer's theme unless told otherwise", () => {
+  it("follows the viewer's theme unless an option says otherwise", () => {
     expect(draw(wireText("second_backward"))).toContain("prefers-color-scheme:dark");
     const dark = draw(wireText("second_backward"), { theme: "dark" });
     expect(dark).not.toContain("prefers-color-scheme");

@@ -65,13 +65,13 @@ test("silence while a cell runs is not death", async () => {
 
 test("a queued request waits without a timeout", async () => {
   const { model, kernel } = connect();
-  const told: string[] = [];
-  const asked = kernel.ask("backward", { root: 1 }, 100, (behind) => told.push(behind));
+  const received: string[] = [];
+  const asked = kernel.ask("backward", { root: 1 }, 100, (behind) => received.push(behind));
   model.emit("msg:custom", { id: asked.id, queued: { behind: "In[7]" } });
   await vi.advanceTimersByTimeAsync(60_000);
   model.emit("msg:custom", { id: asked.id, ok: true, result: {} });
   await asked;
-  expect(told).toEqual(["In[7]"]);
+  expect(received).toEqual(["In[7]"]);
 });
 
 test("a change of the picture proves that a kernel thought dead is there", async () => {

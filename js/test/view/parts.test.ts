@@ -50,7 +50,7 @@ test("the line shows what there was before a call as well as what it left", () =
   expect(area(calls, place, 400, 30)).toMatch(/^M56 74H5\.0V46\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
 });
 
-test("where nobody looked the line stays where it was, and no bytes are told", () => {
+test("where bytes were not measured the line stays level, and no bytes are shown", () => {
   const known = { ...event(0, "cell", 1, null), held: 100 };
   const unknown = { ...event(1, "call", 2, 0), held: null, freed: 300 };
   const place = (i: number) => 10 * (i + 1);

@@ -1,4 +1,4 @@
-"""The log of backward calls: what is said of each must be what torch did."""
+"""The log of backward calls: each record must agree with what torch did."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_where_two_writes_may_hide_what_is_stale_the_one_that_was_reached_first_
     )
     notebook.run("loss.backward()")
     (call,) = notebook.calls
-    assert "inplace" in call.error and call.failed_place.line == 6  # what was made last runs first
-    assert call.forecast == "ok" and call.assumes  # as it was said before
+    assert "inplace" in call.error and call.failed_place.line == 6  # the newest node runs first
+    assert call.forecast == "ok" and call.assumes  # the forecast from before the call
 
 
 def test_calls_inside_a_backward_are_not_the_users(notebook: Notebook) -> None:

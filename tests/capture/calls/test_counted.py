@@ -33,7 +33,7 @@ def notebook():
 
 
 def not_walked(notebook: Notebook) -> int:
-    """How many calls were taken to be like another one without a walk over their graphs."""
+    """Return the number of calls that counted as like another one without a walk over their graphs."""
     return sum(any("not walked" in words for words in call.assumes) for call in notebook.calls)
 
 

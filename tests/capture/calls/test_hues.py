@@ -1,4 +1,4 @@
-"""A root and its calls look the same for life: in every picture, dead or alive, however often a name is computed anew."""
+"""A root and its calls keep their hue for life: in every picture, alive or dead, also if a name is computed again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def looks(notebook: Notebook) -> dict[int, int]:
 
 
 def roots(notebook: Notebook, offers: Offers) -> dict[str, int]:
-    """What the roots of the picture of now look like; `+`: dead ones."""
+    """Return the order of each root in the present picture; `+` marks dead ones."""
     drawing = notebook.tracker.drawing()
     return {
         f"{root.ref.path}{'+' * drawing.snapshot.ghost[root.ref.node]}": root.order for root in offers.update(drawing)
@@ -73,7 +73,7 @@ def test_a_training_loop_of_two_losses_has_two_looks_without_any_view(notebook):
 
 
 def test_nothing_changes_from_picture_to_picture(notebook, offers):
-    """What the reviewer saw: the same call in three hues, in cells that had nothing to do with it."""
+    """A former bug: the same call had three hues, after cells that had nothing to do with it."""
     cells = [
         "product = t @ a",
         "total = product.exp().sum()\ntotal.backward()",
@@ -96,9 +96,9 @@ def test_nothing_changes_from_picture_to_picture(notebook, offers):
             key = (drawing.snapshot.uid[root.ref.node], root.ref.output_nr)
             assert of_roots.setdefault(key, root.order) == root.order, (cell, root.ref.path)
         living = [root.order for root in offers.update(drawing) if not drawing.snapshot.ghost[root.ref.node]]
-        # What was no root for a while, and is one again, looks as it did before: another root may look so by now.
+        # A tensor that is a root again after a while keeps its old hue, though another root may have it by now.
         assert len(set(living)) == len(living) or "loss" not in notebook.namespace, cell
-    # In the past as now.
+    # Pictures of past moments agree with the present one.
     for event in notebook.tracker.events:
         for root in offers.past(event.snapshot) if event.snapshot else ():
             key = (event.snapshot.uid[root.ref.node], root.ref.output_nr)
@@ -141,5 +141,5 @@ def test_what_is_remembered_is_bounded(notebook, monkeypatch):
     for k in range(30):
         notebook.run(f"loss{k} = (t @ a).exp().sum()\nloss{k}.backward()\ndel loss{k}")
     known = notebook.tracker.hues
-    assert len(known._of) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
+    assert len(known._orders) <= 10 and len(known._names) <= 10 and not notebook.tracker.problems
     assert all(call.order >= 0 for call in notebook.tracker.calls)

@@ -55,7 +55,7 @@ def test_after_a_call(source):
         assert grads(notebook.tracker.events[0].snapshot) == NONE
         after = grads(next(e for e in reversed(notebook.tracker.events) if e.kind == "call").snapshot)
         live = {name: notebook.namespace[name].grad is not None for name in "tab"}
-        assert after == {name: live[name] for name in after}  # nothing has touched them since
+        assert after == {name: live[name] for name in after}  # unchanged since the call
         assert {name: after[name] for name in CALLS[source] if name in after} == {
             name: CALLS[source][name] for name in CALLS[source] if name in after
         }

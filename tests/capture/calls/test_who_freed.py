@@ -1,4 +1,4 @@
-"""Which call freed a node: known in loops of every length and kind, whenever somebody looks."""
+"""The call that freed a node is known in loops of every length and kind, at every moment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trainer:
             self.loss.backward()
 """
 
-# Each runs n passes.
+# Each program runs n iterations.
 LOOPS = {
     "plain": "for it in range(N):\n    loss = loss_of(net)\n    opt.zero_grad()\n    loss.backward()\n    opt.step()",
     "while": "it = 0\nwhile it < N:\n    loss = loss_of(net); loss.backward()\n    it += 1",
@@ -94,7 +94,7 @@ def notebook():
 
 
 def known(snapshot: Snapshot) -> list[tuple]:
-    """Nodes in the order in which they were made, with the states of their slots and who freed them."""
+    """Return the nodes in order of creation, with the states of their slots and the calls that freed them."""
     order = sorted(range(len(snapshot)), key=lambda i: snapshot.seq[i])
     return [
         (snapshot.name_of(i), [(SlotState(snapshot.slot_state[s]).word, snapshot.slot_freed_by[s]) for s in slots])
@@ -104,13 +104,13 @@ def known(snapshot: Snapshot) -> list[tuple]:
 
 
 def unknown(snapshot: Snapshot) -> int:
-    """Freed slots of which it is not known which call freed them."""
+    """Return the number of freed slots whose freeing call is unknown."""
     pairs = zip(snapshot.slot_state, snapshot.slot_freed_by, strict=True)
     return sum(state == SlotState.FREED and n < 0 for state, n in pairs)
 
 
 def run(name: str, passes: int, *, tight: bool) -> Notebook:
-    """A notebook that has run a loop: as in a tight one, or with every call read in full."""
+    """Return a notebook that has run a loop: `tight` as in a tight loop, else with every call read in full."""
     made = Notebook(calls=NO_TIME if tight else ALL_IN_FULL)
     made.run(START)
     made.run(f"N = {passes}\n{LOOPS[name]}")
@@ -163,7 +163,7 @@ def test_a_hundred_thousand_calls_are_remembered_in_bounded_memory():
     for n in range(5000):
         freed.add_whole(n, 10 * n + 6, 10 * n + 5, shape)
     assert [freed.of(-1, 10 * 4990 + at) for at in (1, 2, 3, 4, 5, 6)] == [None, 4990, 4990, None, 4990, None]
-    assert freed.of(-1, 5) is None  # of the oldest nothing is known any more
+    assert freed.of(-1, 5) is None  # the oldest are forgotten
     assert len(freed._n) <= 1000
 
 

@@ -1,4 +1,4 @@
-"""What is measured where an error is raised. Nothing of the user's runs for it, and nothing is kept alive."""
+"""The scene measured at an error. No user code runs, and nothing is kept alive."""
 
 import gc
 import weakref

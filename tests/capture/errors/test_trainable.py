@@ -1,4 +1,4 @@
-"""Which modules could train, read without running anything of theirs."""
+"""Modules that could train are found without running any of their code."""
 
 import torch
 from torch import nn

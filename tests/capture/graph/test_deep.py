@@ -1,6 +1,6 @@
-"""Deep graphs that were looked at: torch drops their nodes one from inside the other, which overflows the stack.
+"""Deep graphs walked in Python: torch frees each node from inside the freeing of the last, and the stack overflows.
 
-Each program here ends with an error of the operating system's if that happens.
+Each program here is killed by the operating system if that happens.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_a_deep_graph_that_grew_from_snapshot_to_snapshot_is_safe_to_drop():
     assert_drops(GROWS)
 
 
-# A walk in pieces may come to no end. In a thread with little stack a few thousand nodes are too many already.
+# A walk in pieces may be ended early. In a thread with a small stack a few thousand nodes are enough to overflow it.
 READS = """
 import sys, threading
 import torch

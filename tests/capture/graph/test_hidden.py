@@ -1,4 +1,4 @@
-"""The node inside a CopySlices, asked: against what the engine then says, and without a trace."""
+"""Answers about the node inside a CopySlices agree with what the engine does, and asking leaves no trace."""
 
 import gc
 import subprocess
@@ -28,7 +28,7 @@ def answer(tensor, unpacks=True):
 
 
 def fails(tensor):
-    """What the engine says of a call, in the words of an answer."""
+    """The outcome of a call, in the words of `Answer`; None: it succeeds."""
     try:
         tensor.sum().backward(retain_graph=True)
     except RuntimeError as error:
@@ -76,8 +76,8 @@ def test_it_says_what_the_engine_then_does(base, write, after):
     if after.startswith("run") and said(base) is None:
         base.sum().backward(retain_graph=after.endswith("retained"))
     (found,) = ask([node], [True])
-    told = next((word for word in ("released", "detached", "stale") if getattr(found, word)), None)
-    assert found.released is not None and told == fails(base)
+    state = next((word for word in ("released", "detached", "stale") if getattr(found, word)), None)
+    assert found.released is not None and state == fails(base)
 
 
 @pytest.mark.parametrize("of", ["real", "imag"])
@@ -98,7 +98,7 @@ def test_a_saved_view_of_a_complex_tensor_is_rebuilt_before_its_version_is_looke
 
 
 def test_formulas_that_begin_with_a_view_compute_nothing_more(base):
-    """`addmm` transposes what it saved before it multiplies."""
+    """`addmm` transposes its saved tensor before it multiplies."""
     other = torch.rand(4, 4, requires_grad=True) * 1
     base[:].addmm_(other, other)
     assert said(base) is None
@@ -197,7 +197,7 @@ def test_asking_leaves_no_trace(base):
 
 
 def test_asking_computes_nothing(base):
-    """`pow` computes on what it saved before it looks at the gradient: that must not begin."""
+    """`pow` computes with its saved tensor before it uses the gradient: that must not begin."""
     base[0].pow_(torch.rand(4, requires_grad=True))
     seen = []
 
@@ -269,7 +269,7 @@ def test_a_node_that_runs_in_another_thread_is_waited_for_but_not_for_ever(base,
 
 
 def test_asking_imports_nothing():
-    """`torch._dynamo` would take seconds."""
+    """Importing `torch._dynamo` would take seconds."""
     code = """
 import sys, torch
 from graphwidget.capture.graph.hidden import ask

@@ -1,4 +1,4 @@
-"""A node keeps its uid from first sight to death."""
+"""A node keeps its uid from the first walk that meets it to its death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that is left for when the kernel is idle: nobody sees half of it."""
+"""Work that is left until the kernel is idle: it is never seen half done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from graphwidget.model import Event, Snapshot
 
 
 class Idle:
-    """A kernel's loop: calls what it was given when a test says so."""
+    """Stands for the event loop of a kernel: calls the scheduled functions when a test says so."""
 
     def __init__(self) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -41,7 +41,7 @@ class Idle:
         self.waiting.pop(0)()
 
     def run(self) -> int:
-        """Until nothing waits; returns how many slices that took."""
+        """Call scheduled functions until none is left; returns how many were called."""
         slices = 0
         while self.waiting:
             self.step()
@@ -51,12 +51,12 @@ class Idle:
 
 class Notebook(Cells):
     def __init__(self, idle: Idle) -> None:
-        # Every node is many.
+        # One node is already too many to be read at once.
         super().__init__(diagnose=diagnose, idle=idle, policy=TrackerPolicy(read_at_once=0))
         self.idle = idle
 
     def recorded(self) -> int:
-        """Events so far; nothing is completed by asking."""
+        """Number of events so far. Reading it completes no pending work."""
         return self.tracker.history.next_event
 
 
@@ -89,7 +89,7 @@ CELLS = [
 
 
 def plain(snapshot: Snapshot) -> dict[str, object]:
-    """Without what differs between two runs of one program: the numbers of nodes in torch, addresses."""
+    """A snapshot without what differs between two runs of one program: sequence numbers and addresses."""
     first = min((seq for seq in snapshot.seq if seq >= 0), default=0)
     columns = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
     numbers = [max(-1, seq - first) for seq in snapshot.seq]
@@ -127,7 +127,7 @@ def test_a_snapshot_in_pieces_says_how_much_is_left() -> None:
 
 
 def said(reading: Iterable[int]) -> list[str]:
-    """What work in pieces says of how much is left, whenever that changes."""
+    """The numbers of remaining nodes that work in pieces yields, whenever the number changes."""
     words = (f"at least {left}" if isinstance(left, AtLeast) else str(left) for left in reading)
     return [word for word, _ in groupby(words)]
 
@@ -151,7 +151,7 @@ def test_it_says_how_much_it_reads_where_that_is_known(notebook: Notebook, monke
     notebook.idle.run()
 
 
-LOOKS: dict[str, Callable[[Notebook], object]] = {
+ACCESSES: dict[str, Callable[[Notebook], object]] = {
     "snapshot": lambda n: n.tracker.snapshot(),
     "drawing": lambda n: n.tracker.drawing(),
     "record": lambda n: n.tracker.record(),
@@ -173,20 +173,20 @@ def in_a_thread(work: Callable[[], object]) -> None:
     thread.join()
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("access", ACCESSES)
 @pytest.mark.parametrize("slices", [0, 1, 3, 9, 18])
-def test_whoever_looks_sooner_finds_all_of_it(notebook: Notebook, look: str, slices: int) -> None:
+def test_whoever_looks_sooner_finds_all_of_it(notebook: Notebook, access: str, slices: int) -> None:
     notebook.run(CELLS[0])
     for _ in range(slices):
         notebook.idle.step()
     assert notebook.recorded() == 0
-    LOOKS[look](notebook)
+    ACCESSES[access](notebook)
     first = notebook.tracker.history.events[0]
     assert (first.kind, first.cell, first.nodes, first.id) == ("cell", 1, 19, 0)
     events = notebook.recorded()
-    assert notebook.idle.run() == 1  # it finds that nothing is left
+    assert notebook.idle.run() == 1  # the slice that was scheduled finds no work
     assert notebook.recorded() == events
-    assert [event.kind for event in notebook.tracker.events] == ["cell", *["call"] * (look == "a call")]
+    assert [event.kind for event in notebook.tracker.events] == ["cell", *["call"] * (access == "a call")]
 
 
 def test_nothing_of_the_users_is_held_when_the_next_cell_runs(notebook: Notebook) -> None:
@@ -215,7 +215,7 @@ def test_few_nodes_are_read_at_once(notebook: Notebook) -> None:
 
 
 def test_what_changes_meanwhile_is_seen_as_it_is_by_then(notebook: Notebook) -> None:
-    """Code that is no cell, as that of a slider: it may modify what has not been read."""
+    """Code outside cells, such as the callback of a slider, may modify what has not been read yet."""
     notebook.run("w = torch.rand(3, requires_grad=True)\nh = (w * w).sin().exp()")
     with torch.no_grad():
         notebook.namespace["w"].mul_(2)
@@ -224,7 +224,7 @@ def test_what_changes_meanwhile_is_seen_as_it_is_by_then(notebook: Notebook) -> 
     assert states == {"held", "stale"}
 
 
-WAYS = {
+CHANGES = {
     "the data of a leaf": "w.data = torch.rand(3)",
     "the type of a leaf": "w.data = w.data.double()",
     "a longer graph": "h = (h * w).exp()",
@@ -234,13 +234,13 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("slices", [0, 1, 4, 9, 14, 19, 24])
 @pytest.mark.parametrize("known", [False, True])
 def test_the_graph_that_is_read_is_that_of_the_cells_end(
-    notebook: Notebook, way: str, slices: int, known: bool
+    notebook: Notebook, change: str, slices: int, known: bool
 ) -> None:
-    """Whatever code that is no cell does meanwhile, and whether the graph was met before or not."""
+    """Whatever code outside cells does meanwhile, and whether the graph was known before or not."""
     notebook.run(CELLS[0])
     expected = ["AccumulateGrad", *["MulBackward0"] * 9, *["SinBackward0"] * 9]
     if known:
@@ -250,7 +250,7 @@ def test_the_graph_that_is_read_is_that_of_the_cells_end(
     for _ in range(slices):
         notebook.idle.step()
     tensor = weakref.ref(notebook.namespace["h"])
-    exec(WAYS[way], notebook.namespace)
+    exec(CHANGES[change], notebook.namespace)
     assert notebook.recorded() == known
     notebook.idle.run()
     snapshot = notebook.tracker.events[known].snapshot
@@ -263,7 +263,7 @@ def test_the_graph_that_is_read_is_that_of_the_cells_end(
 
 @pytest.mark.usefixtures("small")
 def test_other_snapshots_may_be_taken_meanwhile() -> None:
-    """A finaliser of the user's may look, in the thread that has the lock."""
+    """A finaliser of the user's may take a snapshot in the thread that has the lock."""
     w = torch.rand(3, requires_grad=True)
     h = (w * w).sin().exp()
     for count in range(14):
@@ -283,7 +283,7 @@ def test_other_snapshots_may_be_taken_meanwhile() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_whatever_is_left_open_is_left_as_it_was() -> None:
-    """The garbage collector runs between the pieces, and so do the torch functions of the user's subclasses."""
+    """Between the pieces the garbage collector runs, and `__torch_function__` of the user's subclasses."""
     w = torch.rand(3, requires_grad=True)
     h = (w * w).sin().exp().sum()
     pieces = 0

@@ -1,4 +1,4 @@
-"""What a snapshot says about small graphs: columns, roots, leaves, owners."""
+"""Snapshots of small graphs: columns, roots, leaves, owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot that builds on an earlier one says the same as one that starts afresh."""
+"""A snapshot that builds on an earlier one is the same as a snapshot without `previous`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Square(torch.autograd.Function):
 
 
 class Program:
-    """A random program, one step at a time. What raises has still done something to the graph."""
+    """A random program, one step at a time. Steps that raise may still change the graph."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -84,7 +84,7 @@ class Program:
 
 
 class Meddler(Program):
-    """Does what leaves no trace in versions, too; a part of the graph is made by another thread."""
+    """Also makes changes that no version counter shows. Another thread makes a part of the graph."""
 
     def step(self) -> None:
         for _ in range(self.random.choice([0, 1, 1, 8])):
@@ -123,7 +123,7 @@ class Meddler(Program):
 
 
 def node_columns(snapshot: Snapshot) -> dict[int, Any]:
-    """uid -> all that is known of a node."""
+    """uid -> everything that the snapshot says about the node."""
     found = {}
     for node in snapshot.nodes:
         inputs = snapshot.edge_nr[snapshot.edge_start[node.index] : snapshot.edge_start[node.index + 1]]
@@ -143,7 +143,7 @@ def owners_of(snapshot: Snapshot) -> list[Any]:
 
 
 def slots(snapshot: Snapshot) -> dict[tuple[int, str], Any]:
-    """(uid, slot) -> all that is known of it. How many there were in a freed list only an earlier look knows."""
+    """(uid, slot) -> everything about the slot. The length of a freed list is left out: only `previous` knows it."""
     found: dict[tuple[int, str], Any] = {}
     for node in snapshot.nodes:
         for slot in node.saved:
@@ -158,7 +158,7 @@ def slots(snapshot: Snapshot) -> dict[tuple[int, str], Any]:
 
 
 def remember(seen: dict[tuple[int, str], Any], snapshot: Snapshot) -> None:
-    """A freed slot still shows what it was seen to hold."""
+    """Check that a freed slot still shows the type, shape and bytes that it had; remember those of others."""
     for node in snapshot.nodes:
         for slot in node.saved:
             what = (slot.dtype, slot.shape, slot.bytes)
@@ -188,7 +188,7 @@ def test_it_says_what_a_fresh_one_says_whatever_happened_in_between(
         assert owners_of(built) == owners_of(fresh)
         one, two = slots(built), slots(fresh)
         assert one.keys() == two.keys()
-        for key, value in two.items():  # a view in doubt: an earlier look may have proved more
+        for key, value in two.items():  # of a view that may be stale, an earlier snapshot may have proved more
             assert one[key] == value or value[0] is SlotState.UNKNOWN, (key, one[key], value)
         met.update(value[0] for value in one.values())
         remember(seen, built)

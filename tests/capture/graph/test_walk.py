@@ -1,4 +1,4 @@
-"""Walks of a graph that changes: nodes keep their uids, new ones get new uids, what died is left out."""
+"""Walks of a graph that changes: nodes keep their uids, new nodes get new uids, dead nodes are left out."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SLOT_COLUMNS = "slot_start slot_name slot_state slot_dtype slot_shape slot_bytes
 
 
 class Session:
-    """Snapshots of some named tensors, each with the one before as `previous`."""
+    """Takes snapshots of named tensors, each with the last one as `previous`."""
 
     def __init__(self) -> None:
         self.identity = Identity()
         self.last: Snapshot | None = None
 
-    def look(self, **tensors: torch.Tensor) -> Snapshot:
+    def snapshot_of(self, **tensors: torch.Tensor) -> Snapshot:
         held = [Held(name, tensor) for name, tensor in tensors.items()]
         self.last = take([], owners=held, identity=self.identity, previous=self.last)
         return self.last
@@ -41,17 +41,17 @@ def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unchanged_graph_has_the_same_columns():
     session = Session()
     loss = (leaf(3).sin() * leaf(3)).sum()
-    first = session.look(loss=loss)
-    second = session.look(loss=loss)
+    first = session.snapshot_of(loss=loss)
+    second = session.snapshot_of(loss=loss)
     assert all(getattr(second, name) == getattr(first, name) for name in NODE_COLUMNS + SLOT_COLUMNS)
 
 
 def test_nodes_that_were_there_before_keep_their_uids():
     session = Session()
     h = leaf(3).sin()
-    first = session.look(h=h)
+    first = session.snapshot_of(h=h)
     h = h.exp() * h  # the old tensor has no name any more
-    second = session.look(h=h)
+    second = session.snapshot_of(h=h)
     assert [n.name for n in second.nodes] == ["MulBackward0", "ExpBackward0", "SinBackward0", "AccumulateGrad"]
     assert list(second.uid[2:]) == list(first.uid)
     sine = node(second, "SinBackward0")
@@ -62,8 +62,8 @@ def test_nodes_that_were_there_before_keep_their_uids():
 def test_nodes_that_died_are_left_out():
     session = Session()
     h = leaf(3).sin()
-    session.look(h=h, loss=h.exp().sum())
-    now = session.look(h=h, other=h.cos())
+    session.snapshot_of(h=h, loss=h.exp().sum())
+    now = session.snapshot_of(h=h, other=h.cos())
     assert sorted(n.name for n in now.nodes) == ["AccumulateGrad", "CosBackward0", "SinBackward0"]
     assert [n.name for n in node(now, "CosBackward0").next] == ["SinBackward0"]
     assert states(now, "SinBackward0") == {"self": "held"}
@@ -73,8 +73,8 @@ def test_a_second_output_keeps_its_number_in_the_part_that_is_known():
     session = Session()
     low, high = leaf(4).chunk(2)
     loss = low.sum() * 2 + high.exp().sum()
-    session.look(loss=loss)
-    now = session.look(more=loss + 1)
+    session.snapshot_of(loss=loss)
+    now = session.snapshot_of(more=loss + 1)
     assert sorted(now.edge_nr) == [0] * (len(now.edge_nr) - 1) + [1]
     at = now.edge_start[node(now, "ExpBackward0").index]
     assert now.edge_nr[at] == 1
@@ -92,13 +92,13 @@ def test_a_node_of_another_thread_with_number_and_name_of_a_known_one_is_not_tak
     numbers: list[int] = []
     make_in = lambda: (t := threading.Thread(target=make), t.start(), t.join())  # noqa: E731
     make_in()
-    session.look(a=made[0])
+    session.snapshot_of(a=made[0])
     make_in()
     assert numbers[0] == numbers[1]  # each thread counts from 0
-    both = session.look(a=made[0], b=made[1])
+    both = session.snapshot_of(a=made[0], b=made[1])
     assert len(both) == len(set(both.uid)) == 4
     uids = {owner.path: both.uid[owner.node] for owner in both.owners}
-    alone = session.look(b=made[1])
+    alone = session.snapshot_of(b=made[1])
     assert {owner.path: alone.uid[owner.node] for owner in alone.owners} == {"b": uids["b"]}
 
 
@@ -117,7 +117,7 @@ def test_a_node_of_another_thread_is_not_taken_for_a_dead_one_below_which_there_
         thread = threading.Thread(target=make, args=steps)
         thread.start()
         thread.join()
-        names = [n.name for n in session.look(h=made[0]).nodes]
+        names = [n.name for n in session.snapshot_of(h=made[0]).nodes]
         assert sorted(names) == sorted([f"{step.capitalize()}Backward0" for step in steps] + ["AccumulateGrad"])
 
 
@@ -130,7 +130,7 @@ def test_a_node_of_another_thread_is_not_taken_for_a_dead_one_with_more_inputs_o
         thread = threading.Thread(target=lambda n=count: made.append(torch.cat([leaf(3) for _ in range(n)])))
         thread.start()
         thread.join()
-        now = session.look(h=made[0])
+        now = session.snapshot_of(h=made[0])
         assert len(node(now, "CatBackward0").next) == count
         assert len(now) == 1 + count
 
@@ -139,10 +139,10 @@ def test_a_leaf_whose_data_was_replaced_is_another_one_for_the_old_part_and_the_
     session = Session()
     x = leaf(3)
     y = x.sin()
-    before = node(session.look(y=y), "AccumulateGrad").uid
+    before = node(session.snapshot_of(y=y), "AccumulateGrad").uid
     x.data = torch.ones(3)
     z = x.cos()
-    now = session.look(y=y, z=z)
+    now = session.snapshot_of(y=y, z=z)
     assert node(now, "AccumulateGrad").uid != before
     assert [n.uid for n in node(now, "SinBackward0").next] == [n.uid for n in node(now, "CosBackward0").next]
 
@@ -151,7 +151,7 @@ def test_a_model_that_changed_its_type_while_a_graph_lives():
     session = Session()
     model = nn.Linear(2, 1)
     old = model(torch.ones(1, 2))
-    session.look(old=old)
+    session.snapshot_of(old=old)
     model.double()
     new = model(torch.ones(1, 2, dtype=torch.float64))
 
@@ -160,30 +160,30 @@ def test_a_model_that_changed_its_type_while_a_graph_lives():
         below = snapshot.node(top).next
         return {n.uid for n in (*below, *(m for n in below for m in n.next)) if n.name == "AccumulateGrad"}
 
-    both = session.look(old=old, new=new)
+    both = session.snapshot_of(old=old, new=new)
     assert len(set(both.uid)) == len(both)
     one, two = leaves(both, "old"), leaves(both, "new")
     assert len(one) == len(two) == 2 and not one & two
-    assert set(session.look(old=old, new=new).uid) == set(both.uid)
+    assert set(session.snapshot_of(old=old, new=new).uid) == set(both.uid)
     turned = take([], owners=[Held("new", new), Held("old", old)], identity=session.identity)
     assert (leaves(turned, "old"), leaves(turned, "new")) == (one, two)
     del old
-    assert leaves(session.look(new=new), "new") == two
-    again = session.look(new=new, more=model(torch.ones(1, 2, dtype=torch.float64)))
+    assert leaves(session.snapshot_of(new=new), "new") == two
+    again = session.snapshot_of(new=new, more=model(torch.ones(1, 2, dtype=torch.float64)))
     assert leaves(again, "more") == two
 
 
 def test_nothing_left():
     session = Session()
-    session.look(y=leaf(3).sin())
-    now = session.look()
+    session.snapshot_of(y=leaf(3).sin())
+    now = session.snapshot_of()
     assert (len(now), len(now.slot_state), list(now.slot_start), len(now.storages)) == (0, 0, [0], 0)
 
 
 def test_a_tensor_outside_the_graph_has_no_node_in_it_though_it_had_one_before():
     session = Session()
     h, z = leaf(3).sin(), leaf(3).cos()
-    session.look(h=h, z=z)
+    session.snapshot_of(h=h, z=z)
     now = take([z.sum()], inputs=[h], identity=session.identity, previous=session.last)
     assert [ref.node for ref in now.inputs] == [-1]
     known = take([h.sum()], inputs=[h], identity=session.identity, previous=session.last)
@@ -197,7 +197,7 @@ def test_earlier_snapshots_keep_nothing_alive():
     memory = ti.weak_memory(h)
     y = h.exp() * h
     for _ in range(3):
-        session.look(y=y)
+        session.snapshot_of(y=y)
     del h, y
     gc.collect()
     assert memory.expired()
@@ -211,7 +211,7 @@ def test_gradients_are_the_same_whether_snapshots_were_taken_or_not():
         for _ in range(4):
             h = (h * x).tanh()
             if watched:
-                session.look(h=h, x=x)
+                session.snapshot_of(h=h, x=x)
         h.sum().backward()
         return x.grad.tolist()
 

@@ -1,4 +1,4 @@
-"""Which line, loop and module made a node. The line tracer is tested without torch, on every Python that is here."""
+"""Which line, loop and module made a node. The line tracer is tested without torch, on every Python installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ for c in range(2):
     try: boom()
     except KeyError: make()
 """
-# What a person says: line, outer line, iteration.
+# The truth, written by hand: line, outer line, iteration.
 EXPECTED = [
     *[p for i in range(2) for p in [(10, 10, i), (4, 11, i), (4, 11, i), (5, 11, i)]],
     *[(14, 14, j) for _ in range(2) for j in range(2)],
@@ -82,7 +82,7 @@ print(json.dumps([type(tracer).__name__, found, [repr(p) for p in problems]]))
 
 
 def interpreters() -> list[str]:
-    """The running Python, and each of 3.10 to 3.14 that can be found beside it."""
+    """The running Python, and every Python from 3.10 to 3.14 that is found next to it or on the path."""
     found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
     homes = [Path(sys.base_prefix).parent]
     for minor in range(10, 15):
@@ -117,14 +117,14 @@ def test_the_running_python_is_among_those_tested() -> None:
 
 
 class Cells(Notebook):
-    """Says where the tensors under names were made."""
+    """A notebook that knows where the tensor of each variable was made."""
 
     def __init__(self) -> None:
         super().__init__()
         self.provenance = self.tracker.provenance
 
     def number_of(self, name: str) -> int:
-        """Sequence number of the grad_fn of the tensor under this name."""
+        """Sequence number of the `grad_fn` of a variable."""
         tensor = self.namespace[name]
         assert isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None
         return tensor.grad_fn._sequence_nr()

@@ -1,4 +1,4 @@
-"""What the names hold on the way to a tensor."""
+"""The kinds of the objects on the path to a tensor."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""What only the last error keeps goes by the name that the user gave it."""
+"""A tensor that only the last error keeps alive is shown by the user's name for it."""
 
 import sys
 
@@ -31,4 +31,4 @@ def test_a_root_is_called_as_it_was_when_a_call_was_made_on_it(monkeypatch, call
     notebook.tracker.stop()
     roots = {root.path: root.paths for root in notebook.tracker.drawing().snapshot.roots}
     assert set(roots) == {"loss", name}
-    assert roots[name][0].startswith("sys.last_traceback: ")  # a button finds it by that
+    assert roots[name][0].startswith("sys.last_traceback: ")  # a button finds the tensor by this path

@@ -1,4 +1,4 @@
-"""A leaf is called as its owner wrote it, whatever else holds it: optimizers, lists, averages, loops."""
+"""A leaf has its owner's name, even if optimizers, lists, averages or loops hold it, too."""
 
 import copy
 
@@ -12,7 +12,7 @@ from graphwidget.render import json_export
 
 
 def named(text):
-    """The namespace of a program, and path of the first name of each leaf that its `loss` reaches."""
+    """Return the namespace of a program, and the first name of each leaf that its `loss` reaches."""
     space = {"torch": torch, "nn": nn, "copy": copy, "F": nn.functional}
     exec(text, space)
     search = owners.find(space, budget_s=5.0)

@@ -1,4 +1,4 @@
-"""Who holds a tensor: every path is true, none runs foreign code, the search ends in time."""
+"""The paths that hold a tensor: each one is true, the search runs no foreign code and ends in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from graphwidget.capture.owners import search as owners
 
 
 def names(namespace: dict, **options: object) -> dict[str, str]:
-    """path -> kind of everything found."""
+    """Return path -> kind for everything found."""
     return {h.path: h.kind for h in owners.find(namespace, **options).holdings}
 
 
@@ -259,7 +259,7 @@ def _structures() -> st.SearchStrategy:
 
 
 def _fill(shape: object, made: list) -> object:
-    """The structure with its words replaced by tensors; those that require grad are noted in `made`."""
+    """Return the structure with its words replaced by tensors; `made` collects those that require grad."""
     if shape in ("leaf", "node") and isinstance(shape, str):
         leaf = torch.ones(1, requires_grad=True)
         made.append(leaf if shape == "leaf" else leaf * 2)
@@ -291,7 +291,7 @@ def test_every_path_evaluates_to_its_tensor_and_every_tensor_has_a_path(shapes):
 
 
 def test_what_is_large_comes_after_what_is_small(x, monkeypatch):
-    """A clock that ticks once for each object looked at: the result does not depend on the machine."""
+    """The clock ticks once for each object visited, so the result does not depend on the machine."""
     monkeypatch.setattr(owners, "perf_counter", functools.partial(next, itertools.count()))
     monkeypatch.setattr(owners, "thread_time", functools.partial(next, itertools.count(step=1000)))
     large = {"net": nn.Sequential(*[nn.Linear(2, 2) for _ in range(300)]), "rows": [[i] for i in range(1000)]}
@@ -301,7 +301,7 @@ def test_what_is_large_comes_after_what_is_small(x, monkeypatch):
     assert any("`net`" in note or "`net[" in note for note in search.notes)
 
 
-# ---------------------------------------------------------------- looking changes nothing
+# ---------------------------------------------------------------- searching changes nothing
 
 
 def test_no_foreign_code_runs(x):

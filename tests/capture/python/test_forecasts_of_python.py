@@ -8,7 +8,7 @@ from graphwidget import forecast, track
 
 
 class Square(Function):
-    """Those below differ in how their backward gets at what this forward saves."""
+    """The base of the classes below, which differ in how their backward reads the saved tensors."""
 
     @staticmethod
     def forward(ctx, x):
@@ -251,7 +251,7 @@ def test_an_unpack_hook_that_takes_something_out_of_a_container_is_assumed_to_fi
 
 
 def second_call(loss):
-    """What is forecast of a second call, and whether it works."""
+    """Return the forecast of a second call, and whether the call works."""
     loss.backward(retain_graph=True)
     told = forecast(loss)
     try:
@@ -308,7 +308,7 @@ def test_what_a_scripted_function_saved_cannot_be_seen():
 
     x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     with track():
-        for _ in range(4):  # it is compiled on the way
+        for _ in range(4):  # it gets compiled during these calls
             loss = scripted(x, y).sum()
         assert "DifferentiableGraph" in loss.grad_fn.next_functions[0][0].name()
         told = forecast(loss)
@@ -337,7 +337,7 @@ def test_a_hook_that_clips_its_gradient_in_place_is_assumed_to_succeed(expanded)
     loss = x.sum() if expanded else (x * x).sum()
     told = forecast(loss)
     assert told.ok and told.assumes
-    if expanded:  # the reason why it is no certainty
+    if expanded:  # the reason why the forecast is not certain
         with pytest.raises(RuntimeError, match="single memory location"):
             loss.backward()
     else:

@@ -1,6 +1,6 @@
 """Forecasts of calls through derivatives of derivatives, next to what the engine then does.
 
-A node made from a formula may hand on no gradient, or have no formula for one of its inputs.
+A node generated from a formula may pass on no gradient, or have no formula for one of its inputs.
 """
 
 import pytest
@@ -18,7 +18,7 @@ def likelihoods(x):
     return (x * 0.5 + 0.2).clamp(0.1, 0.9)
 
 
-# Function, inputs. All of these are as definite as a first order is.
+# Function, inputs. Forecasts for all of these are as definite as for the first order.
 COMPLETE = {
     "adaptive_avg_pool": (lambda x: F.adaptive_avg_pool2d(x, 2), [CUBE]),
     "adaptive_max_pool": (lambda x: F.adaptive_max_pool2d(x, 2), [CUBE]),

@@ -254,7 +254,7 @@ def test_once_differentiable_is_looked_through():
 
 
 class Nosy:
-    """An object that tells when somebody looks at it."""
+    """An object that records every access to it."""
 
     def __getattr__(self, name):
         raise AssertionError(f"{name} was looked up")

@@ -1,4 +1,4 @@
-"""Writes that PyTorch does not count: they are told exactly where a gradient differs from that without them."""
+"""Writes that PyTorch does not count: each finding corresponds to a gradient that differs without the write."""
 
 import re
 
@@ -55,7 +55,7 @@ y = (w ** 3).sum()
 y.backward(retain_graph=True)
 w.data.mul_(2)  # write
 y.backward()""",
-    # No gradient is wrong after these: nothing had saved what they write to, or nothing used it any more.
+    # These make no gradient wrong: no node had saved the tensor they write to, or no later call used it.
     "before": "w.data.mul_(1)  # write\ny = (w ** 3).sum()\ny.backward()",
     "before, and behind something else": """
 h = w * 2
@@ -84,7 +84,7 @@ for epoch in range(2):
 
 
 def gradients(program, apart):
-    """What the leaves got, and the findings of the last call."""
+    """Return the gradients of the leaves, and the findings of the last call."""
     notebook = Notebook()
     try:
         program = program.replace(MARK, "").strip()

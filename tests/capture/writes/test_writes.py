@@ -1,4 +1,4 @@
-"""Which line modified what: on the programs whose truth was measured, and on every way to write."""
+"""The lines that modified tensors: on programs with a measured truth, and for every way to write."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WITH_WRITES = {
 
 
 class Runner(Notebook):
-    """Runs indented source; says which writes were recorded."""
+    """Runs indented source and returns the recorded writes."""
 
     def run(self, source: str, filename: str | None = None) -> BaseException | None:
         return super().run(textwrap.dedent(source).strip("\n"), filename)
 
     def seen(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        """(outer cell, outer line, paths) of every write."""
+        """Return (outer cell, outer line, paths) of every write."""
         return [(w.place.outer_cell, w.place.outer_line, w.paths) for w in self.tracker.writes]
 
 

@@ -9,6 +9,7 @@ from graphwidget.diagnosis.fixes.rerun.rerun import AT_START, Rerun, begins_on_h
 from graphwidget.diagnosis.fixes.rerun.special_places import in_special_place
 from graphwidget.diagnosis.fixes.rerun.statements import Target, statements_to_rerun
 from graphwidget.diagnosis.reuse.inside_function import inside_function
+from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
@@ -56,9 +57,14 @@ def _plan(setting: Setting, everything: bool) -> Rerun | None:
 
 
 def _makes_both_calls(setting: Setting, target: Target) -> bool:
-    """Whether the statement at a line outside of loops and functions makes both: ``[l.backward() for l in losses]``."""
+    """Whether one run of a statement makes both calls: ``[l.backward() for l in losses]``, an optimizer's closure.
+
+    What runs before that statement, or at the start of the pass that it belongs to, does not run between the calls.
+    """
     a, b = setting.reuse.earlier.place, setting.reuse.later.place
-    return target.loop is None and not target.function and (a.run, a.outer_line) == (b.run, b.outer_line)
+    if target.function or (a.run, a.outer_line) != (b.run, b.outer_line):
+        return False
+    return target.loop is None or (target.in_cell_that_ran and not runs_between(setting, (target.cell, target.line)))
 
 
 def _keeper_inside_loop(setting: Setting, target: Target) -> Rerun | None:

@@ -1,10 +1,10 @@
-/** Which nodes are drawn as badges of their users: leaves, and what only prepares a leaf for its one use. */
+/** Nodes that are drawn as badges of their users: leaves, and nodes that only prepare a leaf for its single use. */
 import { bytes, ints } from "../arrays.ts";
 import { type Graph, KIND } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 
 export interface Badges {
-  /** 1: not a box of its own. A leaf without users, or from which a call began, is. */
+  /** 1: the node is no box of its own. A leaf without users, or at which a call began, is a box. */
   isBadge: Uint8Array;
   /** Preparation nodes and leaves of a node, in the order of its edges. */
   preparedStart: Int32Array;
@@ -16,7 +16,7 @@ export interface Badges {
 /** Nodes read between two pauses. */
 const SLICE = 16384;
 
-/** Operations that only change the shape or the type of a parameter. */
+/** Operations that change only the shape or the type of a parameter. */
 const PREPARATION =
   /^(T|Transpose|Permute|View|UnsafeView|ReshapeAlias|Expand|ToCopy|Alias|Unsqueeze|Squeeze|AsStrided|Contiguous|Detach)Backward\d*$/;
 
@@ -27,7 +27,7 @@ export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Bad
   yield;
   const isBadge = bytes(graph.n);
   let candidates = yield* leavesAndCandidates(graph, keep, users, isBadge);
-  // A chain of preparation is found from the leaf on, one link per round.
+  // A chain of preparation nodes grows from the leaf, by one node per round.
   for (let left = -1; left !== candidates.length; yield) {
     left = candidates.length;
     candidates = candidates.filter((v) => {
@@ -38,7 +38,7 @@ export function* findBadges(graph: Graph, keep: ReadonlySet<number>): Slices<Bad
   return { isBadge, ...(yield* attach(graph, isBadge)) };
 }
 
-/** Marks the leaves, and finds what would be preparation if it came right after a leaf. */
+/** Marks the leaves; returns the nodes that would be preparation if they came right after a leaf. */
 function* leavesAndCandidates(
   graph: Graph,
   keep: ReadonlySet<number>,
@@ -51,18 +51,18 @@ function* leavesAndCandidates(
   for (const { node } of graph.roots) if (node >= 0) stands[node] = 2;
   const prepares = graph.names.map((each) => PREPARATION.test(each));
   const candidates: number[] = [];
-  const look = (v: number) => {
+  const classify = (v: number) => {
     if (kind[v] === KIND.accumulate) {
       if (users[v] > 0 && stands[v] < 2) isBadge[v] = 1;
     } else if (prepares[name[v]] && users[v] === 1 && !stands[v] && edgeStart[v + 1] - edgeStart[v] === 1) {
       if (!keep.has(uid[v])) candidates.push(v);
     }
   };
-  yield* eachSlice(n, look, SLICE);
+  yield* eachSlice(n, classify, SLICE);
   return candidates;
 }
 
-/** Follows the badges above every other node. */
+/** Lists the badges above every node that is a box. */
 function* attach(graph: Graph, isBadge: Uint8Array): Slices<Omit<Badges, "isBadge">> {
   const { n, edgeStart, edgeTo, kind } = graph;
   const preparedStart = ints(n + 1);

@@ -1,4 +1,4 @@
-/** Boxes and the edges between them, once it is decided which nodes stand in which box. */
+/** Contents of boxes and edges between them, after each node has been assigned to a box. */
 import { ints } from "../arrays.ts";
 import { type Graph, KIND } from "../model.ts";
 import type { Slices } from "../slices.ts";
@@ -45,7 +45,7 @@ export class Counter {
     return { count, leaves: used.length ? Int32Array.from(used) : NONE, bytes };
   }
 
-  /** Bytes held by a node that were not counted for this box before. */
+  /** Bytes held by a node, without storages already counted for this box. */
   private bytesOf(v: number): number {
     const { slotStart, slotState, slotBytes, slotStorage, storageBytes } = this.graph;
     let bytes = 0;
@@ -63,7 +63,7 @@ export class Counter {
   }
 }
 
-/** Most boxes have no leaves: an array for each would cost time. */
+/** Shared by all boxes without leaves, which are the most: an array for each would cost time. */
 const NONE = ints(0);
 
 const SLICE = 4096;
@@ -72,7 +72,7 @@ const SLICE = 4096;
 export function* boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array): Slices<Int32Array> {
   const { edgeStart, edgeTo } = graph;
   const edges = ints(2 * edgeTo.length);
-  /** Per box: the last one that was found to lead to it. */
+  /** Per box: the last box with an edge to it. */
   const from = ints(boxes.length).fill(-1);
   let used = 0;
   for (let a = 0; a < boxes.length; a++) {
@@ -80,7 +80,7 @@ export function* boxEdges(graph: Graph, boxes: readonly Box[], boxOf: Int32Array
     for (const v of boxes[a].nodes) {
       for (let e = edgeStart[v]; e < edgeStart[v + 1]; e++) {
         const b = boxOf[edgeTo[e]];
-        // A leaf on its own may stand in no box.
+        // A leaf without a box of its own: -1.
         if (b < 0 || b === a || from[b] === a) continue;
         from[b] = a;
         edges[used++] = a;

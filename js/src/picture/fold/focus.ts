@@ -1,11 +1,11 @@
-/** Parts of the graph that a user asks to see alone. All pure: node masks. */
+/** Parts of the graph that a user asks to see alone, as node masks. All functions are pure. */
 import { bytes, ints } from "../arrays.ts";
 import { collect, type Rows } from "../layout/types.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
 import type { Focus } from "./types.ts";
 
-/** How many steps "around" goes. */
+/** Number of steps of "around". */
 const AROUND = 2;
 
 /** 1 for every node in focus. An unknown uid gives an empty picture, never an error. */
@@ -36,7 +36,7 @@ function where(graph: Graph, test: (v: number) => unknown): Uint8Array {
   return mask;
 }
 
-/** 1 for a node and all that is met from it along these lists, at most so many steps away. */
+/** 1 for the node of a uid and all nodes that can be reached from it along `lists` in at most `levels` steps. */
 function spread(
   graph: Graph,
   uid: number | null,
@@ -60,10 +60,10 @@ function spread(
   return mask;
 }
 
-/** What a node is made of, in compressed rows. */
+/** Targets of each node (what it is computed from), in compressed rows. */
 export const targetsOf = ({ edgeStart: start, edgeTo: item }: Graph): Rows => ({ start, item });
 
-/** Who uses a node, in compressed rows. */
+/** Users of each node, in compressed rows. */
 export function usersOf(graph: Graph): Rows {
   const { n, edgeStart, edgeTo } = graph;
   const user = ints(edgeTo.length);

@@ -1,5 +1,5 @@
 /**
- * Folding: from the graph to the boxes of the picture. Pure: what stood open before comes and goes with the arguments.
+ * Folding: from the graph to the boxes of the picture. Pure: earlier open groups are an argument and a result.
  *
  *   badges (leaves, parameter preparation) -> the line (forward order) -> tree of groups -> which are open -> boxes
  */
@@ -79,7 +79,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
 
 const wholeLine = (order: Int32Array) => new Group("group", 0, order.length, 0, "g", null);
 
-/** A pause now and then, by the nodes in the groups. */
+/** Calls `work` for each group, with a pause after about `SLICE` nodes. */
 function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): Slices<void> {
   let nodes = 0;
   for (const group of groups) {
@@ -91,7 +91,7 @@ function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): 
   }
 }
 
-/** What stands on the line: everything in focus that is not a badge. */
+/** 1 for the nodes on the line: all in focus that are no badges. */
 function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array {
   const mask = state.focus ? focusMask(graph, state.focus) : null;
   const drawn = bytes(graph.n);
@@ -110,7 +110,7 @@ function* makeLine(graph: Graph, order: Int32Array, reduce: boolean): Slices<Lin
   return { graph, order, position, users, levels, hash: yield* makeHashes(graph, order), reduce };
 }
 
-/** Positions on the line of the uids that must be seen; a badge has none. */
+/** Positions on the line of the uids that must be visible; a badge has none. */
 function wantedPositions({ graph, position }: Line, { visible = [] }: FoldState): number[] {
   const wanted = visible.map((uid) => position[graph.indexOf(uid)]);
   return [...new Set(wanted)].filter((at) => at >= 0);

@@ -1,25 +1,25 @@
-/** Where a node belongs, level by level: cell, iteration, module path to any depth, module call, line. */
+/** The provenance of a node, level by level: cell, iteration, module path to any depth, module call, line. */
 import { ints } from "../arrays.ts";
 import type { CodeLine, Graph } from "../model.ts";
 import { lastPart, prefixesOf } from "../path.ts";
 import type { Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 
-/** Level at which every node stands alone. */
 export interface Levels {
+  /** Level at which every node is a group of its own. */
   single: number;
-  /** Equal for neighbours on the line that stay together at `level`; -1: nothing known. */
+  /** Neighbours on the line with equal keys stay together at `level`; -1: unknown. */
   key(level: number, node: number): number;
-  /** Short text for the key at a level, part of group keys; the same when a cell runs again. */
+  /** Short text for the key at a level, a part of group keys; it stays the same when a cell runs again. */
   tag(level: number, node: number): string;
-  /** Number that is the same for keys that differ only in what counts up: `h[3]` and `h[4]`, iterations, calls. */
+  /** A number that is equal for keys which differ only in a counter: `h[3]` and `h[4]`, iterations, calls. */
   shape(level: number, node: number): number;
   /** Module prefixes of a node's module, outermost first, and their texts. */
   prefixes(node: number): readonly number[];
   prefixText(prefix: number): string;
 }
 
-/** Nodes between two pauses. */
+/** Number of nodes between two pauses. */
 const SLICE = 4096;
 const NO_PREFIXES: readonly number[] = [];
 
@@ -80,7 +80,7 @@ function unknownCell(p: CodeLine): boolean {
   return (p.outerCell ?? p.cell ?? p.cellId) === null;
 }
 
-/** Numbers texts in the order in which they are met, from 0 on. */
+/** Returns a function that numbers texts in the order of their first occurrence, from 0. */
 function numbering(): (text: string) => number {
   const known = new Map<string, number>();
   return (text) => {
@@ -90,7 +90,7 @@ function numbering(): (text: string) => number {
   };
 }
 
-/** Numbers places by a text; -1 where nothing is known. */
+/** Numbers places by a text; -1 where `unknown` holds. */
 function intern(
   places: readonly CodeLine[],
   text: (p: CodeLine) => string,
@@ -100,7 +100,7 @@ function intern(
   return Int32Array.from(places, (p) => (unknown(p) ? -1 : number(text(p))));
 }
 
-/** `h[5].attn` has the prefixes `h`, `h[5]` and `h[5].attn`. Texts with other digits share a generic number. */
+/** `h[5].attn` has the prefixes `h`, `h[5]`, `h[5].attn`. Texts that differ only in digits share a generic number. */
 function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts: string[]; generic: number[] } {
   const number = numbering();
   const genericNumber = numbering();
@@ -123,7 +123,7 @@ function modulePrefixes(paths: readonly string[]): { prefixes: number[][]; texts
   return { prefixes, texts, generic };
 }
 
-/** Hashes of intervals of the line by operation and state, so that equal runs can be found. */
+/** A function that hashes an interval of the line by operations and states, to find equal runs. */
 export function* makeHashes(graph: Graph, order: Int32Array): Slices<(a: number, b: number) => number> {
   const { slotStart, slotState, name, ghost } = graph;
   const n = order.length;

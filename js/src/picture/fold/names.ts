@@ -1,4 +1,4 @@
-/** What a group is called: as a person would, from what all its nodes have in common. */
+/** Names of groups: what a person would say, from what all nodes of a group have in common. */
 import { type CodeLine, placeOf } from "../model.ts";
 import { isMember, lastPart, prefixesOf } from "../path.ts";
 import { join, placeText } from "../words.ts";
@@ -7,7 +7,7 @@ import type { Box } from "./types.ts";
 
 type Name = Pick<Box, "title" | "subtitle">;
 
-/** `within`: the open group around it, whose name is not repeated; `nodes`: how many nodes there are in all. */
+/** `within`: the open group around it, whose name is not repeated; `nodes`: number of all nodes in the group. */
 export function nameGroup(
   line: Line,
   group: Group,
@@ -34,7 +34,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
   const about = (what = "") => join(" · ", nth, where, what);
   if (prefix >= 0 && prefix !== outer?.prefix)
     return { title: line.levels.prefixText(prefix), subtitle: about(className(line, group, prefix)) };
-  /** The place, if all nodes share this of it and the group around them does not say so already. */
+  /** The place, if all nodes share this property of it and the name of the group around them does not include it. */
   const shared = (what: "sameLine" | "sameOuterLine" | "sameIteration" | "sameCell") =>
     common[what] && !outer?.[what] ? place : null;
   const iteration = shared("sameIteration")?.iteration ?? null;
@@ -54,7 +54,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
 
 const MOST_PARTS = 2;
 
-/** What the first unit is made of: modules, and lines outside modules. "" where that is unknown, or all one line. */
+/** Parts of the first unit: modules, and lines outside modules. "" if a part is unknown or there is only one. */
 function partsText(line: Line, group: Group, outer: number): string {
   const { graph, order, levels } = line;
   const end = group.kind === "repeat" ? group.a + Math.ceil((group.b - group.a) / group.times) : group.b;
@@ -120,7 +120,7 @@ function commonOf(line: Line, group: Group): Common {
     if (graph.place[v] === lastPlace) continue;
     lastPlace = graph.place[v];
     const p = graph.places[lastPlace] ?? null;
-    // Without a line: not a number from then on.
+    // Without a line both become NaN and stay NaN.
     common.least = Math.min(common.least, lineAt(p));
     common.most = Math.max(common.most, lineAt(p));
     common.sameLine &&= p !== null && p.cell === place?.cell && p.line === place?.line;
@@ -132,7 +132,7 @@ function commonOf(line: Line, group: Group): Common {
   return common;
 }
 
-/** Class of the module with this very path, if a node in the group was made by it. */
+/** Class of the module with exactly this path, if it made a node of the group; else "". */
 export function className(line: Line, group: Group, prefix = commonOf(line, group).prefix): string {
   const { graph, order } = line;
   const path = line.levels.prefixText(prefix);
@@ -144,25 +144,25 @@ export function className(line: Line, group: Group, prefix = commonOf(line, grou
   return "";
 }
 
-/** `h[0] … [9]` for a stretch of modules beside one another; "" if it is not one. */
+/** `h[0] … [9]` for a group that begins in one module and ends in another; else "". */
 function moduleRange(line: Line, group: Group, outer: number): string {
   const [first, last] = [group.a, group.b - 1].map((at) => {
     const [list = "", member = ""] = pathsBelow(line, line.order[at], outer);
     return isMember(member) && !isMember(list) ? member : list;
   });
   if (!first || !last || first === last) return "";
-  // In one list, or one module, the second is given by its number or name.
+  // If both are in one list, or one module, the number or name of the second is enough.
   const [around, other] = [first, last].map((path) => prefixesOf(path).at(-2) ?? "");
   return `${first} … ${around === other ? lastPart(last) : last}`;
 }
 
-/** The modules of a node below another, outermost first. */
+/** Paths of the modules around a node that are inside `outer`, outermost first. */
 function pathsBelow({ levels }: Line, v: number, outer: number): string[] {
   const prefixes = levels.prefixes(v);
   return prefixes.slice(prefixes.indexOf(outer) + 1).map(levels.prefixText);
 }
 
-/** `h[3]` for a pass of a loop over a list of modules, where it ran no other; else "". */
+/** `h[3]` for a pass of a loop over a list of modules that ran only this module; else "". */
 function memberOf(line: Line, group: Group, outer: number): string {
   const { graph, order } = line;
   let found = "";
@@ -177,14 +177,14 @@ function memberOf(line: Line, group: Group, outer: number): string {
   return isMember(found) ? found : "";
 }
 
-/** `iteration 3–9` for a repeat of passes; "" if it is not one. */
+/** `iteration 3–9` for a repeat of passes; else "". */
 function iterationRange({ graph, order }: Line, { kind, a, b, times }: Group): string {
   const [first, last] = [graph.iteration[order[a]], graph.iteration[order[b - 1]]];
   const passes = last - first + 1;
   return kind === "repeat" && first >= 0 && passes > 1 && passes % times === 0 ? `iteration ${first}–${last}` : "";
 }
 
-/** `In[2]:3-7`, where the nodes come from one cell. */
+/** `In[2]:3-7`, if all nodes come from one cell; else "". */
 function lineRange({ place, sameCell, least, most }: Common): string {
   if (!sameCell || !place || Number.isNaN(most)) return "";
   const cell = place.outerCell ?? place.cell;

@@ -1,12 +1,12 @@
 /**
- * Which groups stand open.
+ * Decides which groups are open.
  *
- * By default: first what must be seen is revealed, most important first, each with its siblings put together, never
- * with more than `maxBoxes` in all; then groups that look alike are opened together, outermost first, as long as one
- * screen holds them. What the user opened or closed comes on top and changes nothing else.
+ * By default: first the nodes that must be visible are revealed, most important first, each with its siblings put
+ * together, never with more than `maxBoxes` boxes in all. Then groups that look alike are opened together, outermost
+ * first, as long as one screen holds them. Groups that the user opened or closed come on top and change nothing else.
  *
- * After an earlier picture its groups stay as they stood, and what is new gets another screen. Only when there is no
- * room left for something that must be seen is everything folded afresh.
+ * After an earlier picture its groups stay open or closed, and new groups get another screen. Only if there is no room
+ * left for a node that must be visible, everything is folded from the start.
  */
 
 import type { Slices } from "../slices.ts";
@@ -15,17 +15,18 @@ import { childrenOf, childrenSlices, feeds, Group, type Line } from "./tree.ts";
 import type { FoldState, Openness, Standing } from "./types.ts";
 
 export const MAX_BOXES = 60;
-/** So many cards, one below the other, are read on one screen: what nobody asked for is opened only up to here. */
+/** One screen holds this many cards, one below the other: groups that nobody asked for are opened only up to here. */
 export const ONE_SCREEN = 24;
-/** Longest list of children that is shown as it is; a longer one is cut into stretches. */
+/** Longest list of children that is shown in full; a longer one is cut into stretches. */
 const MAX_CHILDREN = 32;
 const STRETCHES = 16;
-/** A longer repeat stays folded unless something in it matters; and one whose units stand side by side. */
+/** A repeat of more units stays folded unless a node in it must be visible. */
 const MAX_UNROLLED = 16;
-const MAX_BESIDE = 4;
+/** The same for a repeat whose units stand side by side. */
+const MAX_SIDE_BY_SIDE = 4;
 const SLICE = 1024;
 
-/** False: no room for all `positions`. */
+/** Opens groups of the default view. False: there is no room for all `positions`. */
 export function openDefault(
   line: Line,
   root: Group,
@@ -44,14 +45,14 @@ export function openDefault(
   return fits;
 }
 
-/** Opens groups as they stood open; what was shown alone in them is shown alone. */
+/** Opens the groups that were open in the earlier picture; children shown one by one stay so. */
 function restore(line: Line, root: Group, groups: NonNullable<Standing["groups"]>): void {
   const stack = [{ group: root, around: groups.get(root.key) }];
   for (let top = stack.pop(); top; top = stack.pop()) {
     const { group } = top;
     if (group.b - group.a === 1) continue;
     const alone = childrenOf(line, group).filter(({ key }) => groups.has(key));
-    // A group that held everything had no box of its own: the group around it takes its place.
+    // A group that contained all nodes had no box of its own: the state of the group around it is used.
     const state = groups.get(group.key) ?? (alone.length ? top.around : undefined);
     if (!state || state === "closed") continue;
     group.state = state;
@@ -60,7 +61,7 @@ function restore(line: Line, root: Group, groups: NonNullable<Standing["groups"]
   }
 }
 
-/** What the next picture begins with. */
+/** The state of all groups, with which the next picture begins. */
 export function standingOf(line: Line, root: Group): Standing["groups"] {
   const groups = new Map<string, Openness>();
   const stack = [root];
@@ -71,7 +72,7 @@ export function standingOf(line: Line, root: Group): Standing["groups"] {
   return groups;
 }
 
-/** Shows the siblings of what was revealed one by one where they fit, outermost first. Long repeats stay folded. */
+/** Shows the siblings of revealed groups one by one where they fit, outermost first. Long repeats stay folded. */
 function widen(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
   let ring = [root];
   while (ring.length) {
@@ -88,7 +89,7 @@ function widen(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) 
   }
 }
 
-/** What of an open group is shown, in the order of the line. Asked for again and again: remembered. */
+/** The children of an open group that are shown, in the order of the line. Cached, as many functions ask for them. */
 function shownChildren(line: Line, group: Group): Group[] {
   const { state, wanted, shown } = group;
   if (shown && shown.state === state && shown.wanted === wanted) return shown.groups;
@@ -116,7 +117,7 @@ function findShown(line: Line, group: Group): Group[] {
   return shown;
 }
 
-/** Siblings that are not shown one by one: one stretch when only others matter, several when the group is open. */
+/** Adds siblings that are not shown one by one: as one stretch if only others must be visible, else as several. */
 function pushStretch(line: Line, group: Group, rest: Group[], shown: Group[]): void {
   if (rest.length <= 1) {
     shown.push(...rest);
@@ -132,7 +133,7 @@ function stretch(group: Group, rest: Group[]): Group {
   const { a } = rest[0];
   const { b } = rest[rest.length - 1];
   const repeat = group.kind === "repeat";
-  // A stretch within a stretch begins with the same group: one more dot makes them different.
+  // A stretch within a stretch begins with the same group: one more dot makes the keys different.
   const key = `${rest[0].key}${group.chunk ? `${/\.*$/.exec(group.key)}.` : ".."}`;
   const chunk = new Group(repeat ? "repeat" : "group", a, b, group.level, key, group);
   if (repeat) chunk.times = rest.length;
@@ -141,7 +142,7 @@ function stretch(group: Group, rest: Group[]): Group {
   return chunk;
 }
 
-/** Opens what lies around each position just far enough to show it. False: the picture was full before. */
+/** Opens the groups around each position just far enough to show it. False: there is no room for all of them. */
 function reveal(line: Line, root: Group, positions: readonly number[], maxBoxes: number): boolean {
   let fits = true;
   let boxes = countShown(line, root);
@@ -183,7 +184,7 @@ function indexAt(groups: readonly Group[], position: number): number {
 
 const countShown = (line: Line, root: Group) => frontier(line, root).boxes;
 
-/** Closed groups that are alike: the depth of the outermost one, and how many boxes more there are with all open. */
+/** Closed groups that look alike: depth of the outermost one; `cost`: number of boxes added if all are opened. */
 interface Family {
   alike: number | string;
   groups: Group[];
@@ -191,7 +192,7 @@ interface Family {
   cost: number;
 }
 
-/** Opens groups that look alike all together or not at all; the outermost first, then the cheapest. */
+/** Opens groups that look alike, either all of them or none; the outermost first, then the cheapest. */
 function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Group) => boolean): void {
   const refused = new Set<number | string>();
   const opened = new Map<number | string, Group[]>();
@@ -199,7 +200,7 @@ function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Gro
     const { closed, boxes } = frontier(line, root);
     const families = new Map<number | string, Family>();
     for (const { group, depth } of closed) {
-      // `layers.0` and `layers.1` of one class belong together even where one has a node more.
+      // `layers.0` and `layers.1` of one class belong together even if one of them has a node more.
       const ofClass = /\/\[\d+\]$/.test(group.key) && className(line, group);
       const alike = ofClass ? group.key.replace(/\d+/g, ofClass) : line.hash(group.a, group.b);
       if (refused.has(alike) || group.chunk || !isNew(group) || isLong(line, group)) continue;
@@ -214,7 +215,7 @@ function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Gro
       const { alike, depth, cost } = family;
       if (boxes + cost > maxBoxes) {
         refused.add(alike);
-        // One that was found earlier, further out, is no exception.
+        // Groups that look alike and were opened earlier, further out, are closed again.
         for (const group of opened.get(alike) ?? []) group.state = "closed";
       } else if (!best || (depth - best.depth || cost - best.cost) < 0) best = family;
     }
@@ -224,12 +225,12 @@ function openAlike(line: Line, root: Group, maxBoxes: number, isNew: (group: Gro
   }
 }
 
-/** Whether it is a repeat that would be too high if it were unrolled; or too wide, where no unit builds on the one before. */
+/** Whether a repeat would be too high if unrolled; or too wide, if no unit uses the one before it. */
 function isLong(line: Line, group: Group): boolean {
-  // That it is a repeat is found with its children.
+  // `childrenOf` may set `kind` to "repeat": it has to run first.
   const units = childrenOf(line, group);
   if (group.kind !== "repeat") return false;
-  return units.length > MAX_UNROLLED || (units.length > MAX_BESIDE && !feeds(line, units[0], units[1]));
+  return units.length > MAX_UNROLLED || (units.length > MAX_SIDE_BY_SIDE && !feeds(line, units[0], units[1]));
 }
 
 function openedSize(line: Line, group: Group): number {

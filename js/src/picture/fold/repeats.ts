@@ -4,7 +4,7 @@ import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 
 export interface Repeat {
-  /** First item, items in a unit, number of units. */
+  /** Index of the first item, number of items in a unit, number of units. */
   at: number;
   period: number;
   times: number;
@@ -15,7 +15,7 @@ const GRAM = 4;
 const MOST_CANDIDATES = 4;
 const SLICE = 4096;
 
-/** Non-overlapping repeats of at least three units, from left to right. Near linear: candidates come from equal short runs. */
+/** Repeats of at least three units, without overlap, from left to right. Near linear: it tries equal short runs. */
 export function* findRepeats(items: ArrayLike<number>): Slices<Repeat[]> {
   const count = items.length;
   const found: Repeat[] = [];
@@ -30,7 +30,7 @@ export function* findRepeats(items: ArrayLike<number>): Slices<Repeat[]> {
         if (i + LEAST_TIMES * period > count) break;
         const times = timesAt(items, i, period);
         if (times < LEAST_TIMES) continue;
-        // The longest stretch, and the shortest unit that gives it.
+        // Takes the longest stretch, and the shortest unit that gives it.
         if (!best || times * period > best.times * best.period) best = { at: i, period, times };
       }
     }
@@ -47,7 +47,7 @@ function timesAt(items: ArrayLike<number>, at: number, period: number): number {
   return Math.floor((end - at) / period);
 }
 
-/** For each position the next one at which the same `gram` items start, -1: none. */
+/** For each position the next position at which the same `gram` items start; -1: none. */
 function* nextEqual(items: ArrayLike<number>, gram: number): Slices<Int32Array> {
   const next = ints(items.length).fill(-1);
   const last = new Map<number, number>();

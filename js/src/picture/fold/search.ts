@@ -16,7 +16,7 @@ export function search(graph: Graph, query: string): number[] {
   for (const { node, path } of [...graph.owners, ...graph.roots]) label(node, path);
   for (const { node, paths } of graph.leaves.values()) label(node, paths.join(" "));
 
-  // In lower case once for all nodes that share them.
+  // Texts are put into lower case once for all nodes that share them.
   const lower = (...parts: string[]) => parts.join(" ").toLowerCase();
   const names = graph.names.map((name) => lower(name));
   const modules = graph.modules.map(({ path, className }) => lower(path, className));

@@ -1,4 +1,4 @@
-/** Places of an earlier picture for the boxes of a new one, so that the layout keeps what was there. */
+/** Places of boxes in an earlier picture, so that the next layout keeps them. */
 import type { LayoutOutput } from "../layout/index.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import type { Folded } from "./types.ts";
@@ -6,8 +6,8 @@ import type { Folded } from "./types.ts";
 /**
  * Centres for `next` from `layout`, the layout of `old`; NaN for new boxes.
  *
- * A box keeps its place by its key. Where it has gone, the box with the same seat in the code takes it: the nodes of
- * a cell that was run again stand where the old ones stood.
+ * A box with the same key keeps its place. The place of a box that is gone goes to the box with the same seat in the
+ * code: the nodes of a cell that ran again take the places of the old ones.
  */
 export function* seedSlices(
   { boxes }: Folded,
@@ -16,7 +16,7 @@ export function* seedSlices(
 ): Slices<{ x: Float32Array; y: Float32Array }> {
   const x = new Float32Array(next.length).fill(Number.NaN);
   const y = x.slice();
-  /** Takes for the boxes that have no place yet what is left with the same name in `from`. */
+  /** Gives boxes without a place the place of the box in `from` that has the same key or seat. */
   function* take(from: Map<string, number>, name: "key" | "seat"): Slices<void> {
     yield* eachSlice(next.length, (i) => {
       const old = Number.isNaN(x[i]) ? from.get(next[i][name]) : undefined;

@@ -1,7 +1,7 @@
 /**
- * The tree of groups over the line. A group is an interval; its children are found only when they are asked for:
- * split at the first level at which its nodes differ, equal runs among the pieces folded to a repeat, linear chains
- * of single nodes collapsed.
+ * The tree of groups over the line. A group is an interval. Its children are computed on demand: it is split at the
+ * first level at which its nodes differ, equal runs among the pieces are folded into a repeat, and linear chains of
+ * single nodes are collapsed.
  */
 import { doubles } from "../arrays.ts";
 import { type Rows, rowOf } from "../layout/types.ts";
@@ -26,18 +26,18 @@ export class Group {
   /** Equal for siblings that look alike. */
   alike: number;
   times = 1;
-  /** Counted from 1 for a unit of several pieces in a repeat, else 0. */
+  /** Number of a unit of several pieces in a repeat, from 1; else 0. */
   unit = 0;
-  /** Pieces of a repeat, chain or chunk; null: not looked for yet. */
+  /** The children; null: not computed yet. */
   children: Group[] | null = null;
-  /** A stretch of siblings put together only to be short. */
+  /** Whether it is a stretch of siblings, put together only to save room. */
   chunk = false;
   state: Openness = "closed";
-  /** Children that must be seen. */
+  /** Children that must be visible. */
   wanted: Set<Group> | null = null;
-  /** What was shown of it in which state. */
+  /** Cache of `shownChildren`: the state for which they were computed, and the children. */
   shown: { state: Group["state"]; wanted: Set<Group> | null; groups: Group[] } | null = null;
-  /** Found when the group is named. */
+  /** Cache of `commonOf`. */
   common: Common | null = null;
 
   constructor(kind: Kind, a: number, b: number, level: number, key: string, parent: Group | null, alike = 0) {
@@ -53,7 +53,7 @@ export class Group {
 
 /** What all nodes of a group have in common. */
 export interface Common {
-  /** Innermost module prefix, -1: none. */
+  /** Innermost module prefix of all nodes, -1: none. */
   prefix: number;
   /** Place of the first node. */
   place: Place | null;
@@ -61,7 +61,7 @@ export interface Common {
   sameOuterLine: boolean;
   sameIteration: boolean;
   sameCell: boolean;
-  /** First and last line, the outer ones where there are; NaN: not known of all. */
+  /** First and last line, outer lines where known; NaN: a node has no known line. */
   least: number;
   most: number;
 }
@@ -71,14 +71,14 @@ export interface Line {
   order: Int32Array;
   levels: Levels;
   hash: (a: number, b: number) => number;
-  /** Of a node on the line, -1: it is drawn as a badge, or left out. */
+  /** Position of each node on the line; -1: it is drawn as a badge, or left out. */
   position: Int32Array;
   users: Rows;
-  /** Off for small graphs: nothing but the levels of provenance. */
+  /** Whether repeats and chains are folded; false for small graphs, which are split by provenance only. */
   reduce: boolean;
 }
 
-/** So many nodes are worth an own slice, and so are groups of so many. */
+/** Number of nodes between two pauses; groups of this size are split in slices of their own. */
 const LARGE = 4096;
 /** A chain is worth collapsing from three nodes on, and in lists longer than this. */
 const LONG_LIST = 12;
@@ -98,7 +98,7 @@ export function* childrenSlices(line: Line, group: Group): Slices<Group[]> {
     if (children.length > LONG_LIST && children[0].level === line.levels.single)
       children = yield* foldChains(line, group, children);
   }
-  // A group that is nothing but one repeat or chain is that repeat or chain itself.
+  // A group that consists of one repeat or chain only becomes that repeat or chain.
   while (children.length === 1 && children[0].kind !== "node") {
     const [only] = children;
     if (group.kind === "group") group.kind = only.kind;
@@ -110,7 +110,7 @@ export function* childrenSlices(line: Line, group: Group): Slices<Group[]> {
   return children;
 }
 
-/** Finds the children of all large groups, so that nobody waits long who asks for them later. */
+/** Computes the children of all large groups in advance, so that later calls of `childrenOf` take no long time. */
 export function* splitLarge(line: Line, root: Group): Slices<void> {
   const stack = [root];
   for (let group = stack.pop(); group; group = stack.pop()) {
@@ -220,7 +220,7 @@ function onlyOne({ position }: Line, rows: Rows, list: number): number {
   return other === undefined ? (position[only] ?? -1) : -1;
 }
 
-/** Whether something in a group is made of something in an earlier one. */
+/** Whether a node in group `to` has a target in the earlier group `from`. */
 export function feeds({ graph, order, position }: Line, from: Group, to: Group): boolean {
   const isFrom = (v: number) => position[v] >= from.a && position[v] < from.b;
   return order.subarray(to.a, to.b).some((v) => rowOf(targetsOf(graph), v).some(isFrom));

@@ -1,31 +1,34 @@
-/** What a folded graph is: the boxes to draw, and which node is in which. */
+/** A folded graph: the boxes to draw, and the box of each node. */
 import type { CodeLine, Graph } from "../model.ts";
 
 export interface Box {
   /** "n<uid>" for a node, else "g..." from cell, iteration, module, line and ordinal: the same in the next snapshot. */
   key: string;
-  /** Role in the code (cell, line, module, ordinal, op): the same for the node that takes this one's place when the cell runs again. */
+  /**
+   * Role in the code (cell, line, module, ordinal, op). When the cell runs again, the node that replaces this one has
+   * the same seat.
+   */
   seat: string;
   kind: "node" | "group" | "repeat" | "chain";
   /** Nodes inside, newest last; for a node box the node itself first. Without leaves and parameter preparation. */
   nodes: Int32Array;
   title: string;
   subtitle: string;
-  /** The line that made it: that of all its nodes, else the one that called them all. */
+  /** The line that made all its nodes, else the line that called all of them. */
   line: CodeLine | undefined;
   /** Function nodes inside, parameter preparation included. */
   count: number;
-  /** Leaf nodes drawn as badges, in the order of use. A leaf is on every box that uses it. */
+  /** Leaf nodes that are drawn as badges of this box, in the order of use. Every box that uses a leaf has it. */
   leaves: Int32Array;
-  /** Of the saved tensors held inside, once per storage. */
+  /** Bytes of the saved tensors held inside; each storage counts once. */
   bytes: number;
   /** Key of the innermost open group around it, null at the top. */
   parent: string | null;
-  /** How many equal units a repeat has, else 1. */
+  /** Number of equal units of a repeat; else 1. */
   times: number;
 }
 
-/** A group that is open: the hull around its boxes. */
+/** An open group: the hull around its boxes. */
 export interface OpenGroup {
   key: string;
   title: string;
@@ -42,41 +45,41 @@ export interface Folded {
   boxOf: Int32Array;
   /** Open groups, outer ones first. */
   open: OpenGroup[];
-  /** What the next picture begins with. */
+  /** The default view, with which the next picture begins. */
   standing: Standing | undefined;
 }
 
-/** How much of a group is shown: nothing, only what is wanted, its children where they are few, or all of them. */
+/** Shown children of a group: none, only the wanted ones, all if they are few, or always all. */
 export type Openness = "closed" | "reveal" | "open" | "all";
 
 /** The default view before the user opened and closed anything. */
 export interface Standing {
   graph: Graph;
-  /** By the key of each group or node that was reached. null: the graph was small, every node was shown. */
+  /** State of each group and node in the picture, by key. null: the graph was small, every node was shown. */
   groups: ReadonlyMap<string, Openness> | null;
 }
 
-/** The box that a node is in, -1: none. */
+/** The box that contains the node of a uid, -1: none. */
 export function boxOfUid({ graph, folded }: { graph: Graph; folded: Folded }, uid: number | null): number {
   return folded.boxOf[graph.indexOf(uid)] ?? -1;
 }
 
-/** What the user wants to see. Everything is optional: `{}` is the default view. */
+/** What the user wants to see. All fields are optional: `{}` is the default view. */
 export interface FoldState {
   opened?: ReadonlySet<string>;
   closed?: ReadonlySet<string>;
   /** No folding at all. */
   expandAll?: boolean;
-  /** Most boxes of the default view; what was opened by hand comes on top. */
+  /** Largest number of boxes in the default view; groups opened by hand come on top. */
   maxBoxes?: number;
-  /** uids that must be seen, the most important first: failing node, carriers, shared border, roots, findings. */
+  /** uids that must be visible, the most important first: failing node, carriers, shared border, roots, findings. */
   visible?: readonly number[];
   focus?: Focus;
-  /** Of the picture before: groups stay as they stood as long as the picture has room, so that nothing jumps. */
+  /** From the picture before: groups stay open or closed while there is room, so that nothing jumps. */
   standing?: Standing;
 }
 
-/** `from`: the uid that "around" and "root" start at, the number of the "cell". */
+/** `from`: the start uid of "around" and "root", or the number of the "cell". */
 export interface Focus {
   kind: "around" | "freed" | "root" | "cell";
   from: number | null;

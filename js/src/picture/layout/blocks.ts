@@ -10,7 +10,7 @@ import type { Rows } from "./types.ts";
 
 export interface Blocks {
   count: number;
-  /** Block of an item; items of a block from top to bottom by `below`, -1 at its end. */
+  /** Block of each item. From `head`, the topmost item of a block, `below` leads down item by item; -1 ends it. */
   of: Int32Array;
   head: Int32Array;
   below: Int32Array;
@@ -28,12 +28,12 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
   const strength = ints(items);
   const limit = ints(items);
 
-  /** Such an item is its own block: if it has to give way, nothing else need move. */
+  /** An old item is a block of its own: where it has to move, nothing else moves with it. */
   const isOld = (v: number) => previous && !Number.isNaN(previous[v]);
 
   /**
-   * Aligns items of row r with items of the row above. First the strong pairs (each other's main neighbour, or two
-   * dummies of one edge), then what fits between them without crossing.
+   * Aligns items of row r with items of the row above: first the strong pairs (each is the main neighbour of the
+   * other, or both are dummies of one edge), then the weaker pairs that fit between them without a crossing.
    */
   function alignRow(r: number): void {
     const first = start[r];
@@ -48,7 +48,7 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
       else if (mainDown[u] >= 0) strength[i] = weakest = 1;
     }
     for (let want = 2; want >= weakest; want--) {
-      // limit[i]: the first position of the upper row that an aligned item right of i stands on.
+      // limit[i]: the leftmost position in the upper row that is aligned with an item right of i.
       let right = start[r] - start[r - 1];
       for (let i = width - 1; i >= 0; i--) {
         limit[i] = right;
@@ -78,7 +78,7 @@ export function* makeBlocks(layered: Layered, order: Order, previous: Float64Arr
   return numberBlocks(above, below);
 }
 
-/** Every item of a block that is `cut` becomes a block of its own. */
+/** Splits every block for which `cut` is true into blocks of one item. */
 export function cutBlocks(blocks: Blocks, cut: (b: number) => boolean): Blocks {
   const items = blocks.of.length;
   const above = ints(items).fill(-1);
@@ -106,7 +106,7 @@ function numberBlocks(above: Int32Array, below: Int32Array): Blocks {
   return { count, of, head, below };
 }
 
-/** Per item the neighbour that continues its line: the one in the middle. Among an even number there is none. */
+/** Main neighbour of each item, which continues its line: the middle one. -1 where their number is even. */
 function mainOf({ position }: Order, { start, item }: Rows): Int32Array {
   const main = ints(start.length - 1);
   for (let v = 0; v < main.length; v++) {

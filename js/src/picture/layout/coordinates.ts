@@ -1,7 +1,6 @@
 /**
- * Fifth phase, second half: x. Blocks are pulled towards the mean of what they are linked with and kept apart by
- * projection: once pushing only to the right, once only to the left, and the mean of both, which keeps all gaps and
- * favours no side.
+ * Fifth phase, second half: x. Each block is pulled towards the mean of its neighbours. A projection keeps blocks
+ * apart: one solution pushes only to the right, one only to the left. Their mean keeps all gaps and favours no side.
  */
 
 import { doubles, ints } from "../arrays.ts";
@@ -13,24 +12,28 @@ import { seatNewcomers } from "./newcomers.ts";
 import { tiesOf, tighten } from "./tighten.ts";
 import { type Apart, ENOUGH, topological } from "./types.ts";
 
-/** More rounds hardly make the wires shorter. */
+/** Rounds of pulling and projecting; more of them hardly make the wires shorter. */
 const ROUNDS = 2;
-/** Larger pictures are not tightened; smaller ones where wires are longer than so much of all widths. */
+/** Pictures with more boxes are not tightened. */
 const MOST_TIGHT = 5000;
+/** A smaller picture is tightened where its wires are longer than this share of the sum of all widths. */
 const loose = (boxes: number) => (boxes > 2000 ? 2 : boxes > 200 ? 0.55 : 0);
 /** Blocks between two pauses. */
 const SLICE = 16384;
 
-/** Neighbours to the right of each block in compressed rows, with the smallest distance of centres. */
+/** Right neighbours of each block in compressed rows, each with the smallest distance between their centres. */
 interface Forces {
   rightStart: Int32Array;
   rightBlock: Int32Array;
   rightGap: Float64Array;
-  /** Blocks such that left ones come before right ones. */
+  /** All blocks; a block comes before its right neighbours. */
   order: Int32Array;
 }
 
-/** x of every item, in the order that takes the shortest wires and the least width. `previous`: x of old items, NaN for new ones. */
+/**
+ * x of every item (px), in that of `orders` which gives the shortest wires and the least width. `previous`: x of old
+ * items, NaN for new ones.
+ */
 export function* placeItems(
   layered: Layered,
   orders: readonly Order[],
@@ -55,7 +58,7 @@ export function* placeItems(
     const fieldOf = (blocks: Blocks) => makeField(layered, order, blocks, apart, previous);
     let field = yield* fieldOf(yield* makeBlocks(layered, order, previous));
     if (field.bounds) {
-      // Free blocks that have no room between pinned ones: a bend is better than a push.
+      // A free block without room between pinned ones is cut: a bend is better than pushing a pinned block.
       const { pin, low, high } = field.bounds;
       field = yield* fieldOf(cutBlocks(field.blocks, (b) => Number.isNaN(pin[b]) && low[b] > high[b] + 1e-3));
     }
@@ -70,25 +73,25 @@ export function* placeItems(
   return best;
 }
 
-/** Px sideways, of all links together. */
+/** Horizontal length of all links together, in px. */
 function wire({ items, up: { start, item } }: Layered, x: Float64Array): number {
   let length = 0;
   for (let v = 0; v < items; v++) for (let k = start[v]; k < start[v + 1]; k++) length += Math.abs(x[item[k]] - x[v]);
   return length;
 }
 
-/** Blocks with everything that acts on them. */
+/** Blocks with all forces and bounds on them. */
 interface Field {
   blocks: Blocks;
   forces: Forces;
-  /** null: all are free. */
+  /** null: all blocks are free. */
   bounds: Bounds | null;
 }
 
 interface Bounds {
-  /** Fixed x, NaN: free to move. */
+  /** Fixed x of a block; NaN: it is free to move. */
   pin: Float64Array;
-  /** How far left and right a free block can go without pushing a pinned one. */
+  /** Smallest and largest x of a free block that pushes no pinned one. */
   low: Float64Array;
   high: Float64Array;
 }
@@ -106,7 +109,7 @@ function* makeField(
   return { blocks, forces, bounds: previous && (yield* findBounds(forces, blocks, previous)) };
 }
 
-/** Pulls and projects, round by round. */
+/** Pulls and projects the blocks in `ROUNDS` rounds; returns x of every item. */
 function* relax(layered: Layered, { blocks, forces, bounds }: Field): Slices<Float64Array> {
   const x = doubles(blocks.count);
   const wish = doubles(blocks.count);
@@ -187,7 +190,7 @@ function* findBounds(forces: Forces, blocks: Blocks, previous: Float64Array): Sl
   return { pin, low, high };
 }
 
-/** Half way between a block's place and the mean of what its items are linked with outside it. */
+/** Half way between the x of block b and the mean x of the neighbours of its items in other blocks. */
 function pulled({ up, down }: Layered, { of, head, below }: Blocks, x: Float64Array, b: number): number {
   let sum = 0;
   let links = 0;
@@ -205,9 +208,7 @@ function pulled({ up, down }: Layered, { of, head, below }: Blocks, x: Float64Ar
   return links ? (x[b] + sum / links) / 2 : x[b];
 }
 
-/**
- * x becomes the nearest to `wish` that keeps all gaps: mean of the leftmost and rightmost solution around it.
- */
+/** Sets x to a solution near `wish` that keeps all gaps: the mean of the leftmost and the rightmost one around it. */
 function* project(forces: Forces, wish: Float64Array, x: Float64Array, scratch: Float64Array): Slices<void> {
   const { order, rightStart, rightBlock, rightGap } = forces;
   scratch.set(wish);

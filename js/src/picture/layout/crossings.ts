@@ -4,8 +4,9 @@ import type { Layered } from "./layers.ts";
 import type { Rows } from "./types.ts";
 
 /**
- * The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is its inverse within the
- * row. `known`: crossings below each row, -1 where they are to be counted; most rows have none and stay as they are.
+ * The current order of every row: `item[start[r] + i]` is the i-th item of row r; `position` is the inverse within the
+ * row. `known`: number of crossings below each row, -1 where it has to be counted again. It is kept because most rows
+ * have no crossings and do not change.
  */
 export interface Order {
   item: Int32Array;
@@ -16,7 +17,7 @@ export interface Order {
 let ends = ints(256);
 let tree = ints(256);
 
-/** Number of crossings between row r and row r + 1, counted only where they are not known. */
+/** Number of crossings between row r and row r + 1; counted only where it is not known. */
 export function crossingsBelow(layered: Layered, order: Order, r: number): number {
   if (order.known[r] < 0) order.known[r] = countBelow(layered, order, r);
   return order.known[r];
@@ -48,7 +49,7 @@ function countBelow({ start, down }: Layered, order: Order, r: number): number {
   return inversions(links, width);
 }
 
-/** With a Fenwick tree over the positions of the lower row: how many earlier links end further right. */
+/** Sum over all links of the earlier links that end further right, by a Fenwick tree over the lower row's positions. */
 function inversions(count: number, width: number): number {
   if (tree.length < width + 2) tree = ints(2 * width + 2);
   tree.fill(0, 0, width + 2);
@@ -62,11 +63,11 @@ function inversions(count: number, width: number): number {
   return total;
 }
 
-/** How many links of v and w end in the wrong order, less those in the right one. */
+/** Number of pairs of links of v and w that cross with v left of w, minus the number that cross with w left of v. */
 export function pairGain(links: Rows, position: Int32Array, v: number, w: number): number {
   const endV = links.start[v + 1];
   const endW = links.start[w + 1];
-  // Hubs are left to the barycentre: comparing all their links would cost the square of them.
+  // Hubs are left to the barycentre: comparing their links in pairs would take quadratic time.
   if ((endV - links.start[v]) * (endW - links.start[w]) > 256) return 0;
   let gain = 0;
   for (let i = links.start[v]; i < endV; i++) {

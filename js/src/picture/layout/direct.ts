@@ -1,4 +1,4 @@
-/** First phase: every edge gets a lower and an upper end such that there is no cycle, and boxes get a topological order. */
+/** First phase: every edge gets a lower and an upper end so that there is no cycle; boxes get a topological order. */
 import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { collect, type LayoutInput, type Rows, topological } from "./types.ts";
@@ -6,7 +6,7 @@ import { collect, type LayoutInput, type Rows, topological } from "./types.ts";
 export interface Directed {
   n: number;
   m: number;
-  /** Ends of edge e; -1 for one that would close a cycle: autograd has none, and the layout does without it. */
+  /** Ends of edge e; -1 for an edge that would close a cycle: autograd has none, and the layout ignores it. */
   lower: Int32Array;
   upper: Int32Array;
   /** Boxes below, per box: its consumers in the forward pass. */

@@ -3,11 +3,11 @@
  *
  *   direct -> ranks -> layers (dummies) -> order -> blocks + coordinates, rows -> routes
  *
- * In small pictures, and where wires cross, ranks are tightened: no edges could be shorter. Of ranks that are as good the
- * highest are taken, or the lowest if their order crosses less.
+ * In small pictures, and where wires cross, ranks are tightened: the edges together become as short as possible. Where
+ * several ranks are equally good, boxes take the highest, or the lowest if that order has fewer crossings.
  *
- * Every phase works on typed arrays, never recurses and can be paused between slices of work; all that large graphs go
- * through are near linear.
+ * Every phase works on typed arrays, never recurses and can be paused between slices of work. Every phase that runs on
+ * large graphs is near linear.
  */
 
 import { doubles } from "../arrays.ts";
@@ -24,10 +24,10 @@ import type { LayoutInput, LayoutOutput } from "./types.ts";
 
 export type { LayoutInput, LayoutOutput } from "./types.ts";
 
-/** A picture of up to so many boxes is begun up to so many times where it has crossings. */
+/** A picture of at most `SMALL` boxes gets up to `STARTS` starts of the search for an order while it has crossings. */
 const SMALL = 2000;
-const BEGINNINGS = 60;
-/** With up to so many items some orders are placed, for the one with the shortest wires and the least width. */
+const STARTS = 60;
+/** With at most `FEW` items, `TRIED` orders are placed and the one with the shortest wires and least width is taken. */
 const FEW = 600;
 const TRIED = 5;
 
@@ -36,16 +36,16 @@ export function layout(input: LayoutInput): LayoutOutput {
   return runSlices(layoutSlices(input));
 }
 
-/** Yields every few milliseconds of work; a driver goes on when the page has time. */
+/** The same in slices: yields every few milliseconds of work, so that a driver can wait until the page has time. */
 export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   const graph = yield* direct(input);
   let best = yield* orderBoxes(input, graph, yield* rankBoxes(graph, input));
-  const [crossings, high, , { length: beginnings }] = best;
-  if (crossings && beginnings > 1) {
+  const [crossings, high, , { length: starts }] = best;
+  if (crossings && starts > 1) {
     const rank = yield* rankBoxes(graph, input, true);
     if (rank.some((r, v) => r !== high[v])) {
       const low = yield* orderBoxes(input, graph, rank);
-      // In a larger picture edges get shorter by it, too.
+      // In a larger picture it also shortens edges, so more crossings are accepted.
       if (low[0] < (input.n > FEW ? 1.25 : 1) * crossings) best = low;
     }
   }
@@ -58,16 +58,16 @@ export function* layoutSlices(input: LayoutInput): Slices<LayoutOutput> {
   return finish(input, rank, layered.itemOf, itemX, rows, routes);
 }
 
-/** What is found before anything has a place. */
+/** Results of the phases that run before any coordinate is known. */
 type Ordered = [crossings: number, rank: Int32Array, Layered, Order[], previous: Float64Array | null];
 
-/** The phases from rows to the order in them. */
+/** Runs the phases from given ranks to the order within rows. */
 function* orderBoxes(input: LayoutInput, graph: Directed, rank: Int32Array): Slices<Ordered> {
   yield;
   const layered = yield* makeLayers(graph, rank);
   yield;
   const { box, items } = layered;
-  // Dummies are free.
+  // NaN for dummies: their order is free.
   const perItem = (of: Float32Array | undefined) =>
     of ? doubles(items).map((_, i) => of[box[i]] ?? Number.NaN) : null;
   const previous = perItem(input.previous?.x);
@@ -76,13 +76,13 @@ function* orderBoxes(input: LayoutInput, graph: Directed, rank: Int32Array): Sli
   const [orders, crossings] = yield* orderRows(
     layered,
     bonds,
-    input.previous || input.n > SMALL ? 1 : BEGINNINGS,
+    input.previous || input.n > SMALL ? 1 : STARTS,
     items <= FEW,
   );
   return [crossings, rank, layered, orders, previous];
 }
 
-/** Per box again, with the room that all of it takes. */
+/** The output: coordinates per box instead of per item, and the rectangle around everything drawn. */
 function finish(
   input: LayoutInput,
   rank: Int32Array,
@@ -106,7 +106,7 @@ function finish(
     left = Math.min(left, points[i]);
     right = Math.max(right, points[i]);
   }
-  // Without a row: 0.
+  // 0 if there is no row.
   const top = centre[0] - half[0] || 0;
   const bottom = centre.at(-1)! + half.at(-1)! || 0;
   if (!n) left = right = 0;

@@ -18,19 +18,22 @@ export interface Layered {
   box: Int32Array;
   itemOf: Int32Array;
   row: Int32Array;
-  /** Items in the row above and below that an item is joined with. */
+  /** Linked items of each item in the row above, and in the row below. */
   up: Rows;
   down: Rows;
-  /** Per edge: its dummies from top to bottom are `dummy[dummyStart[e]]` and so on, `span - 1` of them; -1: outer channel. */
+  /**
+   * `dummyStart[e]`: index in `dummy` of the topmost dummy of edge e; the other ones follow from top to bottom,
+   * `span - 1` in all. -1: the edge uses an outer channel.
+   */
   dummyStart: Int32Array;
   dummy: Int32Array;
 }
 
 export const DUMMY_WIDTH = 2;
-/** Edges with fewer dummies always have them. */
+/** Edges that need fewer dummies always get them. */
 const SHORT = 4;
 
-/** Most dummies that a graph of this size is given. */
+/** Largest number of dummies for a graph with n boxes and m edges. */
 export function dummyBudget(n: number, m: number): number {
   return Math.max(20000, 3 * (n + m));
 }
@@ -61,7 +64,7 @@ export function* makeLayers(
     itemOf[v] = item;
     box[item] = v;
   }
-  // Until now their rows.
+  // `dummy` held the rows of the dummies; from here on it holds their items.
   for (let d = 0; d < dummy.length; d++) dummy[d] = next[dummy[d]]++;
   yield;
   const above = ints(m + dummy.length);
@@ -83,11 +86,11 @@ export function* makeLayers(
   return { rows, items, start, box, itemOf, row, up, down, dummyStart, dummy };
 }
 
-/** Position of the first dummy of each edge, 0 if it needs none, -1: none granted; and the row of each dummy. */
+/** Index of the first dummy of each edge, -1: none granted; and the row of each dummy. */
 function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: number): [Int32Array, Int32Array] {
-  /** First: how many dummies an edge would have. */
+  /** At first the number of dummies that each edge needs. */
   const dummyStart = ints(m).fill(-1);
-  /** How many edges would have so many. */
+  /** `edges[k]`: number of edges that need k dummies. */
   const edges = ints(rowsOf(rank));
   let total = 0;
   for (let e = 0; e < m; e++) {
@@ -97,7 +100,7 @@ function planDummies({ m, lower, upper }: Directed, rank: Int32Array, budget: nu
     edges[count]++;
     total += count;
   }
-  // Where there are too many they would stand side by side in every row: then only few are granted.
+  // Too many dummies would stand side by side in every row: then only a tenth of the budget is granted.
   let rest = total > budget ? budget / 10 : total;
   let most = 0;
   let granted = 0;

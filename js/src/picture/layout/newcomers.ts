@@ -1,7 +1,8 @@
 /**
- * With earlier places: where in its row a new box stands. It takes the gap between old boxes that is nearest to what
- * it is linked with among those wide enough, so that nothing old has to give way; the ends of a row always are.
- * Dummies stay between the old boxes where the sweeps put them, as many as there is room for; the others do the same.
+ * Position of new boxes in rows that have boxes from an earlier layout. A new box takes a gap between old boxes that
+ * is wide enough, so that no old box has to move; among these the gap nearest to its neighbours in the graph. The ends
+ * of a row always have room. Dummies stay between the old boxes where the sweeps put them while there is room; the
+ * rest of them choose a gap as new boxes do.
  */
 
 import type { Slices } from "../slices.ts";
@@ -52,19 +53,19 @@ export function* seatNewcomers(
   }
 }
 
-/** Room between two old items, and what stands in it; `end`: the item right of it. */
+/** A gap between two old items, with the items in it; `end`: the old item at its right. */
 const gapFrom = (left: number) => ({
   left,
   right: Number.POSITIVE_INFINITY,
   room: 0,
   items: [] as number[],
-  /** How far the next one stands out, at an end of the row. */
+  /** At an end of the row: distance of the next item's place from the last old item, in px. */
   out: 0,
   mixed: false,
   end: [] as number[],
 });
 
-/** The items of the gap nearest to `wish` that has room; the ends of the row always have. */
+/** Reserves room in the gap nearest to `wish` that is wide enough, and returns the items of that gap. */
 function seat(gaps: ReturnType<typeof gapFrom>[], wish: number, width: number, nodesep: number): number[] {
   let best = gaps[0];
   let least = Number.POSITIVE_INFINITY;
@@ -81,7 +82,7 @@ function seat(gaps: ReturnType<typeof gapFrom>[], wish: number, width: number, n
   return best.items;
 }
 
-/** Earlier x of old items; for new ones the mean of what they are linked with, passed on down and up. */
+/** x of old items as before; for new items the mean x of their neighbours, propagated down and up twice. */
 function* wishedPlaces(layered: Layered, order: Order, previous: Float64Array): Slices<Float64Array> {
   const { items, up, down } = layered;
   const wish = previous.slice();
@@ -102,7 +103,7 @@ function* wishedPlaces(layered: Layered, order: Order, previous: Float64Array): 
       if (known) wish[v] = sum / known;
     }
   }
-  // What is linked with nothing old goes to the right of everything.
+  // Items without a path to an old item go to the right of everything.
   let right = 0;
   for (let v = 0; v < items; v++) if (wish[v] > right) right = wish[v];
   for (let v = 0; v < items; v++) if (Number.isNaN(wish[v])) wish[v] = right;

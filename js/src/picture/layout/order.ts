@@ -1,8 +1,8 @@
 /**
- * Fourth phase: the order within rows. A walk through the graph, depth-first from the losses, gives the order to begin
- * with; sweeps by barycentre and sifting then remove crossings. What has some left is stirred and begun with again
- * (iterated local search), until that has not helped for a while. Rows with a single item cut the graph into parts whose
- * crossings are independent: each is worked on alone, and only where there are any.
+ * Fourth phase: the order within rows. A depth-first walk from the losses gives the initial order; sweeps by barycentre
+ * and sifting then remove crossings. Where crossings are left, the best order is perturbed and improved again (iterated
+ * local search), until that has not helped for a while. Rows with a single item cut the graph into parts with
+ * independent crossings: each part is ordered alone, and only while it has crossings.
  */
 import { bytes, doubles, ints } from "../arrays.ts";
 import { eachSlice, type Slices } from "../slices.ts";
@@ -10,24 +10,25 @@ import { crossingsBelow, type Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { sift } from "./sift.ts";
 
-/** What binds the order of two items of one row, per item; NaN: free. Later ones count more. */
+/** Keys that fix the order of items in one row, one array per key, by item; NaN: free. Later keys count more. */
 export type Bonds = readonly Float64Array[];
 
 const SLICE = 4096;
-/** Up to this beginning all is stirred, from then on only what is near crossings. */
+/** Starts before this one perturb all rows, later ones only the rows near crossings. */
 const WHOLE = 4;
-/** So far that a random number of 32 bits moves an item by up to 1.1 places, times the turn: what has not helped goes farther. */
-const STIR = 2e9;
-/** Rows above and below a crossing whose items are moved. */
+/** Scales a random 32-bit number to a move of at most 1.1 places, times the turn: later turns need larger moves. */
+const PERTURBATION = 2e9;
+/** Number of rows above and below a crossing whose items are perturbed. */
 const REACH = 1;
-/** So many beginnings later than the best one there is no other. */
+/** The search ends when this many starts after the best one have brought nothing better. */
 const PATIENCE = 14;
-/** So many items are stirred, after that, before there is no other beginning: what is large must not take for ever. */
+/** From start number `WHOLE` on, at most about this many items are perturbed in all: it bounds the time. */
 const WORK = 1000;
 
 /**
- * Orders from up to `most` beginnings, all with the fewest crossings that were found for each part of the picture.
- * `all`: parts without crossings are begun again, too. A single beginning is for large pictures, and not sifted.
+ * Orders from at most `most` starts, each with the fewest crossings found for every part of the picture; and the
+ * number of these crossings. `all`: parts without crossings are started again, too. A single start is for large
+ * pictures and is not sifted.
  */
 export function* orderRows(
   layered: Layered,
@@ -36,7 +37,7 @@ export function* orderRows(
   all = false,
 ): Slices<[orders: Order[], crossings: number]> {
   const { rows, start } = layered;
-  /** `counts[turn]`: how many crossings are left. */
+  /** `counts[turn]`: number of crossings left after that turn. */
   const parts: { first: number; last: number; counts: number[] }[] = [];
   let first = 0;
   for (let r = 1; r <= rows; r++) {
@@ -46,7 +47,7 @@ export function* orderRows(
     first = r;
   }
   const orders: Order[] = [];
-  /** Where this turn was not the best one, or has not been yet: takes over what was. */
+  /** Copies the best order so far into each part of `order` for which this turn is not the best one. */
   function takeBest(order: Order, turn: number): void {
     for (const { first, last, counts } of parts) {
       const fewest = Math.min(...counts);
@@ -62,14 +63,14 @@ export function* orderRows(
     let keys = bonds;
     if (turn) {
       takeBest(order, turn);
-      const [stir, count] = stirred(layered, order, turn);
+      const [perturbed, count] = perturb(layered, order, turn);
       if (turn >= WHOLE) work += count;
-      keys = [stir, ...bonds];
+      keys = [perturbed, ...bonds];
     }
     if (keys.length) yield* eachSlice(rows, (r) => sortRow(layered, order, r, keys));
     orders.push(order);
     for (const { first, last, counts } of again) {
-      // What is begun so much worse hardly ever gets the best one.
+      // Sifting hardly ever makes an order with so many more crossings the best one.
       const limit = most > 1 ? 1.25 * Math.min(...counts) + 100 : 0;
       counts.push(yield* untangle(layered, order, bonds, first, last, turn, limit));
       yield;
@@ -85,7 +86,7 @@ export function* orderRows(
   return [orders, crossings];
 }
 
-/** Each row in the order of first visit, depth first up from the items without users. */
+/** Orders each row by the first visit of a depth-first walk up from the items without users. */
 function* walkOrder({ rows, items, start, row, up, down }: Layered): Slices<Order> {
   const item = ints(items);
   const position = ints(items).fill(-1);
@@ -102,7 +103,7 @@ function* walkOrder({ rows, items, start, row, up, down }: Layered): Slices<Orde
       const r = row[v];
       position[v] = filled[r] - start[r];
       item[filled[r]++] = v;
-      // The last one in is visited first.
+      // A stack: the last item in is visited first.
       for (let k = up.start[v + 1] - 1; k >= up.start[v]; k--) waiting[end++] = up.item[k];
       if (++work % SLICE === 0) yield;
     }
@@ -111,10 +112,10 @@ function* walkOrder({ rows, items, start, row, up, down }: Layered): Slices<Orde
 }
 
 /**
- * Keys by which items, at last those near crossings only, change places with near ones, in each turn others: what seems
- * best may be so for its surroundings only. And how many items have one.
+ * Sort keys that make items swap places with near ones, different ones in each turn, to leave a local optimum; and the
+ * number of items with a key. From turn `WHOLE` on only items near crossings have one.
  */
-function stirred(layered: Layered, order: Order, turn: number): [keys: Float64Array, count: number] {
+function perturb(layered: Layered, order: Order, turn: number): [keys: Float64Array, count: number] {
   const { rows, items, row } = layered;
   const near = bytes(rows);
   for (let r = 0; r < rows - 1; r++)
@@ -123,17 +124,17 @@ function stirred(layered: Layered, order: Order, turn: number): [keys: Float64Ar
   let count = 0;
   for (let v = 0; v < items; v++) {
     if (!near[row[v]]) continue;
-    keys[v] = order.position[v] + (Math.imul(v, 0x41c64e6d * turn) / STIR) * turn;
+    keys[v] = order.position[v] + (Math.imul(v, 0x41c64e6d * turn) / PERTURBATION) * turn;
     count++;
   }
   return [keys, count];
 }
 
 /**
- * Removes crossings between rows first and last. A step sweeps over the rows that have crossings, down and up or up
- * and down. Steps lead on from what is worse, too; the best order is kept, and sifted if it has up to `limit`
- * crossings. What wants the same place changes its order now and then: else the search would go round in circles.
- * Returns how many are left.
+ * Removes crossings between rows first and last; returns how many are left. A step sweeps over the rows that have
+ * crossings, down and up or up and down. The next step also continues from a worse order; the best one is kept, and
+ * sifted if it has at most `limit` crossings. Items with equal keys are reversed in some steps: otherwise the search
+ * would go round in circles.
  */
 function* untangle(
   layered: Layered,
@@ -148,7 +149,7 @@ function* untangle(
   const { item, position, known } = order;
   const from = start[first];
   const to = start[last + 1];
-  // NaN is no difference.
+  // A free item gives NaN, which is falsy: no bond.
   const bound = bonds.length ? (v: number, w: number) => bonds.some((key) => key[v] - key[w]) : () => false;
   const countAll = () => {
     let crossings = 0;
@@ -189,14 +190,14 @@ function* untangle(
   return countAll();
 }
 
-/** Puts items into the rows from one on. */
+/** Fills the rows from row `first` on with `items`. */
 function arrange({ start, row }: Layered, { item, position, known }: Order, first: number, items: Int32Array): void {
   item.set(items, start[first]);
   known.fill(-1, first, row[items[items.length - 1]]);
   for (let i = 0; i < items.length; i++) position[items[i]] = start[first] + i - start[row[items[i]]];
 }
 
-/** For one key after the other: puts the items of a row that have it in its order, on the positions that they hold. */
+/** For each key in turn: sorts the items of row r that have it, within the positions that these items hold. */
 function sortRow({ start }: Layered, { item, position, known }: Order, r: number, keys: Bonds, flip = false): void {
   for (const key of keys) {
     const items: number[] = [];

@@ -1,8 +1,8 @@
 /**
- * Second phase: rows. Counted from the inputs, so that a box appended at the loss end never pushes an old one; one
- * that is too high for a row of old boxes takes the next row with room.
+ * Second phase: rows. They are counted from the inputs, so that a box appended at the loss end never pushes an old one.
+ * A box that is too high for a row of old boxes takes the next row with room.
  * Then boxes with slack move down to their users where that shortens edges: a parameter stands just above its use.
- * In small pictures edges are shortened as far as can be: a branch of many boxes moves as one.
+ * In small pictures edges become as short as possible: a branch of many boxes moves as one.
  */
 
 import { bytes, ints } from "../arrays.ts";
@@ -14,12 +14,15 @@ import { ENOUGH, type LayoutInput, rowOf, rowsOf } from "./types.ts";
 /** The first row that a box may stand in, from the given one on. */
 type RowFor = (v: number, row: number) => number;
 
-/** With up to so many boxes all edges together are the shortest that there are, from the first time on. */
+/** Up to this many boxes, a first layout has the smallest possible sum of edge lengths. */
 const FEW = 600;
-/** Rows of old boxes that are tried before a new one goes below all of them. */
+/** Number of rows of old boxes that are tried before a new box goes below all of them. */
 const TRIES = 64;
 
-/** `low`: boxes with slack stand as low as keeps all edges together as short, not as high. */
+/**
+ * Row of every box, from 0 at the inputs. `low`: of the ranks with the smallest sum of edge lengths, boxes with slack
+ * take the lowest instead of the highest.
+ */
 export function* rankBoxes(graph: Directed, input: LayoutInput, low = false): Slices<Int32Array> {
   const rank = ints(graph.n);
   const kept = input.previous ? rowsAt(input.previous.y) : null;
@@ -31,7 +34,7 @@ export function* rankBoxes(graph: Directed, input: LayoutInput, low = false): Sl
   sinkToUsers(graph, rank, kept, rowFor, low);
   yield;
   if (low || (!kept && graph.n <= FEW)) {
-    // Every edge is a gap of a row, and a link.
+    // Every edge is both: a gap of at least one row, and a link to shorten.
     const { m, upper, lower } = graph;
     const ties = { from: [...upper, ...upper], to: [...lower, ...lower], gaps: m, weigh: () => 1 };
     const row = Float64Array.from(rank);
@@ -42,7 +45,7 @@ export function* rankBoxes(graph: Directed, input: LayoutInput, low = false): Sl
   return rank;
 }
 
-/** Rows, read off their distinct heights; -1 for NaN. */
+/** Row numbers from the y of boxes: the distinct values, counted from the smallest; -1 for NaN. */
 export function rowsAt(y: Float32Array | Float64Array): Int32Array {
   const heights = Float64Array.from(new Set(y)).sort();
   const rows = new Map(Array.from(heights, (height, row) => [height, row]));
@@ -50,7 +53,7 @@ export function rowsAt(y: Float32Array | Float64Array): Int32Array {
   return ints(y.length).map((_, v) => rows.get(y[v])!);
 }
 
-/** New boxes go where no row need give way. Old ones go where they must, and so does what old ones are made of. */
+/** Puts new boxes into rows with room. Old boxes, and new ones that old ones depend on, take the first possible row. */
 function rowsForNew({ n, order, users }: Directed, input: LayoutInput, kept: Int32Array): RowFor {
   const free = bytes(n);
   const centre: number[] = [];
@@ -65,7 +68,7 @@ function rowsForNew({ n, order, users }: Directed, input: LayoutInput, kept: Int
     }
   }
   const rows = centre.length;
-  // Nothing is near beyond the first and last row.
+  // Beyond the first and the last row this compares with NaN: nothing is near.
   const near = (row: number, own: number, other: number) =>
     Math.abs(centre[row] - centre[other]) < own + half[other] + ENOUGH * input.ranksep;
   return (v, first) => {
@@ -81,7 +84,7 @@ function rowsForNew({ n, order, users }: Directed, input: LayoutInput, kept: Int
   };
 }
 
-/** Raises `rank` to the longest path from the inputs, and on to a row with room; what is there already is a lower bound. */
+/** Raises `rank` to the longest path from the inputs, then to a row with room. The given values are lower bounds. */
 export function longestPath(graph: Directed, rank: Int32Array, rowFor: RowFor): void {
   const { order, users } = graph;
   for (let i = 0; i < order.length; i++) {
@@ -95,9 +98,9 @@ export function longestPath(graph: Directed, rank: Int32Array, rowFor: RowFor): 
 }
 
 /**
- * Moves boxes down to their nearest user, losses first, where no more edges get longer than shorter. What hangs on a
- * box by its only user (a parameter and its preparation, a whole branch from inputs) comes along and counts nothing.
- * `all`: whatever edges that makes longer.
+ * Moves boxes down to their nearest user, losses first, where at least as many edges get shorter as longer. Boxes that
+ * a box alone uses (a parameter and its preparation, a whole branch from inputs) follow it and do not count.
+ * `all`: moves boxes even if more edges get longer.
  */
 export function sinkToUsers(
   graph: Directed,
@@ -119,7 +122,7 @@ export function sinkToUsers(
   }
 }
 
-/** Targets of each box that do not merely hang on it. */
+/** Number of targets of each box that would not simply follow it. */
 function countAnchors(graph: Directed): Int32Array {
   const { n, order, users } = graph;
   const anchors = ints(n);
@@ -133,7 +136,7 @@ function countAnchors(graph: Directed): Int32Array {
   return anchors;
 }
 
-/** Removes rows that nobody stands in. */
+/** Removes empty rows. */
 function closeUp(rank: Int32Array): void {
   const rows = rowsOf(rank);
   const used = ints(rows);

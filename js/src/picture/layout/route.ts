@@ -10,7 +10,7 @@ import type { RowPlaces } from "./rows.ts";
 import type { LayoutInput } from "./types.ts";
 
 const CORNER = 8;
-/** Rows crossed between two pauses. */
+/** Number of rows crossed between two pauses. */
 const SLICE = 4096;
 
 export interface Routes {
@@ -34,12 +34,12 @@ export function* routeEdges(
   yield;
   const channel = assignChannels(input, graph, layered, rank, x);
   yield;
-  // The most that three pieces an edge and one a dummy come to.
+  // Upper bound: three pieces per edge and one per dummy.
   const points = new Float32Array(12 * m + 4 * dummy.length);
   let used = 0;
   yield;
 
-  /** An upright piece. */
+  /** A vertical piece. */
   function put(at: number, from: number, to: number): void {
     points[used++] = at;
     points[used++] = from;
@@ -47,7 +47,7 @@ export function* routeEdges(
     points[used++] = to;
   }
 
-  /** From the top of the lower box up to the bottom of the upper one; it leaves and arrives upright. */
+  /** A route from the top of the lower box up to the bottom of the upper one; both ends are vertical. */
   function rowRoute(a: number, b: number, first: number): void {
     const between = rank[a] - rank[b] - 1;
     const xb = x[itemOf[b]];
@@ -63,7 +63,7 @@ export function* routeEdges(
     for (let k = between - 1, last = Number.NaN; k >= 0; k--) {
       const r = rank[b] + 1 + k;
       const at = x[dummy[first + k]];
-      // Straight on.
+      // No bend here.
       if (at === last) points[used - 1] = above(r);
       else put(at, below(r), above(r));
       last = at;
@@ -71,7 +71,7 @@ export function* routeEdges(
     put(into, below(rank[b]), bottom);
   }
 
-  /** By way of a channel; its horizontal pieces run in the middle between two rows. */
+  /** A route through an outer channel; its horizontal pieces run in the middle between two rows. */
   function channelRoute(a: number, b: number, beside: number): void {
     const xa = port(x[itemOf[a]], width[a], beside);
     const xb = port(x[itemOf[b]], width[b], beside);
@@ -98,13 +98,13 @@ export function* routeEdges(
   return { start: begin, points: points.subarray(0, used) };
 }
 
-/** Where on a box's border a line towards `other` ends: straight above or below it if the box is wide enough. */
+/** x on a box's border where a line towards `other` ends: straight above or below it if the box is wide enough. */
 function port(centre: number, width: number, other: number): number {
   const reach = Math.max(0, width / 2 - CORNER);
   return Math.min(Math.max(other, centre - reach), centre + reach);
 }
 
-/** Channels for the edges without dummies: each takes the leftmost one that is free over its rows. */
+/** Channels for the edges without dummies: each edge takes the leftmost channel that is free over its rows. */
 function assignChannels(
   { width, nodesep }: LayoutInput,
   graph: Directed,
@@ -121,7 +121,7 @@ function assignChannels(
   const freeFrom: number[] = [];
   const taken = new Map<number, number>();
   for (const e of long) {
-    // Edges to one box share its channel.
+    // Edges to the same box share a channel.
     const upper = graph.upper[e];
     let c = taken.get(upper) ?? freeFrom.findIndex((row) => row < rank[upper]);
     if (c < 0) c = freeFrom.length;

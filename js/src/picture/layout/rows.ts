@@ -1,9 +1,9 @@
-/** y of every row. With earlier places, rows stay where they were as long as there is room between them. */
+/** y of every row. Rows of an earlier layout keep their y as long as there is room between them. */
 import { doubles } from "../arrays.ts";
 import { ENOUGH } from "./types.ts";
 
 export interface RowPlaces {
-  /** Centre and half height of each row. */
+  /** Centre and half height of each row, in px. */
   centre: Float64Array;
   half: Float64Array;
 }

@@ -1,19 +1,22 @@
 /**
- * Fourth phase, last part: sifting (Bachmaier, Brandenburg, Brunner and Hübner 2010, "A global k-level crossing reduction
- * algorithm"). A long edge moves as a whole, with all its dummies: row by row it would have to pass through orders that
- * are worse. Each box and each long edge near a crossing is tried at every place in its rows and goes to the best one.
+ * Fourth phase, last part: sifting (Bachmaier, Brandenburg, Brunner and Hübner 2010, "A global k-level crossing
+ * reduction algorithm"). A long edge moves as a whole, with all its dummies: row by row it would have to pass through
+ * worse orders. Each box and each long edge near a crossing is tried at every place in its rows and takes the best one.
  */
 import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 import { crossingsBelow, type Order, pairGain } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 
-/** More boxes and long edges take too long. */
+/** Parts with more boxes and long edges than this are not sifted: it would take too long. */
 const MOST = 4000;
-/** Between the places of two neighbours: so often can it be halved. */
+/** Distance between the places of two neighbours: a power of 2, halved for each insertion between them. */
 const GAP = 1 << 18;
 
-/** Changes the order of rows first to last; their crossings are to be counted then. `bound`: they must not pass each other. */
+/**
+ * Changes the order of rows first to last; the caller has to count their crossings again. `bound`: v and w must not
+ * pass each other.
+ */
 export function* sift(
   layered: Layered,
   order: Order,
@@ -23,10 +26,10 @@ export function* sift(
 ): Slices<void> {
   const { items, start, row, box, up, down } = layered;
   const { item, position, known } = order;
-  /** What an item belongs to, by its topmost item, and the lowest item of that. */
+  /** `head[v]`: topmost item of the box or long edge that v belongs to; `tail[head]`: its lowest item. */
   const head = ints(items);
   const tail = ints(items);
-  /** Linked, from left to right: what appears in a row stands right of its neighbour there. -1 is the beginning. */
+  /** Linked list of heads from left to right: `next[v + 1]` follows v, `next[0]` is the first. */
   const next = ints(items + 1);
   let count = 0;
   for (let r = first; r <= last; r++) {
@@ -47,7 +50,7 @@ export function* sift(
     if (count > MOST) return;
     yield;
   }
-  /** From left to right. */
+  /** Place of each head, and of its tail; it grows from left to right. */
   const place = ints(items);
   const list: number[] = [];
   for (let v = next[0]; list.length < count; v = next[v + 1]) list.push(v);
@@ -55,12 +58,13 @@ export function* sift(
   const spread = () => {
     for (const [k, v] of list.sort(fromLeft).entries()) place[v] = place[tail[v]] = k * GAP;
   };
-  /** How many crossings fewer there are with w left of v. They share rows. */
+  /** Number of crossings that are saved if w stands left of v. Both have items in the same rows. */
   function gain(v: number, w: number): number {
     if (bound(v, w)) return Number.NEGATIVE_INFINITY;
     const top = Math.max(row[v], row[w]);
     const bottom = Math.min(row[tail[v]], row[tail[w]]);
-    // A long edge that began further up is linked with itself, as its second item is; the same at its other end.
+    // A long edge that begins further up is its own neighbour in the row above: its second item links to its head.
+    // The same holds at its lower end.
     const upper = (u: number) => (row[u] < top ? down.item[down.start[u]] : u);
     const lower = (u: number) => (row[u] > bottom ? up.item[up.start[u]] : u);
     return pairGain(up, place, upper(v), upper(w)) + pairGain(down, place, lower(tail[v]), lower(tail[w]));
@@ -85,10 +89,10 @@ export function* sift(
       const at = others.indexOf(v);
       others.splice(at, 1);
       let most = 0;
-      /** Between which two it goes. */
+      /** Index in `others` before which v is inserted. */
       let best = at;
       for (const side of [0, 1]) {
-        // What gains nothing makes room for others; to the left and to the right in turn.
+        // A move without a gain makes room for others; alternately allowed to the left and to the right.
         const even = Number(round % 2 === side);
         for (let k = at + side, sum = 0; side ? k <= others.length : k--; k += side) {
           const w = others[k - side];
@@ -103,7 +107,7 @@ export function* sift(
       const left = best ? place[others[best - 1]] : place[others[0]] - GAP;
       const right = place[others[best]] ?? left + GAP;
       place[v] = place[tail[v]] = left + ((right - left) >> 1);
-      // In its rows there may be some, or a way to remove some.
+      // These rows may have new crossings, or allow another move.
       known.fill(1, above, Math.min(bottom + 1, last));
       if (right - left < 4) spread();
     }

@@ -1,11 +1,11 @@
 /**
- * For small pictures: the shortest wires that gaps allow. Across, at the end of the fifth phase, gaps keep neighbours in
- * a row apart; down the page, at the end of the second, both ends of a wire.
+ * For small pictures: the shortest wires that gaps allow. It is used twice: for x at the end of the fifth phase, where
+ * gaps keep neighbours in a row apart; for ranks at the end of the second, where gaps keep the ends of a wire apart.
  *
  * Minimises the sum of weight * |x[u] - x[v]| over all links while gaps are kept, exactly, by the network
  * simplex method (Gansner, Koutsofios, North and Vo 1993, section 4.2; here with bounded flows instead of an extra node
- * per link). A forest of ties joins what moves together. A part of it that is pulled away by more than its tie holds is
- * cut off and moves until that gains nothing any more, or a neighbour stops it; there it is tied again.
+ * per link). A forest of ties joins items that move together. A subtree that is pulled away by more than its tie holds
+ * is cut off and moves until moving gains nothing any more, or a neighbour stops it; there it is tied again.
  */
 import { doubles, ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
@@ -13,31 +13,31 @@ import type { Order } from "./crossings.ts";
 import type { Layered } from "./layers.ts";
 import { type Apart, collect, rowOf } from "./types.ts";
 
-/** How much a link counts, by how many of its ends are dummies: a long edge is to be straight. */
+/** Weight of a link by the number of its ends that are dummies: a long edge should be straight. */
 const WEIGHT = [1, 2, 8];
-/** Moves per item, should it not end: it has never taken more than 3. */
+/** Limit of moves per item, in case the method does not end: more than 3 were never needed. */
 const MOST_MOVES = 30;
-/** Items read between two pauses. */
+/** Number of items read between two pauses. */
 const SLICE = 512;
 
-/** What can be a tie: number t joins `from[t]` and `to[t]`. First the gaps, with less x first, then the links. */
+/** Candidates for ties: number t joins `from[t]` and `to[t]`. First the gaps (`from` has the smaller x), then links. */
 export interface Ties {
   from: number[];
   to: number[];
   gaps: number;
-  /** How strongly a link pulls. */
+  /** Weight of link t. */
   weigh: (t: number) => number;
 }
 
-/** What is on the way of a part with u: by tie t, after so many px. */
-interface Met {
+/** What a moving part reaches after `far` px: tie t joins its item u with `other` outside it. */
+interface Encounter {
   t: number;
   u: number;
   other: number;
   far: number;
 }
 
-/** Ties across. */
+/** Ties for x: gaps between neighbours in a row, and all links. */
 export function tiesOf({ items, box, start, row, up }: Layered, order: Order): Ties {
   const from: number[] = [];
   const to: number[] = [];
@@ -50,7 +50,7 @@ export function tiesOf({ items, box, start, row, up }: Layered, order: Order): T
   return { from, to, gaps, weigh: (t) => WEIGHT[Number(box[from[t]] < 0) + Number(box[to[t]] < 0)] };
 }
 
-/** Changes `x`, which keeps all gaps. */
+/** Changes `x`, which keeps all gaps before and after. */
 export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float64Array): Slices<void> {
   const items = x.length;
   /** The ties at each item. */
@@ -61,29 +61,29 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
   );
   const weight = from.map((_, t) => (t < gaps ? Number.POSITIVE_INFINITY : weigh(t)));
   yield;
-  /** The way that a link outside the forest pulls its `from`, or that a gap's `to` lies: 1 right, -1 left. */
+  /** Direction in which a link outside the forest pulls its `from`, or in which a gap's `to` lies: 1 right, -1 left. */
   const way = from.map((v, t): number => (x[to[t]] < x[v] ? -1 : 1));
   const parent = ints(items).fill(-1);
   const tie = ints(items).fill(-1);
-  /** How strongly an item, with all that hangs on it, is pulled from outside the forest. */
+  /** Sum of the pulls of links outside the forest on an item and its subtree; > 0: to the right. */
   const pull = doubles(items);
   for (let t = gaps; t < from.length; t++) tug(t, from[t], to[t], way[t]);
-  /** The move in which an item moved last. */
+  /** Number of the move in which an item moved last. */
   const moved = ints(items);
   let moves = 0;
 
-  /** What v and all that it hangs on are pulled by. */
+  /** Adds a pull to v and to all items above it in its tree. */
   function load(v: number, by: number): void {
     for (; v >= 0; v = parent[v]) pull[v] += by;
   }
 
-  /** A link starts to pull u (and `other` against it) so many times to the right. */
+  /** Link t starts to pull u to the right, and `other` to the left, by `times` its weight. */
   function tug(t: number, u: number, other: number, times: number): void {
     load(u, times * weight[t]);
     load(other, -times * weight[t]);
   }
 
-  /** Cuts v off with all that hangs on it; a link that held it pulls it back from now on. */
+  /** Cuts off the subtree of v and returns its items; a link that tied it pulls it back from now on. */
   function cut(v: number, side: number): number[] {
     const above = parent[v];
     const t = tie[v];
@@ -104,9 +104,9 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
     return part;
   }
 
-  /** What a part meets on its way to a side, from near to far: neighbours, and the ends of links that pull it there. */
-  function ahead(part: readonly number[], side: number): Met[] {
-    const met: Met[] = [];
+  /** What a part reaches on its way to a side, from near to far: neighbours, and ends of links that pull it there. */
+  function ahead(part: readonly number[], side: number): Encounter[] {
+    const met: Encounter[] = [];
     for (const u of part) {
       for (const t of rowOf(at, u)) {
         const other = from[t] + to[t] - u;
@@ -115,11 +115,11 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
         met.push({ t, u, other, far });
       }
     }
-    // Links before a gap that is as near: half as many moves.
+    // At the same distance, links come before a gap: that halves the number of moves.
     return met.sort((a, b) => a.far - b.far || b.t - a.t);
   }
 
-  /** Ties the part that v was cut off with to `above` by its item u, which becomes the topmost one. */
+  /** Ties the part below v to `above` by tie t at its item u, which becomes the root of the part. */
   function hang(u: number, above: number, t: number, v: number): void {
     const all = pull[v];
     load(above, all);
@@ -136,11 +136,11 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
   for (let v = 0, quiet = 0, work = 0; quiet < items && moves < MOST_MOVES * items; v = (v + 1) % items, quiet++) {
     const side = Math.sign(pull[v]);
     const t = tie[v];
-    // A gap holds what is pressed against it, a link as much as its weight.
+    // A gap holds any push against it, a link holds as much as its weight.
     const holds = t < 0 || (t < gaps && (to[t] === v) === side > 0) ? 0 : weight[t];
     let gain = Math.abs(pull[v]) - holds;
     if (!(gain > 0)) continue;
-    // It is examined again, too.
+    // v itself is examined again, too.
     quiet = -1;
     moves++;
     const part = cut(v, side);
@@ -152,7 +152,7 @@ export function* tighten({ from, to, gaps, weigh }: Ties, apart: Apart, x: Float
     for (const { t, u, other, far } of ahead(part, side)) {
       gain -= 2 * weight[t];
       if (t >= gaps) {
-        // It pulls no more; passed by, it pulls back.
+        // A reached link pulls no more; once passed, it pulls back.
         tug(t, u, other, gain > 0 ? -2 * side : -side);
         way[t] *= -1;
       }

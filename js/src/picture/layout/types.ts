@@ -1,4 +1,4 @@
-/** What a layout is asked for and what it answers. All lengths in CSS px; typed arrays throughout. */
+/** Input and output of a layout. All lengths in CSS px; typed arrays throughout. */
 import { ints } from "../arrays.ts";
 import type { Slices } from "../slices.ts";
 
@@ -7,11 +7,11 @@ export interface LayoutInput {
   n: number;
   width: Float32Array;
   height: Float32Array;
-  /** 2 * m numbers: `from` stands lower on the page (towards the loss), `to` higher (towards the inputs). */
+  /** m pairs `from`, `to`: `from` stands lower on the page (towards the loss), `to` higher (towards the inputs). */
   edges: Int32Array;
-  /** NaN or absent: free. Boxes of a smaller lane stand left of those of a larger lane in the same row. */
+  /** Lane of each box; NaN or absent: free. In a row, boxes of a smaller lane stand left of boxes of a larger one. */
   lane?: Float32Array;
-  /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where they fit, their place. */
+  /** Centres from an earlier layout, NaN for a new box. Old boxes keep row, order and, where possible, their place. */
   previous?: { x: Float32Array; y: Float32Array };
   /** Smallest gap between two rows and between two neighbours in a row. */
   ranksep: number;
@@ -23,7 +23,10 @@ export interface LayoutOutput {
   x: Float32Array;
   y: Float32Array;
   rank: Int32Array;
-  /** The route of edge e is `route[routeStart[e]]` to `route[routeStart[e + 1]]`: x, y, x, y ... from the border of `from` to that of `to`. */
+  /**
+   * The route of edge e is `route[routeStart[e]]` to `route[routeStart[e + 1]]`: x, y, x, y ... from the border of
+   * `from` to the border of `to`.
+   */
   routeStart: Int32Array;
   route: Float32Array;
   /** Top left corner of everything drawn. */
@@ -33,10 +36,10 @@ export interface LayoutOutput {
   height: number;
 }
 
-/** Least distance of the centres of an item and its right neighbour. */
+/** Smallest distance in px between the centres of an item and its right neighbour. */
 export type Apart = (v: number, w: number) => number;
 
-/** So much of the gap between two rows, or two boxes, is enough for them to stay where they were. */
+/** Old rows and boxes stay in place while this share of the gap between them is left. */
 export const ENOUGH = 1 / 2;
 
 /** Steps between two pauses. */
@@ -48,7 +51,7 @@ export interface Rows {
   item: Int32Array;
 }
 
-/** How many rows there are, if box v stands in row rank[v]. */
+/** Number of rows, if box v stands in row rank[v]. */
 export function rowsOf(rank: Int32Array): number {
   let rows = 0;
   for (let v = 0; v < rank.length; v++) if (rank[v] >= rows) rows = rank[v] + 1;
@@ -57,19 +60,19 @@ export function rowsOf(rank: Int32Array): number {
 
 export const rowOf = ({ start, item }: Rows, list: number) => item.subarray(start[list], start[list + 1]);
 
-/** Puts `item[e]` on list `list[e]`, keeping the order of e. Entries with a negative list are left out. */
+/** Lists in which `item[e]` stands on list `list[e]`, in the order of e. Entries with a negative list are left out. */
 export function collect(lists: number, list: Int32Array, item: Int32Array): Rows {
   const start = ints(lists + 1);
   const m = list.length;
   for (let e = 0; e < m; e++) if (list[e] >= 0) start[list[e]]++;
-  // The ends of the lists, which are filled from there.
+  // `start` holds the ends of the lists at first: they are filled from the end.
   for (let i = 0; i < lists; i++) start[i + 1] += start[i];
   const items = ints(start[lists]);
   for (let e = m - 1; e >= 0; e--) if (list[e] >= 0) items[--start[list[e]]] = item[e];
   return { start, item: items };
 }
 
-/** The numbers of the lists such that each comes before those on its list. What lies on a cycle, or behind one, comes last. */
+/** Topological order: each v comes before the items on its list. Members of a cycle, and all after it, come last. */
 export function* topological({ start, item }: Rows): Slices<Int32Array> {
   const n = start.length - 1;
   const missing = ints(n);

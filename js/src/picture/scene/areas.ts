@@ -1,4 +1,4 @@
-/** What lies behind and between the cards: the hull of the shared part, the border between old and new. */
+/** Areas around and between cards: the hull of the shared part, frames of open groups, the border of old and new. */
 
 import { ints } from "../arrays.ts";
 import type { OpenGroup } from "../fold/index.ts";
@@ -14,7 +14,7 @@ import { Free, middleOf, type Rect, unite } from "./rects.ts";
 import type { Item } from "./types.ts";
 
 const PAD = 13;
-/** Where something else stands near; where there is hardly any room. */
+/** Smaller padding where other things are near, and where there is hardly any room. */
 const NEAR = 8;
 const LEAST = 2;
 
@@ -22,13 +22,16 @@ const LEAST = 2;
 
 export const HULL_TOP = 20;
 
-/** Whether there is a hull: where two or more roots reach some boxes, but not all. */
+/** Whether there is a hull: two or more roots reach some of the boxes, but not all. */
 export const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
 
-/** Higher ones are not looked through for what stands in between. */
+/** Pieces of a hull are not joined beyond this height (px): it takes too long to find what stands in between. */
 const HIGHEST = 4096;
 
-/** One hull for each connected shared part, in pieces where something else stands in between. `area`: what a box takes, its leaves included. */
+/**
+ * One hull for each connected shared part, in pieces where something else stands in between. `area`: the rectangle of a
+ * box with its leaves.
+ */
 export function* hullItems(context: Context, area: (b: number) => Rect): Slices<Item[]> {
   const { shared } = context;
   const items: Item[] = [];
@@ -66,7 +69,7 @@ export function* hullItems(context: Context, area: (b: number) => Rect): Slices<
   return items;
 }
 
-/** All boxes from `starts` on, over those that `within` allows; they are given their `mark` in `seen`. */
+/** All boxes that can be reached from `starts` through boxes in `within`; sets `seen` to `mark` for each of them. */
 function reachable(
   starts: readonly number[],
   next: (b: number) => Iterable<number>,
@@ -96,7 +99,7 @@ function sharedWords(context: Context, part: readonly number[]): string {
   return `shared by ${listText(names, 3)}`;
 }
 
-/** The place of a hull around `at`, with room above for what it says. */
+/** The rectangle of a hull around `at`, with room above for its text `said`. */
 function around({ level, measure }: Context, at: Rect, pad: number, said = "") {
   const top = said ? HULL_TOP : pad;
   const w = Math.max(at.w + 2 * pad, said && level === 3 ? measure(said, "hullname") + 20 : 0);
@@ -116,7 +119,7 @@ export interface OpenMembers {
 
 /** Outer groups first. */
 export function openMembers({ folded }: Context): OpenMembers[] {
-  /** By key of an open group: those around its boxes. */
+  /** By key of an open group: the groups opened by hand that contain it, itself included. */
   const around = new Map<string | null, OpenMembers[]>();
   const found: OpenMembers[] = [];
   for (const group of folded.open) {
@@ -130,7 +133,7 @@ export function openMembers({ folded }: Context): OpenMembers[] {
   return found.filter(({ boxes }) => boxes.length > 0);
 }
 
-/** A frame around the boxes of such a group, with its name and a sign that closes it. */
+/** A frame around the boxes of a group opened by hand, with its name and a mark to close it. */
 export function openHull(context: Context, { group, boxes }: OpenMembers, area: (b: number) => Rect): Item {
   const { graph, folded, measure, level } = context;
   const inside = unite(boxes.map(area));
@@ -169,12 +172,12 @@ export interface Border {
   fresh: number[];
   /** New boxes that lead into the old part. */
   entry: number[];
-  /** What stands on its two sides. */
+  /** The texts on its two sides. */
   oldWords: string;
   newWords: string;
 }
 
-/** The old part that the failing call ran into, and the new part that it came through. */
+/** The old part that the failing call reached, and the new part through which it got there. */
 export function findBorder(context: Context): Border | null {
   const { graph, folded } = context;
   const meets = graph.boundary.flatMap(({ oldUid, newUid }) => {
@@ -212,7 +215,10 @@ export interface DrawnBorder {
 
 const HALF = 20;
 
-/** A dashed line across the picture, up and down where old and new stand side by side, or under the old part alone. */
+/**
+ * A dashed line: across the picture where the new part stands below the old one, vertical where they stand side by
+ * side, else under the old part only.
+ */
 export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rect): DrawnBorder | null {
   const around = (boxes: readonly number[]) => unite(boxes.map(card));
   const [old, fresh, entry] = [around(border.old), around(border.fresh), around(border.entry)];
@@ -233,7 +239,7 @@ export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rec
   return under(entry, { ...old, x: old.x - PAD, w: old.w + 2 * PAD });
 }
 
-/** Names both sides, at the end of the line where there is room. */
+/** Writes the names of both sides at an end of the line where there is room. */
 export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, whole: Rect, free: Free): void {
   const { item, horizontal, at, border } = drawn;
   if (level < 3) return;
@@ -251,7 +257,7 @@ export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, who
       .map((x) => ({ x, y: at + (i ? 4 : -16), w, h: 13 }))
       .find((area) => area.x >= whole.x && area.x + w <= whole.x + whole.w && free.has(area));
   });
-  if (!found[0] || !found[1]) return; // one side alone would say nothing
+  if (!found[0] || !found[1]) return; // the name of one side alone would explain nothing
   found.forEach((area, i) => {
     free.add(area!);
     item.marks.push(text(area!.x - item.x, area!.y - item.y + 7, both[i]!, "carry"));

@@ -8,12 +8,12 @@ import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textIn
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
 import type { Card } from "./types.ts";
 
-/** A note with fewer letters says nothing, and the end of a number is another number. */
+/** A cut note that is still useful: fewer letters say nothing, and the end of a number would be another number. */
 const TELLING = /^…\D.../;
 /** Paths of modules differ at their ends: `…h[11]`. */
 const PATH = /^[\w.[\]'" …]+ ▸$/;
 
-/** `bowl`: line 1 has to leave room for the bowl of a leaf. */
+/** All marks of a card. `bowl`: line 1 has to leave room for the bowl of a leaf. */
 export function cardMarks(context: Context, card: Card, b: number, bowl: boolean): Mark[] {
   const { level } = context;
   const ghost = context.ghost[b] === 1;
@@ -25,7 +25,7 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
-/** Not found by the current search. */
+/** Whether there is a search and it did not find anything in this box. */
 const isDim = ({ hit }: Context, b: number) => hit !== null && !hit[b];
 
 function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[] {
@@ -57,7 +57,7 @@ function timesBadge(context: Context, w: number, times: number): Mark[] {
   return [rect(x, -10, width, 20, "badge", 10), text(x + width / 2, 0, label, look, "middle")];
 }
 
-/** Below 0.55 a box is a bar: filled, hollow, or amber with a sign. */
+/** Below scale 0.55 a box is a bar: filled, hollow, or amber. */
 function stateBar({ level }: Context, { counts, w, h }: Card): Mark[] {
   const [x, y, wide, high] = level === 1 ? [w * 0.14, h / 2 - 7, w * 0.72, 14] : [0, 0, w, h];
   const bar = (classes: string, share = 1) => rect(x!, y!, wide! * share, high!, classes, 4);
@@ -80,7 +80,7 @@ interface FirstLine {
   end: number;
 }
 
-/** What fits on line 1: first the name, then the end of the note, then the name's suffix. */
+/** Fits line 1 into its room. In order of priority: the name, the end of the note, the suffix of the name. */
 function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const { measure, level } = context;
   const near = level === 3;
@@ -125,12 +125,12 @@ function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): 
   return marks;
 }
 
-/** The row of saved tensors that fits: under the name, or in one line what the name leaves. */
+/** The most detailed row of saved tensors that fits: under the name, or, on one-line cards, right of it. */
 function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w: number; freed: number } {
   const { measure, level } = context;
   const near = level === 3;
   const freed = near ? freedWidth(measure, card) : 0;
-  // A gap behind the name; the last label needs none.
+  // On one line the name needs a gap behind it. The last label of a row needs no gap.
   const beside = card.oneLine ? -3 - bowlRoom(bowl) - measure(card.title, sized(context, "op")) : GAP;
   const room = card.w - textInset(card) - 8 - freed + beside;
   const rows = slotRows(card, near);
@@ -146,7 +146,7 @@ function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean):
   const number = (n: number, x: number) => callNumberMark(x, middle, callNumber(n), hueOfCall(context, n), false, 6.5);
   let x = card.oneLine ? card.w - 5 - w : textInset(card);
   for (const { look, label, by } of row) {
-    // Its letter only where letters are large enough.
+    // The letter in a slot is drawn only at the level where letters are large enough.
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ kind }) => context.level === 3 || kind !== "text"));
     x += SLOT_W + 3;
     if (label) {

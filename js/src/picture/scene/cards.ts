@@ -1,4 +1,4 @@
-/** Cards: what they say, and how much room a box needs for it. The marks are in cardmarks.ts. */
+/** Cards: their texts, and the room that a box needs for them. The marks are in cardmarks.ts. */
 
 import type { Box } from "../fold/index.ts";
 import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
@@ -17,10 +17,10 @@ const TWO_LINES = 42;
 const ONE_LINE = 26;
 const COMPACT_LINE = 22;
 const MAX_STRIPES = 4;
-/** With more boxes than this, cards shrink to their text. */
+/** With more boxes than this, cards are only as wide as their text. */
 const ROOMY = 24;
 export const GAP = 8;
-/** Room of a bowl in line 1. */
+/** Width of a bowl in line 1, in px. */
 export const BOWL = 12;
 
 export function cardOf(context: Context, b: number): Card {
@@ -106,7 +106,7 @@ function cardWidth({ measure, folded, options }: Context, card: Card): number {
   const note = card.note ? 10 + measure(card.note, "note") : 0;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const first = measure(card.title, "op") + measure(card.suffix, "op suffix") + note + bowl;
-  // As wide as it is with everything held and with everything freed: a call must not make it grow.
+  // Wide enough both with all slots held and with all slots freed: a call must not make a card grow.
   const held = { ...card, slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook })), freedBy: 0 };
   const row =
     rowWidth({ measure, level: 3 }, slotRows(held, true)[0]!) + (card.looks.length && freedWidth(measure, held));
@@ -119,15 +119,15 @@ export const textInset = (card: Card) => 7 + 5 * card.stripes.length;
 
 // ---- Saved tensors --------------------------------------------------------------------------------------------------
 
-/** A glyph in the row of saved tensors, with what is written beside it. */
+/** A glyph in the row of saved tensors, with its label. */
 export interface Cell {
   look: SlotLook;
   label: string;
-  /** Call that freed it, where not all have the same; -1: none. */
+  /** The call that freed it, if different calls freed the slots of the card; else -1. */
   by: number;
 }
 
-/** The ways to show the saved tensors, the most detailed first: each with its name, each, or one for each look. */
+/** Rows that show the saved tensors, the most detailed first: each slot with its name, each slot, one per look. */
 export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: boolean): Cell[][] {
   const each = (label: (slot: SlotText) => string) =>
     slots.map((slot) => ({ look: slot.look, label: label(slot), by: near && freedBy < 0 ? slot.freedBy : -1 }));
@@ -158,7 +158,7 @@ export const rowWidth = (context: Pick<Context, "measure" | "level">, row: reado
     return sum + SLOT_W + 3 + (words || 0) + (by < 0 ? 0 : 18);
   }, 0);
 
-/** Room of the word and the number of the call at the right, where one call freed all that is freed. */
+/** Width of "freed" and the number of the call at the right, if one call freed all freed slots; else 0. */
 export const freedWidth = (measure: Measure, { freedBy, oneLine }: Card) =>
   freedBy < 0 ? 0 : 22 + (oneLine ? 0 : measure("freed", "note"));
 
@@ -169,17 +169,17 @@ const LEAF_GAP = 8;
 const LEAF_ROOM = 120;
 const LEAF_RISE = 16;
 
-/** Whether a card's leaves stand above it: nothing else does. */
+/** Whether the leaves of a card are drawn above it: no box stands there. */
 export const leavesAbove = ({ above, options }: Context, b: number) =>
   above.start[b] === above.start[b + 1] && !options.compact;
 
-/** What leaves are called, as far as they have names. */
+/** Names of those leaves that have one. */
 export const leafNames = (graph: Graph, nodes: readonly number[]) =>
   nodes.map((node) => graph.leaves.get(node)?.paths[0] ?? "").filter(Boolean);
 
 const moduleOf = (name: string) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
 
-/** Parameters of one module share a badge: `weight, bias`. Above the card in a row; others find their place later. */
+/** Badges of leaves; parameters of one module share one: `weight, bias`. Badges not above the card get x, y later. */
 function leafParts({ graph, measure }: Context, box: Box, note: string, above: boolean): LeafPart[] {
   const byModule = new Map<string | number, number[]>();
   for (const node of box.leaves) {
@@ -200,7 +200,7 @@ function leafParts({ graph, measure }: Context, box: Box, note: string, above: b
   });
 }
 
-/** What a badge says, with the module unless the card's note names it. */
+/** The text of a badge, with the module unless the card's note names it. */
 function leafText(graph: Graph, nodes: readonly number[], note: string): string {
   const names = leafNames(graph, nodes);
   const [first] = names;
@@ -212,7 +212,7 @@ function leafText(graph: Graph, nodes: readonly number[], note: string): string 
   return short.length === 1 ? first : `${module}: ${list}`;
 }
 
-/** Room that leaves take above the card, and on either side of it. */
+/** Room in px that leaves need above the card, and on either side of it. */
 export function leafRoom(card: Card): { top: number; side: number } {
   const last = card.leaves.at(-1);
   if (!last || !card.leavesAbove) return { top: 0, side: 0 };

@@ -1,4 +1,4 @@
-/** What every part of the scene needs to know, worked out once: who reaches what, who is gone, which names are shown. */
+/** Facts that all parts of the scene need, computed once: which roots reach a box, what is gone, which names show. */
 
 import { bytes, ints } from "../arrays.ts";
 import { targetsOf } from "../fold/focus.ts";
@@ -19,51 +19,51 @@ export interface Context {
   measure: Measure;
   level: Level;
   roots: RootView[];
-  /** By node: the roots that reach it, as a mask. */
+  /** Per node: bits of the roots that reach it. */
   nodeReach: Uint32Array;
   /** Per box: bits of the roots that reach it. */
   reach: Uint32Array;
-  /** Per box: whether two roots meet in one of its nodes. */
+  /** Per box: whether two or more roots reach one of its nodes. */
   shared: Uint8Array;
-  /** Per box: whether all of it is gone. */
+  /** Per box: whether all its nodes are gone. */
   ghost: Uint8Array;
-  /** Per box: its node; of a group the first one. */
+  /** Per box: its first node, which stands for it; -1: it has none. */
   main: Int32Array;
   /** Per box: boxes above (towards the inputs) and below. */
   above: Rows;
   below: Rows;
   /** Node -> names that its tags show. */
   names: Map<number, string[]>;
-  /** Node (an old one, at the border) -> the path that carried it over. */
+  /** Old node at the border -> path of its carrier. */
   carriers: Map<number, string>;
   /** uid -> position in engine order (from 1) of the call whose failure is shown. */
   engineOrder: Map<number, number>;
   raised: ReadonlySet<number>;
-  /** uid -> what is written beside the dashed octagon. */
+  /** uid -> text beside the dashed octagon. */
   wouldRaise: ReadonlyMap<number, string>;
-  /** Per slot: its state, or that the forecast call would free it; indices of SLOT_LOOKS. */
+  /** Per slot: index of SLOT_LOOKS; its state, or "will" if the forecast call would free it. */
   looks: Uint8Array;
   /** Per box: whether the current search found something in it; null: there is no search. */
   hit: Uint8Array | null;
-  /** Whether the code stands beside the drawing. */
+  /** Whether the code rail is drawn. */
   rail: boolean;
-  /** Cards of groups, which take long to count. Cards of single nodes are made each time that they are drawn. */
+  /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
   leaves: LeafPart[][];
-  /** How many boxes make up a slice of work: fewer where each holds many nodes. */
+  /** Number of boxes in a slice of work: fewer where boxes hold many nodes. */
   pace: number;
 }
 
-/** Roots that have lines. */
+/** Number of roots that get lines of their own: one bit of a mask each. */
 const MAX_LINES = 31;
-/** Beyond this many nodes, engine order is not written beside each. */
+/** The engine order is written beside nodes only if the call ran at most this many. */
 const MAX_ORDER_NOTES = 12;
 
-/** Names of 11.5 px stay above 9 down to 0.79, the large names down to 0.55. */
+/** Level of detail at a scale. Names of 11.5 px are above 9 px on screen down to 0.79, the large names down to 0.55. */
 export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
 
-/** Classes of a text: from afar it is written larger. */
+/** Classes of a text: below level 3 it is written larger. */
 export const sized = ({ level }: Pick<Context, "level">, look: string) => (level === 3 ? look : `${look} far`);
 
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
@@ -92,7 +92,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     pace,
   );
   const [from, to] = sides(folded.edges);
-  // The call whose failure is shown: the newest one, if it raised.
+  // Only the failure of the newest call is shown.
   const [failed] = graph.calls.slice(-1).filter((call) => call.result === "raised");
   const carriers = carriersByNode(graph);
   yield;
@@ -133,7 +133,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
   };
 }
 
-/** Pairs in a row as two columns. */
+/** Splits a list of pairs into two columns. */
 export function sides(edges: Int32Array): [Int32Array, Int32Array] {
   const from = ints(edges.length >> 1);
   const to = from.slice();
@@ -144,7 +144,7 @@ export function sides(edges: Int32Array): [Int32Array, Int32Array] {
   return [from, to];
 }
 
-/** Visits every edge of an acyclic graph, those into an item before those out of it. */
+/** Visits every edge of an acyclic graph; the edges into an item come before the edges out of it. */
 export function* descend(rows: Rows, visit: (from: number, to: number) => void): Slices<void> {
   const order = yield* topological(rows);
   yield* eachSlice(order.length, (k) => rowOf(rows, order[k]!).forEach((to) => void visit(order[k]!, to)), 1024);
@@ -159,7 +159,7 @@ function rootViews(graph: Graph): RootView[] {
     bit: position < MAX_LINES ? 1 << position : 0,
     ...rootLook(root.order),
     gone: !root.alive,
-    // The difference between roots of one name.
+    // Tells roots of the same name apart.
     sub: times.get(root.path)! > 1 ? whenText(placeOf(graph, root.node)) : "",
   }));
 }
@@ -171,10 +171,10 @@ function* reachOfNodes(graph: Graph, roots: readonly RootView[]): Slices<Uint32A
   return reach;
 }
 
-/** Kinds of owners whose names nobody chose: shown only where there is no other name. */
+/** Kinds of owners whose names the user did not choose: shown only for nodes without another name. */
 const UNCHOSEN = new Set(["out", "traceback", "frame", "other", "hook", "grad"]);
 
-/** The names of each node: chosen names; other names only where there is no chosen one. */
+/** The names of each node: those that the user chose; other names only where there is none. */
 function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<number, string[]> {
   const flagged = new Set(graph.roots.filter((root) => root.alive).map((root) => `${root.node} ${root.path}`));
   const names = new Map([...carriers].map(([node, path]) => [node, [path]]));
@@ -205,7 +205,7 @@ function carriersByNode(graph: Graph): Map<number, string> {
   return carriers;
 }
 
-/** Turns in engine order, from 1 on. */
+/** uid -> position in engine order, from 1. */
 function engineOrder(call: Call | undefined): Map<number, number> {
   if (!call?.executed || call.executed.length > MAX_ORDER_NOTES) return new Map();
   const order = new Map(call.executed.map((uid, position) => [uid, position + 1]));
@@ -246,7 +246,7 @@ export function isDimmed({ options: { onlyRoot = null } }: Context, view: RootVi
   return onlyRoot !== null && view?.root.id !== onlyRoot;
 }
 
-/** Whether a call began at this root. Of two names of one node it is the one in the call. */
+/** Whether a call began at this root. If its node has several names, it is the name in the text of the call. */
 export function startsAt(context: Context, call: Call, view: RootView): boolean {
   const { graph, roots } = context;
   if (!call.rootUids.includes(graph.uid[view.root.node]!)) return false;

@@ -1,6 +1,6 @@
 /**
- * The scene: what is drawn, as a list, of a graph that has been folded, planned and laid out. Pure: no DOM, no theme.
- * How the steps follow on each other is in picture.ts.
+ * The scene: the list of all items to draw, for a graph that has been folded, planned and laid out. Pure: no DOM, no
+ * theme. picture.ts runs the steps in order.
  */
 
 import { doubles } from "../arrays.ts";
@@ -44,7 +44,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const border = plan.border && drawBorder(plan.border, at, span);
   const courses = yield* wireCourses(context, plan, (i) => withEdges(plan, i, at(i)), placed, shift);
 
-  // What is placed where nothing else is, the most important first.
+  // Items that need a free place, the most important first.
   const free = new Free();
   yield* eachSlice(boxes.length, (b) => free.add(area(b)));
   flags.forEach((flag, f) => {
@@ -78,7 +78,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
 }
 
-/** Tags of carriers take their places first, also on their wires: they explain the error. */
+/** Places tags. Carriers come first, also on their wires: they explain the error. */
 function* tagItems(
   { context, tags, flags }: Plan,
   at: (i: number) => Rect,
@@ -102,7 +102,7 @@ function* tagItems(
   return items;
 }
 
-/** Wires end below the second and third edges of groups and repeats. */
+/** The rectangle of a card with the second and third edges of groups and repeats, below which wires end. */
 function withEdges({ context }: Plan, i: number, rect: Rect): Rect {
   rect.h += lowerEdges(context.folded.boxes[i]?.kind ?? "node");
   return rect;
@@ -113,7 +113,7 @@ function withLeaves(context: Context, b: number, at: Rect): Rect {
   return unite([at, ...parts.map(({ x, y, w }) => ({ x: at.x + x, y: at.y + y, w, h: LEAF_H }))]);
 }
 
-/** Octagons and order notes: last, over everything. */
+/** Octagons and order notes; they are drawn last, over everything. */
 function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Free): Item[] {
   const { folded, engineOrder, raised, wouldRaise, level } = context;
   const visible = (uids: Iterable<number>) =>
@@ -148,7 +148,7 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
   return { left, top, width: Math.ceil(right + MARGIN - left), height: Math.ceil(bottom + MARGIN - top), items };
 }
 
-/** With more roots than this, only those at which a call began are shown one by one. */
+/** With more roots than this, only roots at which a call began have to be visible. */
 const FEW_ROOTS = 8;
 
 /** uids that a fold should leave visible: failing node, border, findings, roots. */
@@ -157,7 +157,7 @@ export function importantUids(graph: Graph): number[] {
   for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
-    // An error before the newest call is listed, but it is over.
+    // An error of an earlier call stays in the list, but is not current.
     if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));

@@ -52,7 +52,7 @@ export function* cardItems(context: Context, places: Float64Array, bowls: Readon
   return items;
 }
 
-/** Roots by name; `loss` of iteration 0 and of iteration 1 with the iteration. */
+/** Names of the roots in a mask; roots of the same name with their iteration: `loss of iteration 0`. */
 function rootNames(context: Context, mask: number): string[] {
   return rootsOf(context, mask).map(({ root, sub }) => join(" of ", root.path || "an unnamed root", sub));
 }
@@ -96,12 +96,13 @@ type Side = "above" | "right" | "left";
 
 export interface Badges {
   items: Item[];
-  /** Boxes whose leaves are shown by a bowl on the card itself, and those bowls. */
+  /** Boxes whose leaves are shown by a bowl on the card itself. */
   inside: ReadonlySet<number>;
+  /** The bowls on these cards. */
   onCards: Item[];
 }
 
-/** Badges of the leaves that the cards hand gradients to: above, beside, or a bowl on the card where all is taken. */
+/** Badges of the leaves of all cards: above the card or beside it, or a bowl on the card where no place is free. */
 export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, free: Free): Slices<Badges> {
   const { graph, leaves, folded, level, pace } = context;
   const { compact } = context.options;
@@ -152,7 +153,7 @@ export function* leafBadges(context: Context, cards: Float64Array, whole: Rect, 
   return { items, inside, onCards };
 }
 
-/** Places the badges of a card right of it, else left of it; null where neither side is free. */
+/** Places the badges of a card right of it, else left of it; null if neither side is free. */
 function sideFor(parts: readonly LeafPart[], at: Rect, whole: Rect, free: Free): Side | null {
   const w = Math.max(...parts.map((part) => part.w));
   const h = parts.length * LEAF_PITCH - 4;
@@ -168,7 +169,7 @@ function sideFor(parts: readonly LeafPart[], at: Rect, whole: Rect, free: Free):
   return right ? "right" : "left";
 }
 
-/** A badge, or without a side the bowl of all of a card's leaves. `wide`: the card. */
+/** A badge; if `side` is null, the bowl for all leaves of a card. `wide`: width of the card in px. */
 function leafMade(context: Context, parts: readonly LeafPart[], wide: number, side: Side | null): Made {
   const { graph, nodeReach } = context;
   const nodes = parts.flatMap((part) => part.nodes);

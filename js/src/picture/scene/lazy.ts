@@ -1,18 +1,18 @@
-/** Items that are made when they are needed: in a large graph most of them are never drawn or read. */
+/** Items whose marks and labels are made on first use: in a large graph most are never drawn or read. */
 
 import type { Context } from "./context.ts";
 import type { Item, Level, Role } from "./types.ts";
 
 export type Made = Pick<Item, "marks" | "label" | "data">;
 
-/** What the items of one kind have in common: how to make number i. */
+/** Makes the items of one kind, each by its number i. */
 export interface Source {
   /** x, y, w, h of each. */
   places: ArrayLike<number>;
   context: Context;
   key(i: number): string;
   role(i: number): Role;
-  /** Position of its node; without: it has none. */
+  /** Index of its node; absent: the items have no node. */
   node?(i: number): number;
   make(i: number): Made;
 }
@@ -21,7 +21,7 @@ export class LazyItem implements Item {
   readonly #source: Source;
   readonly #i: number;
   #made: Made | undefined;
-  /** The level for which the marks were made. A large scene is not made again for another scale. */
+  /** Level of the marks. At another level they are made again; a large scene as a whole is not. */
   #level: Level | undefined;
 
   constructor(source: Source, i: number) {

@@ -1,4 +1,4 @@
-/** How many px a box needs and what belongs where inside; made once, used by the layout and by the drawing. */
+/** The size of each box in px and the places inside it; made once, used by the layout and by the drawing. */
 
 import { doubles, ints } from "../arrays.ts";
 import { type Box, type Folded, seedSlices } from "../fold/index.ts";
@@ -21,12 +21,12 @@ export interface Plan {
   border: Border | null;
   /** Groups that were opened by hand. */
   groups: OpenMembers[];
-  /** Pairs of laid-out boxes, from the lower to the upper one: those of the fold, then one for each flag. */
+  /** Pairs of laid-out boxes, from the lower to the upper one: first the edges of the fold, then one for each flag. */
   edges: Int32Array;
-  /** By laid-out box — the boxes of the fold, then the flags —: the room it takes. */
+  /** Size of each laid-out box in px, with the room around it. First the boxes of the fold, then the flags. */
   width: Float32Array;
   height: Float32Array;
-  /** What is seen of it, a card or a pill; `top`: how far below the top of its room. */
+  /** Size of its visible card or pill in px; `top`: distance from the top of the room to the top of the card. */
   cardWidth: Float64Array;
   cardHeight: Float64Array;
   top: Float32Array;
@@ -35,14 +35,14 @@ export interface Plan {
 const NODE_GAP = 12;
 const ROW_GAP = 16;
 const COMPACT_ROW_GAP = 6;
-/** Room that a tag needs below its card, beyond the row gap; and that the border needs with its words. */
+/** Room below a card, beyond the row gap: for a tag, and for the border with its words. */
 const TAG_ROOM = 14;
 const BORDER_ROOM = 42;
 const COMPACT_BORDER_ROOM = 22;
 /** Room for the name of an open group above its first boxes, and for its frame below the last ones. */
 const NAME_ROOM = 24;
 const FRAME_ROOM = 8;
-/** With more roots than this, lanes are left to the layout. */
+/** With more flags than this, boxes have no lanes: the layout is free to order them. */
 const MAX_LANES = 16;
 
 export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Plan> {
@@ -80,14 +80,14 @@ export function* planSlices(graph: Graph, folded: Folded, options: SceneOptions)
   return plan;
 }
 
-/** Room above and below the cards: the same for all boxes of one depth, so that cards of a row stand level. */
+/** Sets the sizes. Room above and below is the same for all boxes of one depth, so that cards of a row stand level. */
 function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, cardHeight, top }: Plan): Slices<void> {
   const { folded, above, below, pace } = context;
   const { compact } = context.options;
   const n = folded.boxes.length;
   const named = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(above, b))));
   const last = new Set(groups.flatMap(({ boxes }) => endsOf(boxes, (b) => rowOf(below, b))));
-  // Longest way from the inputs, as the layout ranks.
+  // Longest path from the inputs, as in the layout's ranks.
   const depth = ints(n);
   yield* descend(below, (from, to) => (depth[to] = Math.max(depth[to]!, depth[from]! + 1)));
   const over = doubles(n);
@@ -121,18 +121,18 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
   );
 }
 
-/** Those with nothing of their own group beyond them. */
+/** The boxes of a group with no other box of the group beyond them. */
 function endsOf(boxes: readonly number[], beyond: (b: number) => Int32Array): number[] {
   const inside = new Set(boxes);
   return boxes.filter((b) => !beyond(b).some((other) => inside.has(other)));
 }
 
-/** How far the second and third edges of groups and repeats stand out below. */
+/** Height in px of the second and third edges of groups and repeats below the card. */
 export function lowerEdges(kind: Box["kind"]): number {
   return kind === "node" ? 0 : kind === "repeat" ? 8 : 4;
 }
 
-/** A picture that is there: what the next one is laid out after, so that nothing jumps. */
+/** The picture on screen. The next layout starts from it, so that nothing jumps. */
 export interface Earlier {
   plan: Plan;
   placed: LayoutOutput;
@@ -157,7 +157,7 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     const y = x.slice();
     x.set(seeds.x);
     y.set(seeds.y);
-    // A root's id is only good for one snapshot.
+    // A root's id is valid for one snapshot only.
     const keyOf = ({ graph }: Context, { view: { root } }: Flag) => `${graph.uid[root.node]} ${root.path}`;
     const before = new Map(old.flags.map((flag, f) => [keyOf(old.context, flag), old.context.reach.length + f]));
     flags.forEach((flag, f) => {
@@ -172,8 +172,9 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
 }
 
 /**
- * Older generations left, newer ones right; otherwise in the order of the roots. A box of one root is in its lane;
- * what a gone root reached too stays in that one's; the rest is free.
+ * Lane of each box, NaN: free. Lanes of gone roots are left, those of live roots right, each in the order of the roots.
+ * A box that one root reaches is in the lane of that root. A box that a gone root reaches stays in the lane of the gone
+ * root. Other shared boxes are free.
  */
 function lanes({ context, flags, width }: Plan): Float32Array {
   const lane = new Float32Array(width.length).fill(Number.NaN);

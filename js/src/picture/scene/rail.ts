@@ -1,4 +1,4 @@
-/** The code rail: each source line at the left of the rows that it made. */
+/** The code rail: each source line, left of the boxes that it made. */
 
 import { doubles } from "../arrays.ts";
 import { rowOf } from "../layout/types.ts";
@@ -12,34 +12,34 @@ import type { Rect } from "./rects.ts";
 import type { Item } from "./types.ts";
 
 const X = 12;
-/** Width of the rail with its margins: the drawing begins here. */
+/** Width of the rail with its margins, in px: the drawing begins here. */
 export const RAIL_WIDTH = 184;
 const TEXT_X = 10;
 const TEXT_ROOM = RAIL_WIDTH - X - TEXT_X - 10;
-/** A name further on may be cut off; then the line begins shortly before it. */
+/** A name that starts after this many letters may be cut off; then the line begins `BEFORE` letters before it. */
 const SEEN_LETTERS = 16;
 const BEFORE = 8;
 const ROW_H = 30;
 const ROW_GAP = 6;
-/** Source order has to agree with the drawing for this share of the wires. */
+/** Smallest share of boxes with a known line, and of wires along which source order and drawing agree. */
 const SHARE = 0.9;
 const MAX_ROWS = 24;
 
 /** A line of code. */
 type Spot = Pick<CodeLine, "run" | "cell" | "line" | "source">;
 
-/** Grows in reading order; the same for places on one line. */
+/** A number that grows in reading order; equal for places on one line. */
 const orderOf = ({ run, cell, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? -1) * 1e5 + (line ?? -1);
 
 const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
 
-/** Whether reading down the picture is reading down the code, and the lines are few enough to stand beside it. */
+/** Whether the picture and the code have the same order from top to bottom, and the lines are few enough for a rail. */
 export function* railFits(context: Context): Slices<boolean> {
   const { above, folded } = context;
   const n = folded.boxes.length;
   if (context.options.rail === false) return false;
-  /** By box: where its line stands in the code; NaN: unknown. */
+  /** Per box: `orderOf` its line; NaN: unknown. */
   const order = doubles(n).fill(Number.NaN);
   const rows = new Set<number>();
   let unknown = 0;
@@ -69,17 +69,17 @@ interface Row {
   place: Spot;
   top: number;
   bottom: number;
-  /** Reach of the boxes; a row of one root's boxes gets its hue. */
+  /** Bits of the roots that reach its boxes; a row of a single root gets the hue of that root. */
   mask: number;
   code: string;
-  /** After the place: `once`, `each iteration`. */
+  /** Text after the place: `once`, `each iteration`. */
   more: string;
   raised: boolean;
 }
 
 /**
- * Rows for the boxes and for the newest calls, in reading order, moved apart so that none overlaps.
- * `at`: the rectangle of a box; `flagAt`: that of a root's flag.
+ * Rows for the boxes and for the newest calls, from top to bottom, moved apart so that none overlaps.
+ * `at`: the rectangle of a box; `flagAt`: the rectangle of a root's flag.
  */
 export function* railItems(
   context: Context,
@@ -104,7 +104,7 @@ export function* railItems(
     row.mask |= context.reach[b]!;
     row.more ||= repetition(context, b);
   });
-  // The newest call of each line, beside the flag it started from.
+  // The newest call of each line gets a row beside the flag of its root.
   const calls = new Map<number, [Spot, Rect, boolean]>();
   for (const call of context.graph.calls) {
     const view = rootOfCall(context, call);
@@ -121,7 +121,7 @@ export function* railItems(
   return list.map((row) => rowItem(context, row, left, names));
 }
 
-/** `each iteration` where iterations meet what was made once: only beside the border, where it matters. */
+/** `once` or `each iteration` for boxes at the border, where the difference explains the error; else "". */
 function repetition(context: Context, b: number): string {
   const { graph, folded, carriers } = context;
   const iteration = graph.iteration[context.main[b]!]!;
@@ -130,7 +130,7 @@ function repetition(context: Context, b: number): string {
   return isNew && iteration > 0 ? "each iteration" : "";
 }
 
-/** The source on one line without its comment, cut so that the last of the names in it can be seen. */
+/** The source line without its comment, cut so that the last of `names` in it is visible. */
 function codeLine({ place, raised }: Row, names: readonly string[], measure: Measure): string {
   const source = place.source.replace(/\s+# .*/, "").trim();
   const room = TEXT_ROOM - (raised ? 18 : 0);
@@ -139,7 +139,7 @@ function codeLine({ place, raised }: Row, names: readonly string[], measure: Mea
   return shorten(hidden ? `…${source.slice(at - BEFORE)}` : source, room, "code", measure);
 }
 
-/** Rows side by side in the drawing share their height; none overlaps another, each has the height of its text. */
+/** Moves rows apart: rows at the same height of the drawing share it, and each is at least as high as its text. */
 function moveApart(rows: Row[]): void {
   rows.forEach((row, i) => {
     const next = rows[i + 1];
@@ -179,7 +179,7 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
   };
 }
 
-/** A line of code with the focused names in bold where they stand as whole words, of two at one place the longer one. */
+/** A line of code with `names` in bold where they are whole words; of two names at one place the longer one. */
 function codeMark(x: number, y: number, line: string, names: readonly string[]): Mark {
   const mark = text(x, y, line, "code");
   const longest = [...names]

@@ -1,4 +1,4 @@
-/** Rectangles, and what is still free between them. */
+/** Rectangles, and an index of free places between them. */
 
 export interface Rect {
   x: number;
@@ -28,9 +28,9 @@ export function unite(rects: Iterable<Rect>): Rect {
   return { x: left, y: top, w: right - left, h: bottom - top };
 }
 
-/** Where something stands already. Kept in bands of rows, so that a question stays cheap in large graphs. */
+/** An index of occupied rectangles, divided into horizontal bands: so a query stays cheap in large graphs. */
 export class Free {
-  /** Left, top, right, bottom of each rectangle, and whose it is. */
+  /** Left, top, right, bottom of each rectangle, and the number of its owner. */
   readonly #sides: number[] = [];
   readonly #bands = new Map<number, number[]>();
 
@@ -43,7 +43,7 @@ export class Free {
     }
   }
 
-  /** Whether a place is free but for what is `mine`. */
+  /** Whether a place overlaps no rectangle of another owner than `mine`. */
   has({ x, y, w, h }: Rect, mine = -1): boolean {
     const sides = this.#sides;
     const taken = (at: number) =>
@@ -56,7 +56,7 @@ export class Free {
     return true;
   }
 
-  /** Takes the first of these places that is free, and returns it. */
+  /** Occupies the first free one of these places and returns it. */
   take<R extends Rect>(places: readonly R[]): R | undefined {
     const found = places.find((place) => this.has(place));
     if (found) this.add(found);

@@ -1,4 +1,4 @@
-/** Root flags at a lane's foot: the pill with its sign, the line about the last calls, the place of the two buttons. */
+/** Root flags at the foot of lanes: the pill with its sign, the line about the last calls, room for both buttons. */
 
 import { callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
@@ -10,38 +10,38 @@ import type { Item, RootView } from "./types.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;
-/** The buttons side by side; they do not shrink as far as a picture of one-line cards does. */
+/** Room for both buttons, in px; they shrink less than a picture of one-line cards does. */
 const BUTTONS_W = 208;
 const BUTTONS_H = 24;
 const LARGER = 1.25;
 const MAX_CALLS = 3;
 const MAX_NAME = 170;
-/** Width of a call's number, and of an octagon, in the line under the pill. */
+/** Width of a call's number, and of an octagon, in the line under the pill, in px. */
 const NUMBER = 19;
 const SIGN = 17;
 
 export interface Flag {
   view: RootView;
   name: string;
-  /** Which of several roots of one name it is, and whether it is gone. */
+  /** Text beside the name: which of several roots of the same name this is, and whether it is gone. */
   sub: string;
   w: number;
   h: number;
   pill: number;
-  /** The newest calls that started at this node; the last one also in words. */
+  /** The newest calls that started at this node; the text under the pill describes the last one. */
   calls: Call[];
-  /** A warning says that a backward from here would raise. */
+  /** Text of the warning that a backward from here would raise; "": none. */
   warning: string;
-  /** What stands under the pill: of the last call, or the warning; "" for nothing. */
+  /** Text under the pill: about the last call, or the warning; "": none. */
   words: string;
-  /** The octagon before it: solid, dashed or none. */
+  /** The octagon before the text: solid, dashed or none. */
   sign: typeof octagon | null;
-  /** Width of that line. */
+  /** Width of the line under the pill, in px. */
   line: number;
   buttons: Rect | undefined;
 }
 
-/** One flag per root that is in the picture; several roots inside one folded group share the newest one's. */
+/** One flag per visible root; several roots inside one folded group share the flag of the newest. */
 export function makeFlags(context: Context): Flag[] {
   const { folded, roots } = context;
   const inBox = new Map<number, RootView[]>();

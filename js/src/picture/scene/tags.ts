@@ -1,4 +1,4 @@
-/** What hangs on wires and cards: variable tags, order notes, octagons; each finds a place where nothing else stands. */
+/** Marks on wires and cards: variable tags, order notes, octagons; each takes a free place. */
 
 import { boxOfUid } from "../fold/index.ts";
 import { octagon, octagonOpen, TAG_H, tag, tagWidth, text } from "../marks.ts";
@@ -12,7 +12,7 @@ import type { Item } from "./types.ts";
 import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;
-/** Room of a name from afar. */
+/** Room for a name below level 3, in px. */
 const FAR_ROOM = 40;
 
 export interface TagText {
@@ -22,7 +22,7 @@ export interface TagText {
   w: number;
 }
 
-/** The tags of boxes: what their outputs are called. */
+/** The tags of boxes: the names of their outputs. */
 export function* tagTexts(context: Context): Slices<Map<number, TagText>> {
   const { boxOf } = context.folded;
   const named = new Set([...context.names.keys()].map((node) => boxOf[node]!).filter((b) => b >= 0));
@@ -67,7 +67,7 @@ function shortNames(names: readonly string[], repeated: boolean): string {
   return last ? `${first} … ${last}` : more.length ? `${first} +${more.length}` : first!;
 }
 
-/** Where a box's tag goes: on its wire, just below the card; on the border for the carrier. */
+/** Places the tag of a box: on its wire, just below the card; for a carrier on the border. */
 export function placeTag(
   context: Context,
   near: TagText,
@@ -98,7 +98,7 @@ export function placeTag(
   };
 }
 
-/** The text of a tag from afar: its name in larger letters, as far as it fits; from very far nothing. */
+/** The text of a tag below level 3: the name in larger letters, cut to fit; nothing at the lowest levels. */
 function farText(context: Context, label: TagText): TagText {
   const { level, measure } = context;
   const look = sized(context, "tagname");
@@ -106,7 +106,7 @@ function farText(context: Context, label: TagText): TagText {
   return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, look))) : 28 };
 }
 
-/** The wires that a tag can hang on: first one that crosses the border, else of the newest root that is not gone. */
+/** The wires for a tag, best first: a wire that crosses the border, else a wire of the newest live root. */
 function tagWires(context: Context, { from, rootsOf, isGone }: Courses, wires: Int32Array): number[] {
   const fresh = new Set(context.graph.boundary.map(({ newUid }) => boxOfUid(context, newUid)));
   const order = (e: number) =>
@@ -115,11 +115,11 @@ function tagWires(context: Context, { from, rootsOf, isGone }: Courses, wires: I
 }
 
 interface TagPlace extends Rect {
-  /** Whether the tag hangs to the left of its wire. */
+  /** Whether the tag stands left of its wire. */
   left: boolean;
 }
 
-/** On its wires; beside the card where all of them are too close together. */
+/** Possible places of a tag: on its wires; beside the card where the wires are too close together. */
 function tagPlaces(
   { w, carrier }: TagText,
   card: Rect,
@@ -150,7 +150,7 @@ function tagPlaces(
   return places;
 }
 
-/** `4th` beside a card: its turn in the call that failed. */
+/** `4th` beside a card: its position in the engine order of the failed call. */
 export function orderNote(context: Context, uid: number, card: Rect, free: Free): Item | null {
   const failed = context.raised.has(uid);
   const words = ordinal(context.engineOrder.get(uid)!);
@@ -164,7 +164,7 @@ export function orderNote(context: Context, uid: number, card: Rect, free: Free)
   return { key: `turn${uid}`, role: "note", uid, ...found, marks };
 }
 
-/** Solid where a call raised, dashed where one would; with words beside it for the latter. */
+/** A solid octagon where a call raised; a dashed one, with a text beside it, where a call would raise. */
 export function octagonItems(context: Context, uid: number, card: Rect, whole: Rect, free: Free): Item[] {
   const raised = context.raised.has(uid);
   const label = raised ? "raised here" : context.wouldRaise.get(uid)!;

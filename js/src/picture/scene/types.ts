@@ -1,4 +1,4 @@
-/** What a scene is made of, and what it can be asked for. */
+/** The parts of a scene, and its options. */
 
 import type { Box } from "../fold/index.ts";
 import type { Mark, SlotLook } from "../marks.ts";
@@ -20,14 +20,14 @@ export type Role =
   | "tag"
   | "octagon";
 
-/** Something drawn, and what a pointer, a key or a screen reader can do with it. */
+/** Something drawn, with the data that pointers, keys and screen readers need. */
 export interface Item {
   /** Stable across scenes: `n<uid>`, a group's key, `root<id>`, ... */
   key: string;
   role: Role;
-  /** Of the node; of the node on which a tag, a leaf or an octagon sits. */
+  /** uid of the node; for a tag, a leaf or an octagon of the node that it belongs to. */
   uid?: number;
-  /** Position of that node in the graph's columns. */
+  /** Index of that node in the graph's columns. */
   index?: number;
   /** Root id, for role "root" and the line under it. */
   root?: number;
@@ -36,62 +36,62 @@ export interface Item {
   w: number;
   h: number;
   marks: Mark[];
-  /** Accessible name of what can have the focus. */
+  /** Accessible name; only for items that can have the focus. */
   label?: string;
-  /** Attributes without their "data-". */
+  /** Data attributes, without the prefix "data-". */
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
   buttons?: Rect | undefined;
 }
 
 export interface Scene {
-  /** Top left corner; 0, 0 unless the layout was held at earlier places. */
+  /** Top left corner; 0, 0 unless the layout kept earlier places. */
   left: number;
   top: number;
   width: number;
   height: number;
   /** In drawing order. */
   items: Item[];
-  /** From now on cards, leaves and wires have the marks for this scale. Their places stay. */
+  /** Gives cards, leaves and wires the marks for this scale. Their places stay. */
   look(scale: number): void;
 }
 
-/** What a backward call would do, to be drawn over what is. */
+/** Effects of a backward call that was forecast, drawn over the present state. */
 export interface ForecastOverlay {
-  /** [uid, position of the saved tensor within its node]. */
+  /** Slots that it would free: [uid, position of the slot within its node]. */
   frees: readonly (readonly [number, number])[];
   failsAt: number | null;
 }
 
 export interface SceneOptions {
   measure: Measure;
-  /** Default 3: everything is written out. */
+  /** Level of detail; default 3: everything is written out. */
   level?: Level;
   /** One-line cards. */
   compact?: boolean;
-  /** Leave room for the two buttons under each live root. */
+  /** Whether to leave room for the two buttons under each live root. */
   buttons?: boolean;
-  /** False: never draw the code rail. */
+  /** false: never draw the code rail. */
   rail?: boolean;
-  /** uids that a search found, and the one it stands on; the rest is dimmed. */
+  /** uids that a search found, and its current hit; all else is dimmed. */
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
   forecast?: ForecastOverlay | null;
-  /** Root id: the lines of the others are dimmed. */
+  /** Id of a root; the lines of other roots are dimmed. */
   onlyRoot?: number | null;
 }
 
 /** How a root is drawn wherever it appears. */
 export interface RootView {
   root: Root;
-  /** Its bit in reach masks; 0: there are too many roots for it to have a line. */
+  /** Its bit in reach masks; 0: there are too many roots, and this one has no line. */
   bit: number;
   /** Class that carries the hue. */
   hue: string;
   /** Stroke style, 1 to 4. */
   style: number;
   gone: boolean;
-  /** Beside the name where other roots have the same: `iteration 1`. */
+  /** Text beside the name if other roots have the same name: `iteration 1`. */
   sub: string;
 }
 
@@ -102,7 +102,7 @@ export interface LeafPart {
   nodes: number[];
   text: string;
   w: number;
-  /** Relative to the card; set once there is a place for it. */
+  /** Position relative to the card; set when a place is found. */
   x: number;
   y: number;
 }
@@ -115,7 +115,7 @@ export interface SlotText {
   freedBy: number;
 }
 
-/** What a card says, before it is known how much of it fits. */
+/** The full content of a card; how much of it fits is decided when it is drawn. */
 export interface Card {
   box: Box;
   w: number;
@@ -126,11 +126,11 @@ export interface Card {
   suffix: string;
   note: string;
   slots: SlotText[];
-  /** Call that freed all freed slots; -1: none, or several. */
+  /** n of the call that freed all freed slots; -1: none, or several. */
   freedBy: number;
-  /** Saved tensors by state. */
+  /** Number of saved tensors in each state. */
   counts: number[];
-  /** How many saved tensors have each look, without those that are not drawn. */
+  /** Number of saved tensors with each look, without those that are not drawn. */
   looks: [SlotLook, number][];
   oneLine: boolean;
   leaves: LeafPart[];

@@ -1,4 +1,4 @@
-/** Wires: from the loss up to the inputs, one line per root, side by side in one bed. */
+/** Wires: from the loss up to the inputs. The lines of several roots run side by side in one wire. */
 
 import { doubles, ints } from "../arrays.ts";
 import type { LayoutOutput } from "../layout/index.ts";
@@ -11,24 +11,24 @@ import { type Free, middleOf, type Rect } from "./rects.ts";
 import type { Flag } from "./roots.ts";
 import type { Item, RootView } from "./types.ts";
 
-/** What is laid out with each other: pairs of boxes from the lower to the upper one, those of the flags last. */
+/** Pairs of laid-out boxes, from the lower to the upper one; the wires of flags come last. */
 interface Links {
   edges: Int32Array;
   flags: readonly Flag[];
 }
 
-/** The courses of all wires: of each the points from the lower box to the upper one. */
+/** The courses of all wires: points from the lower box to the upper one. */
 export interface Courses {
   from: Int32Array;
   to: Int32Array;
-  /** By box: the wires that arrive there. */
+  /** Per box: the wires that end there. */
   arriving: Rows;
   /** x, y, x, y ... of wire e: `points[start[e]]` to `points[start[e + 1]]`. */
   start: Int32Array;
   points: Float64Array;
-  /** The root whose flag it leaves; null between boxes. */
+  /** The root whose flag wire e leaves; null for a wire between boxes. */
   flagOf(e: number): RootView | null;
-  /** The roots whose lines run in it. */
+  /** The roots whose lines run in wire e. */
   rootsOf(e: number): readonly (RootView | null)[];
   isGone(e: number): boolean;
 }
@@ -37,12 +37,12 @@ const LINE_GAP = 6;
 const MAX_LINES = 4;
 const PORT_GAP = 52;
 const ARROW = 4;
-/** A wire this far from straight is drawn straight. */
+/** A wire whose ends are at most this many px apart horizontally is drawn straight, if possible. */
 const NEARLY = 22;
-/** So much lower than their rows are boxes that wires do not slant beside. */
+/** If boxes are lower than their rows by more than this many px, wires run straight beside higher neighbours. */
 const HIGHER = 9;
 
-/** Where every wire runs. `at`: the visible rectangle of a laid-out box. */
+/** The courses of all wires. `at`: the visible rectangle of a laid-out box. */
 export function* wireCourses(
   context: Context,
   { edges, flags }: Links,
@@ -65,7 +65,7 @@ export function* wireCourses(
     add(middleOf(lower), lower.y);
     const first = routeStart[e]! + 2;
     const last = routeStart[e + 1]! - 4;
-    // Between neighbouring rows a wire needs no points of its own, unless what stands beside its boxes is higher.
+    // Between neighbouring rows a wire needs no points between its ends, unless other boxes in these rows are higher.
     const beside = lower.y - route[first + 1]! + route[last + 1]! - upper.y - upper.h;
     if (last > first + 2 || beside > HIGHER)
       for (let r = first; r <= last; r += 2) add(route[r]! + dx, route[r + 1]! + dy);
@@ -99,14 +99,14 @@ export function* wireCourses(
   return courses;
 }
 
-/** With more wires than this only upright pieces are kept free; a slanted piece is kept free in so many steps. */
+/** With more wires than this, only vertical pieces are kept free. A slanted piece is kept free in `SLANTS` steps. */
 const MANY = 4096;
 const SLANTS = 6;
 
-/** How far along a slanted piece has got sideways at `t` of its height. */
+/** Horizontal progress of a slanted piece, from 0 to 1, at the share `t` of its height. */
 const bend = (t: number) => t * t * (3 - 2 * t);
 
-/** Where wires run, nothing else must stand; of very many only the upright pieces are kept free, as that takes long. */
+/** Marks the places of wires as occupied; of very many wires only the vertical pieces, as slanted ones take long. */
 export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): Slices<void> {
   const slants = start.length < MANY ? SLANTS : 0;
   yield* eachSlice(start.length - 1, (e) => {
@@ -124,9 +124,9 @@ export function* keepPassages({ points, start, rootsOf }: Courses, free: Free): 
   });
 }
 
-/** Gives the wires at one side of each box their own places, in the order of where they come from. */
+/** Spreads the ends of the wires at one side of each box, in the order of x at their next points. */
 function* spread({ start, points }: Courses, wires: Rows, at: (i: number) => Rect, end: 0 | 1): Slices<void> {
-  // x of the end itself, and of the point next to it.
+  // Index of the end itself in `points`, and x of the point next to it.
   const own = (e: number) => (end ? start[e + 1]! - 2 : start[e]!);
   const next = (e: number) => points[own(e) + (end ? -2 : 2)]!;
   yield* eachSlice(wires.start.length - 1, (box) => {
@@ -142,7 +142,7 @@ function* spread({ start, points }: Courses, wires: Rows, at: (i: number) => Rec
   });
 }
 
-/** A wire that is nearly straight becomes straight, where both boxes reach that far; a long one leaves and arrives upright. */
+/** Makes a nearly straight wire straight if the lower box is wide enough. A long wire gets vertical ends. */
 function straighten({ start, points, from }: Courses, e: number, at: (i: number) => Rect): void {
   const first = start[e]!;
   const last = start[e + 1]! - 2;
@@ -158,7 +158,7 @@ function straighten({ start, points, from }: Courses, e: number, at: (i: number)
   if (x > box.x + 14 && x < box.x + box.w - 14) points[first] = x;
 }
 
-/** Path data through the points, upright at each of them. */
+/** Path data through the points, vertical at each of them. */
 function courseData(points: Float64Array, dx: number, dy: number): string {
   let d = path`M${points[0]! + dx} ${points[1]! + dy}`;
   for (let i = 2; i < points.length; i += 2) {
@@ -170,7 +170,7 @@ function courseData(points: Float64Array, dx: number, dy: number): string {
   return d;
 }
 
-/** About the x of a course at height y, for what hangs on it. */
+/** Approximate x of a course at height y, for tags on it. */
 export function courseAt({ points: all, start }: Courses, e: number, y: number): number {
   const points = all.subarray(start[e], start[e + 1]);
   const last = points.length - 2;
@@ -184,7 +184,7 @@ export function courseAt({ points: all, start }: Courses, e: number, y: number):
   return points[last]!;
 }
 
-/** `keys`: of the laid-out boxes. */
+/** One item per wire. `keys`: keys of the laid-out boxes. */
 export function* wireItems(context: Context, courses: Courses, keys: (i: number) => string): Slices<Item[]> {
   const { from, to, start, points, rootsOf } = courses;
   const places = doubles(4 * from.length);
@@ -198,7 +198,7 @@ export function* wireItems(context: Context, courses: Courses, keys: (i: number)
   const items: Item[] = [];
   yield* eachSlice(from.length, (e) => {
     const half = (rootsOf(e).length * LINE_GAP) / 2 + 4;
-    // It goes up all the way.
+    // A wire only goes up: its last point is its top.
     const [first, end] = start.subarray(e, e + 2) as unknown as [number, number];
     const top = points[end - 1]!;
     let [left, right] = [1 / 0, -1 / 0];

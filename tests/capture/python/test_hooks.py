@@ -1,4 +1,4 @@
-"""What nobody can see afterwards is noted when it happens: hooks, and tensors that lost their history."""
+"""Events that cannot be read afterwards are recorded: hooks, and tensors that lost their history."""
 
 import gc
 import weakref
@@ -10,13 +10,13 @@ from graphs import states
 from graphwidget import forecast
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take
-from graphwidget.capture.python import hooks as noted
+from graphwidget.capture.python import hooks
 
 
 @pytest.fixture
 def watching():
     before = dict(vars(torch.Tensor))
-    unwatch = noted.watch()
+    unwatch = hooks.watch()
     yield
     unwatch()
     assert vars(torch.Tensor) == before
@@ -29,9 +29,9 @@ def raising(grad):
 def test_a_hook_is_known_until_it_is_removed(watching):
     inner = torch.rand(3, requires_grad=True) * 2
     handle = inner.register_hook(lambda g: g * 2)
-    assert [reading.plain for reading in noted.hooks_on_node(inner.grad_fn).values()] == [True]
+    assert [reading.plain for reading in hooks.hooks_on_node(inner.grad_fn).values()] == [True]
     handle.remove()
-    assert noted.hooks_on_node(inner.grad_fn) == {}
+    assert hooks.hooks_on_node(inner.grad_fn) == {}
 
 
 def test_a_hook_on_a_tensor_that_has_died_is_foreseen(watching):
@@ -85,7 +85,7 @@ def test_a_note_keeps_neither_the_hook_nor_the_tensor_alive(watching):
 
 def test_somebody_elses_wrapper_stays():
     original = torch.Tensor.register_hook
-    unwatch = noted.watch()
+    unwatch = hooks.watch()
     ours = torch.Tensor.register_hook
 
     def theirs(self, hook):
@@ -104,9 +104,9 @@ def test_a_tensor_that_lost_its_history_is_remembered_while_it_lives(watching):
     leaf, inner = torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True) * 1
     assert leaf.requires_grad_(False) is leaf and inner.detach_() is inner
     free = torch.rand(3).requires_grad_(False)
-    assert noted.lost_its_gradient(leaf) and noted.lost_its_gradient(inner) and not noted.lost_its_gradient(free)
+    assert hooks.lost_its_gradient(leaf) and hooks.lost_its_gradient(inner) and not hooks.lost_its_gradient(free)
     leaf.requires_grad_()
-    assert not noted.lost_its_gradient(leaf)
+    assert not hooks.lost_its_gradient(leaf)
 
 
 def test_errors_of_the_replaced_methods_are_torchs_own(watching):

@@ -1,0 +1,20 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_ours_stays() -> Iterator[None]:
+    """No test leaves a tracker running: its hooks would be part of every test that comes later."""
+    yield
+    if "cells" in sys.modules:
+        sys.modules["cells"].stop_all()
+    modules = sys.modules.get("torch.nn.modules.module")
+    if modules is not None:
+        left = {**modules._global_forward_hooks, **modules._global_forward_pre_hooks}
+        assert not [hook for hook in left.values() if getattr(hook, "__module__", "").startswith("graphwidget")]
