@@ -6,9 +6,10 @@
     graphwidget run -m PACKAGE.MODULE [ARGS...]
     graphwidget demo [--port PORT] [--no-browser]
 
-What follows TARGET is the program's own; for a program with cells, options of ours may stand there, too. Exit status of `explain`: 0 the program ran to its end and no finding has
-severity error; 1 it raised, or a finding has severity error; 2 the target cannot be read or started, or the command
-line is wrong. Exit status of `run`: the program's own, or 2 if there was none to run.
+What follows TARGET is the program's own; behind a notebook or a file with `# %%` cells options of ours may stand, too.
+Exit status of `explain`: 0 the program ran to its end and no finding has severity error; 1 it raised, or a finding has
+severity error; 2 the target cannot be read or started, or the command line is wrong. Exit status of `run`: the
+program's own, or 2 if there was none to run.
 """
 
 from __future__ import annotations

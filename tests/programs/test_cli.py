@@ -76,6 +76,13 @@ def test_unknown_options_and_values_are_refused_with_the_usage(tmp_path, capsys,
     assert "usage:" in capsys.readouterr().err
 
 
+def test_options_may_follow_a_program_with_cells_and_the_rest_is_its_own(tmp_path):
+    path = file(tmp_path, "# %%\nimport sys\nprint(sys.argv[1:])\n")
+    command = [sys.executable, "-m", "graphwidget", "explain", str(path), "--format", "json", "--lr", "0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["argv"] == ["--lr", "0.1"] and "['--lr', '0.1']" in done.stderr
+
+
 def test_a_finding_of_severity_error_gives_status_1_and_a_readable_text(tmp_path):
     done = explain(file(tmp_path, TWICE))
     assert done.returncode == 1, done.stderr
