@@ -1,10 +1,15 @@
-"""The command line: explain a file, open the first lecture.
+"""The command line: explain a program, run one, open the first lecture.
 
-    graphwidget explain FILE [--format text|json|html|svg|dot] [--order 1,2,3,2] [--timeout SECONDS]
+    graphwidget explain [--format text|json|html|svg|dot] [--order 1,2,3,2] [--timeout SECONDS] TARGET [ARGS...]
+    graphwidget explain [...] -m PACKAGE.MODULE [ARGS...]
+    graphwidget run TARGET [ARGS...]
+    graphwidget run -m PACKAGE.MODULE [ARGS...]
     graphwidget demo [--port PORT] [--no-browser]
 
+What follows TARGET is the program's own; behind a notebook or a file with `# %%` cells options of ours may stand, too.
 Exit status of `explain`: 0 the program ran to its end and no finding has severity error; 1 it raised, or a finding has
-severity error; 2 the file cannot be read or started, or the command line is wrong.
+severity error; 2 the target cannot be read or started, or the command line is wrong. Exit status of `run`: the
+program's own, or 2 if there was none to run.
 """
 
 from __future__ import annotations
@@ -14,17 +19,19 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphwidget.programs.journal import Answer
-    from graphwidget.programs.target import Program
+    from graphwidget.programs.target import Program, Start
 
 CANNOT_RUN = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command; returns the exit status. `run` raises what its program raises: only Python's top may catch it."""
     options = _parser().parse_args(arguments)
     status: int = options.run(options)
     return status
@@ -32,7 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from graphwidget import __version__
-    from graphwidget.render.formats import FORMATS
 
     parser = argparse.ArgumentParser(prog="graphwidget", description="PyTorch's autograd graph, explained.")
     parser.add_argument("--version", action="version", version=f"graphwidget {__version__}")
@@ -41,17 +47,53 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser(
         "explain", help="run a notebook or script and say what its backward calls freed and met"
     )
-    explain.add_argument("file", metavar="FILE", help="a notebook (.ipynb), or Python with `# %%%%` cells (.py)")
-    explain.add_argument("--format", choices=[name for name, form in FORMATS.items() if form.program], default="text")
-    explain.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
-    explain.add_argument("--timeout", type=_seconds, help="seconds that one cell may run (default: no limit)")
+    _add_options(explain)
+    _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, or a plain script (.py)")
     explain.set_defaults(run=_explain)
+
+    run = commands.add_parser(
+        "run", help="run a script as Python does, and explain under a traceback why a call failed"
+    )
+    _add_target(run, "a script")
+    run.set_defaults(run=_run)
 
     demo = commands.add_parser("demo", help="open the first lecture notebook in JupyterLab")
     demo.add_argument("--port", type=int, help="port of the server (default: a free one)")
     demo.add_argument("--no-browser", action="store_true", help="only print the URL")
     demo.set_defaults(run=_demo)
     return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from graphwidget.render.formats import FORMATS
+
+    formats = [name for name, form in FORMATS.items() if form.program]
+    parser.add_argument("--format", choices=formats, default="text")
+    parser.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
+    parser.add_argument(
+        "--timeout", type=_seconds, help="seconds that one cell, or a plain script, may run (default: no limit)"
+    )
+
+
+def _options_behind(start: Start, options: argparse.Namespace) -> Start:
+    """For a program with cells options of ours may also follow TARGET, where they stood in the first version."""
+    parser = argparse.ArgumentParser(prog="graphwidget explain", add_help=False, allow_abbrev=False)
+    _add_options(parser)
+    _, arguments = parser.parse_known_args(start.arguments, namespace=options)
+    return replace(start, arguments=tuple(arguments))
+
+
+def _add_target(parser: argparse.ArgumentParser, what: str) -> None:
+    """Options of ours stand before the target, what follows it is the program's."""
+    parser.add_argument("-m", dest="module", action="store_true", help="TARGET is the name of a module")
+    parser.add_argument("program", nargs=argparse.PARSER, metavar="TARGET", help=f"{what}, and its arguments")
+
+
+def _start_of(options: argparse.Namespace) -> Start:
+    from graphwidget.programs.target import Start
+
+    target, *arguments = options.program[1:] if options.program[0] == "--" else options.program
+    return Start(target, tuple(arguments), options.module)
 
 
 def _seconds(text: str) -> float:
@@ -73,23 +115,35 @@ def _demo(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
+    start = _start_of(options)
     try:
-        program = read(options.file)
-        order = order_of(options.order, len(program.cells)) if options.order else program.order
-    except UnreadableProgram as error:
-        return _cannot(error)
-    explain = _in_a_kernel if program.needs_jupyter else _in_this_process
-    try:
-        answer = explain(program, order, options)
-    except StoppedProgram as error:
-        return _cannot(error)
-    except ImportError as error:
+        program = None if start.module else read(start.target)
+        if program is None or program.plain:
+            if options.order:
+                raise UnreadableProgram(f"--order {options.order}: there are no cells in {start.target}")
+            answer = _in_a_process(start, options)
+        else:
+            start = _options_behind(start, options)
+            if program.notebook and start.arguments:
+                raise UnreadableProgram(
+                    f"{start.target}: a notebook takes no arguments, and options of graphwidget stand before its name"
+                )
+            order = order_of(options.order, len(program.cells)) if options.order else program.order
+            explain = _in_a_kernel if program.needs_jupyter else _in_this_process
+            answer = explain(program, order, start, options)
+    except (UnreadableProgram, StoppedProgram, ImportError) as error:
         return _cannot(error)
     _write(answer.text)
     return answer.status
 
 
-def _in_this_process(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
+def _in_a_process(start: Start, options: argparse.Namespace) -> Answer:
+    from graphwidget.programs import process
+
+    return process.explain(start, format_=options.format, timeout=options.timeout)
+
+
+def _in_this_process(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
     from graphwidget.programs.target import StoppedProgram, check_torch
 
     check_torch()
@@ -97,18 +151,38 @@ def _in_this_process(program: Program, order: Sequence[int], options: argparse.N
         from graphwidget.programs import answers, running
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
-    run = running.run(program, order, timeout=options.timeout, progress=_progress)
-    return answers.answer(options.format, options.file, run.tracker, run.journal)
+    run = running.run(program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress)
+    return answers.answer(options.format, start, run.tracker, run.journal)
 
 
-def _in_a_kernel(program: Program, order: Sequence[int], options: argparse.Namespace) -> Answer:
+def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
     try:
         from graphwidget.programs import client
     except ImportError as error:
         raise ImportError(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
     return client.explain(
-        program, order, format_=options.format, file=options.file, timeout=options.timeout, progress=_progress
+        program, order, format_=options.format, start=start, timeout=options.timeout, progress=_progress
     )
+
+
+def _run(options: argparse.Namespace) -> int:
+    from graphwidget.programs.target import StoppedProgram, UnreadableProgram, check_torch
+
+    start = _start_of(options)
+    try:
+        if start.target.endswith(".ipynb") and not start.module:
+            raise UnreadableProgram(
+                f"{start.target}: `run` takes Python; for a notebook there is `graphwidget explain`"
+            )
+        check_torch()
+        try:
+            from graphwidget.programs import script
+        except Exception as error:  # what is imported as torch may be anything
+            raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
+        script.run(start, partial(script.say_summary, start))
+    except (UnreadableProgram, StoppedProgram) as error:
+        return _cannot(error)
+    return 0
 
 
 def _write(answer: str) -> None:

@@ -53,7 +53,7 @@ ALLOWED = {
         "notebook.live",
         "notebook.notes",
     },  # fmt: skip
-    "programs": {"model", "capture", "diagnosis", "render", "notebook"},
+    "programs": {"model", "engine", "capture", "diagnosis", "render", "notebook"},
     "cli": {"model", "render", "programs", "notebook"},
     "__main__": {"cli"},
     "__init__": {"model", "capture", "notebook", "api"},

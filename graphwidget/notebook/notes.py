@@ -7,6 +7,6 @@ from graphwidget.model import BackwardCall, Record
 from graphwidget.render import report
 
 
-def explain_call(record: Record, call: BackwardCall) -> str:
-    """The findings of a call as lines of text; empty if there are none."""
-    return "\n".join(report.note(finding) for finding in of_call(record, call))
+def explain_call(record: Record, call: BackwardCall, more: str = "%graphwidget explain") -> str:
+    """The findings of a call as lines of text; empty if there are none. `more`: the command that shows the rest."""
+    return "\n".join(report.note(finding, more) for finding in of_call(record, call))

@@ -10,14 +10,20 @@ import torch
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.programs.journal import Answer, Journal
+from graphwidget.programs.target import Start
 from graphwidget.render.formats import FORMATS
 from graphwidget.render.program import ProgramRun
 
 __all__ = ["answer"]
 
 
-def answer(format_: str, file: str, tracker: Tracker, journal: Journal) -> Answer:
+def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file: str | None = None) -> Answer:
     """The answer for a program that has run. Status 1: the program raised, or a finding has severity error.
+
+    Parameters
+    ----------
+    file
+        Where the target's code is, if the target is not that file itself.
 
     Raises
     ------
@@ -26,7 +32,7 @@ def answer(format_: str, file: str, tracker: Tracker, journal: Journal) -> Answe
     """
     findings = tracker.findings()
     run = ProgramRun(
-        file,
+        file or start.target,
         torch.__version__.split("+")[0],
         journal.errors,
         tracker.calls,
@@ -34,6 +40,9 @@ def answer(format_: str, file: str, tracker: Tracker, journal: Journal) -> Answe
         verdict(tracker.record(), findings),
         tracker.drawing,
         journal.cell,
+        target=start.target,
+        argv=start.arguments,
+        exit=journal.exit,
     )
     write = FORMATS[format_].program
     assert write is not None, format_  # the command line offers no other

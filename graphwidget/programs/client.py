@@ -21,7 +21,7 @@ from jupyter_client.launcher import launch_kernel
 
 import graphwidget
 from graphwidget.programs.journal import ANSWER, CELL, Answer, print_exit
-from graphwidget.programs.target import Program, StoppedProgram
+from graphwidget.programs.target import Program, Start, StoppedProgram
 
 __all__ = ["explain"]
 
@@ -44,7 +44,7 @@ except Exception as error:
     print(f"graphwidget: cannot start: {{why}}", file=sys.stderr)
     sys.exit({status})
 sys.path[0:1] = []
-kernel.main({connection!r}, {launcher!r}, {script!r})
+kernel.main({connection!r}, {launcher!r}, {script!r}, {arguments!r})
 """
 
 
@@ -53,7 +53,7 @@ def explain(
     order: Sequence[int],
     *,
     format_: str,
-    file: str,
+    start: Start,
     timeout: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
 ) -> Answer:
@@ -63,8 +63,8 @@ def explain(
     ----------
     program, order
         What to run, and the numbers of the cells from 1.
-    format_, file
-        Of the answer.
+    format_, start
+        Of the answer; how the program is started.
     timeout
         Seconds that one cell may run, None: no limit.
     progress
@@ -75,7 +75,7 @@ def explain(
     StoppedProgram
         If the kernel does not start or dies, if a cell runs too long, on Ctrl+C.
     """
-    with tempfile.TemporaryDirectory() as folder, _kernel(program, Path(folder) / "kernel.json") as kernel:
+    with tempfile.TemporaryDirectory() as folder, _kernel(program, start, Path(folder) / "kernel.json") as kernel:
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
             kernel.doing = f"in cell {cell}"
@@ -86,7 +86,7 @@ def explain(
                 print_exit(cell, order[step:])
                 break
         kernel.doing = "after the last cell"
-        return kernel.answer(format_, file)
+        return kernel.answer(format_, start)
 
 
 class _Kernel:
@@ -138,9 +138,10 @@ class _Kernel:
         self.raised += reply.get("status") == "error"
         return reply
 
-    def answer(self, format_: str, file: str) -> Answer:
+    def answer(self, format_: str, start: Start) -> Answer:
         """Ask the kernel for the answer."""
-        request = self.client.session.msg(f"{ANSWER}_request", {"format": format_, "file": file})
+        content = {"format": format_, "target": start.target, "arguments": start.arguments}
+        request = self.client.session.msg(f"{ANSWER}_request", content)
         self.client.shell_channel.send(request)
         reply = self._finished(request["header"]["msg_id"], None)
         if reply is None or "problem" in reply:
@@ -210,8 +211,8 @@ class _Kernel:
 
 
 @contextmanager
-def _kernel(program: Program, connection_file: Path) -> Iterator[_Kernel]:
-    """A kernel in the folder of a notebook; it is ended at the end of the block."""
+def _kernel(program: Program, start: Start, connection_file: Path) -> Iterator[_Kernel]:
+    """A kernel, in the folder of a notebook, that is gone afterwards."""
     path = program.path
     folder = str(path.resolve().parent) if program.notebook else None
     code = _START.format(
@@ -220,6 +221,7 @@ def _kernel(program: Program, connection_file: Path) -> Iterator[_Kernel]:
         connection=str(connection_file),
         launcher=ipykernel_launcher.__file__,
         script=None if program.notebook else str(program.path),
+        arguments=start.arguments,
     )
     # Without frozen modules as in Jupyter: a debugger may look.
     command = [sys.executable, "-Xfrozen_modules=off", "-c", code]

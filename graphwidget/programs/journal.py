@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,12 @@ class Answer:
 
 @dataclass
 class Journal:
-    """The journal of one shell. `cells` maps execution counts to cells of the file; empty cells get no count."""
+    """Of one shell, or of a program without one. `cells` turns an execution count into the file's cell: empty cells
+    get none. `exit` is the status that a program would have ended with at its first error.
+    """
 
-    shell: Any
+    shell: Any = None
+    exit: int = 0
     errors: list[CellError] = field(default_factory=list)
     cells: dict[int, int] = field(default_factory=dict)
     steps: int = 0
@@ -46,16 +50,18 @@ class Journal:
             self.cells[result.execution_count] = cell
         if result.error_before_exec is not None:  # nothing of the cell ran
             error = result.error_before_exec
-            self._note(error, cell, result.execution_count, getattr(error, "lineno", None))
+            self.note(error, cell, result.execution_count, getattr(error, "lineno", None))
         elif result.error_in_exec is not None:
             error = result.error_in_exec
-            self._note(error, cell, result.execution_count, self._line(error.__traceback__))
+            self.note(error, cell, result.execution_count, self._line(error.__traceback__))
 
     def cell(self, number: int | None) -> int | None:
         """The cell of the file that ran as `In[number]`."""
         return self.cells.get(number, number) if number is not None else None
 
-    def _note(self, error: BaseException, cell: int, number: int | None, line: int | None) -> None:
+    def note(self, error: BaseException, cell: int, number: int | None, line: int | None) -> None:
+        """What a cell raised."""
+        self.exit = self.exit or exit_status(error)
         leaves = isinstance(error, SystemExit) and error.code in (None, 0)
         self.errors.append(CellError(self.steps, cell, number, line, type(error).__name__, _message(error), leaves))
 
@@ -68,6 +74,24 @@ class Journal:
                 return traceback.tb_lineno
             traceback = traceback.tb_next
         return None
+
+
+def exit_status(error: BaseException) -> int:
+    """The exit status of a Python program that ends with this error.
+
+    Examples
+    --------
+    >>> from graphwidget.programs.journal import exit_status
+    >>> [exit_status(error) for error in (SystemExit(3), SystemExit("no data"), SystemExit(), OSError())]
+    [3, 1, 0, 1]
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT  # as a shell says it: the process ends by that signal
+    if not isinstance(error, SystemExit):
+        return 1
+    if error.code is None:
+        return 0
+    return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
 def print_exit(cell: int, left: Sequence[int]) -> None:

@@ -7,6 +7,7 @@ the notebook's variables. This module is imported before the notebook's folder i
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from IPython.core.error import StdinNotImplementedError
 from graphwidget.notebook import extension, session
 from graphwidget.programs import answers, running
 from graphwidget.programs.journal import ANSWER, CELL, Journal
+from graphwidget.programs.target import Start
 
 __all__ = ["main"]
 
@@ -61,7 +63,9 @@ class Kernel(IPythonKernel):
         except KeyError:
             pass
         try:
-            answer = answers.answer(asked["format"], asked["file"], self.tracker, self.journal)
+            self.journal.exit = int(self.journal.exit != 0)
+            start = Start(asked["target"], tuple(asked["arguments"]))
+            answer = answers.answer(asked["format"], start, self.tracker, self.journal)
             content = {"text": answer.text, "status": answer.status}
         except Exception as error:
             content = {"problem": f"{type(error).__name__}: {error}"}
@@ -76,7 +80,7 @@ class Kernel(IPythonKernel):
         raise StdinNotImplementedError(NO_INPUT.format("getpass()"))
 
 
-def main(connection_file: str, launcher: str, script: str | None = None) -> None:
+def main(connection_file: str, launcher: str, script: str | None = None, arguments: Sequence[str] = ()) -> None:
     """Serve until the client asks to shut down.
 
     Parameters
@@ -85,8 +89,8 @@ def main(connection_file: str, launcher: str, script: str | None = None) -> None
         Where to write how to connect. Nobody else may look into its folder: the sockets lie there, too.
     launcher
         What a notebook sees as `sys.argv[0]`, as in any kernel.
-    script
-        The file, if it is no notebook.
+    script, arguments
+        The file, if it is no notebook, and its ``sys.argv[1:]``.
     """
     sys.argv = [launcher, "-f", connection_file]
     app = IPKernelApp.instance(kernel_class=Kernel)
@@ -94,6 +98,6 @@ def main(connection_file: str, launcher: str, script: str | None = None) -> None
     reachable = ["--transport=ipc", f"--ip={sockets}"] if len(sockets) < _MOST_SOCKET_PATH else []
     app.initialize([*sys.argv[1:], *_SETTINGS, *reachable])
     if script is not None:
-        running.pose_as(Path(script), app.shell)
+        running.pose_as(Path(script), arguments, app.shell)
     app.kernel.watch()
     app.start()

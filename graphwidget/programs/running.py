@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from graphwidget.capture.tracker import Tracker
+from graphwidget.programs import posing
 from graphwidget.programs.journal import Journal, print_exit
 from graphwidget.programs.target import Program, StoppedProgram
 
@@ -34,6 +35,7 @@ def run(
     program: Program,
     order: Sequence[int],
     *,
+    arguments: Sequence[str] = (),
     timeout: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
 ) -> Run:
@@ -45,6 +47,8 @@ def run(
         What to run.
     order
         Numbers of cells from 1.
+    arguments
+        The program's ``sys.argv[1:]``.
     timeout
         Seconds that one cell may run, None: no limit.
     progress
@@ -61,7 +65,7 @@ def run(
     `GRACE` seconds more, the process ends with status 2 and a message; a call that holds the GIL cannot be stopped.
     """
     shell = _shell()
-    pose_as(program.path, shell)
+    pose_as(program.path, arguments, shell)
     with _output_to_stderr():
         tracker = _load(shell)
         journal = Journal(shell)
@@ -95,23 +99,10 @@ def _shell() -> Any:
     return shell
 
 
-def pose_as(path: Path, shell: Any) -> None:
-    """Set `sys.argv` and the like as if Python had been called with the program's path."""
-    if _first_path_is_ours():
-        del sys.path[0]
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.argv = [str(path)]
+def pose_as(path: Path, arguments: Sequence[str], shell: Any) -> None:
+    """What the program sees of how it was started: as if Python had been called with its path."""
+    posing.pose([str(path), *arguments], str(path.resolve().parent))
     shell.user_ns["__file__"] = shell.user_ns_hidden["__file__"] = str(path.absolute())
-
-
-def _first_path_is_ours() -> bool:
-    """Whether `sys.path` begins with the folder of the command `graphwidget`, or the working directory for ``-m``."""
-    if getattr(sys.flags, "safe_path", False) or not sys.argv or not sys.path:
-        return False
-    ours = Path(sys.argv[0])
-    if ours.name == "__main__.py":
-        return ours.parent.name == "graphwidget" and sys.path[0] == os.getcwd()
-    return ours.stem == "graphwidget" and sys.path[0] == str(ours.resolve().parent)
 
 
 def _load(shell: Any) -> Tracker:

@@ -1,12 +1,14 @@
-"""Read a notebook (.ipynb) or a script in percent format (.py) as a list of cells."""
+"""What is to be run, and how a file becomes a list of cells: a notebook (.ipynb), or Python (.py)."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
+import shlex
 import warnings
 from dataclasses import dataclass
+from importlib.util import decode_source
 from pathlib import Path
 
 _MARK = re.compile(r"^#\s*%%(.*)$")
@@ -22,12 +24,30 @@ class StoppedProgram(Exception):
 
 
 @dataclass(frozen=True)
+class Start:
+    """How a program is started: its file, or with `module` its dotted name, and its ``sys.argv[1:]``."""
+
+    target: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+
+    @property
+    def command(self) -> str:
+        """As it stands on a command line behind ``python``."""
+        return shlex.join(("-m",) * self.module + (self.target, *self.arguments))
+
+
+@dataclass(frozen=True)
 class Program:
-    """A file as code cells. Markdown cells are left out; cells are counted from 1 among the code cells."""
+    """A file as code cells. Markdown cells are left out; cells are counted from 1 among the code cells.
+
+    `plain`: Python without a mark of a cell, to be run as a whole.
+    """
 
     path: Path
     cells: tuple[str, ...]
     notebook: bool = False
+    plain: bool = False
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -52,17 +72,19 @@ def read(path: str | Path) -> Program:
     if path.is_dir():
         raise UnreadableProgram(f"{path}: is a directory; name a notebook (.ipynb) or Python cells (.py) in it")
     if path.suffix not in (".ipynb", ".py"):
-        raise UnreadableProgram(f"{path}: expected a notebook (.ipynb) or Python cells (.py with `# %%` lines)")
+        raise UnreadableProgram(f"{path}: expected a notebook (.ipynb) or Python (.py)")
+    notebook = path.suffix == ".ipynb"
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if notebook else decode_source(path.read_bytes())
     except OSError as error:
         raise UnreadableProgram(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UnreadableProgram(f"{path}: not UTF-8 text") from None
-    cells = _notebook(path, text) if path.suffix == ".ipynb" else _percent(text)
+    except (UnicodeDecodeError, SyntaxError):  # the second: of what the first lines say of the encoding
+        raise UnreadableProgram(f"{path}: not UTF-8 text, and no line in it names another encoding") from None
+    cells = _notebook(path, text) if notebook else _percent(text)
     if not cells:
         raise UnreadableProgram(f"{path}: there is no code cell in it")
-    return Program(path, cells, path.suffix == ".ipynb")
+    plain = not notebook and not any(map(_MARK.match, text.split("\n"))) and not _is_for_jupyter(cells[0])
+    return Program(path, cells, notebook, plain)
 
 
 def check_torch() -> None:

@@ -38,6 +38,10 @@ class ProgramRun:
         Makes the picture of the last moment. It takes time, and not every format has one.
     cell_of
         Turns an execution count into the number of the file's cell.
+    target, argv
+        What was to be run, and the program's ``sys.argv[1:]``.
+    exit
+        The status that the program itself would have exited with.
     """
 
     file: str
@@ -48,6 +52,9 @@ class ProgramRun:
     verdict: Verdict
     drawing: Callable[[], Drawing]
     cell_of: CellOf = lambda number: number
+    target: str = ""
+    argv: Sequence[str] = ()
+    exit: int = 0
 
 
 def json_text(run: ProgramRun) -> str:
@@ -64,6 +71,9 @@ def json_text(run: ProgramRun) -> str:
         "schema": SCHEMA,
         "file": run.file,
         "torch": run.torch,
+        "target": run.target,
+        "argv": list(run.argv),
+        "exit": run.exit,
         "errors": [
             {"step": error.step, "cell": error.cell, "line": error.line, "type": error.type, "message": error.message}
             for error in run.errors

@@ -43,10 +43,11 @@ def _edit_lines(fix: Fix) -> list[str]:
 NOTE_LINES, NOTE_COLUMNS = 12, 100
 
 
-def note(finding: Finding) -> str:
+def note(finding: Finding, more: str = "%graphwidget explain") -> str:
     """A finding as a note under an exception: at most 12 lines of at most 100 columns.
 
-    The story and the first fix come whole as long as there is room; of the other fixes only the sentence.
+    The story and the first fix come whole as long as there is room; of the other fixes only the sentence. `more` is
+    the command that tells all.
     """
     story = _story(finding)
     for number, fix in enumerate(finding.fixes[:3], 1):
@@ -56,7 +57,7 @@ def note(finding: Finding) -> str:
         if len(story) + len(block) <= NOTE_LINES:
             story += block
     if len(story) > NOTE_LINES:
-        story = [*story[: NOTE_LINES - 1], "  … more: %graphwidget explain"]
+        story = [*story[: NOTE_LINES - 1], f"  … more: {more}"]
     return "\n".join(cut(line, NOTE_COLUMNS) for line in story)
 
 

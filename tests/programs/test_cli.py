@@ -15,8 +15,8 @@ TWICE = (
 )
 
 
-def explain(*arguments, timeout=120):
-    command = [sys.executable, "-m", "graphwidget", "explain", *map(str, arguments)]
+def explain(path, *options, timeout=120):
+    command = [sys.executable, "-m", "graphwidget", "explain", *options, str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
 
 
@@ -64,16 +64,23 @@ def test_a_directory_is_refused(tmp_path, capsys):
 
 @pytest.mark.parametrize("order", ["1,9", "a,b", ",", "0"])
 def test_an_order_that_names_no_cell_is_refused(tmp_path, capsys, order):
-    assert cli.main(["explain", str(file(tmp_path, TWICE)), "--order", order]) == 2
+    assert cli.main(["explain", "--order", order, str(file(tmp_path, TWICE))]) == 2
     assert "--order" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [["--colour"], ["--timeout", "soon"], ["--timeout", "-1"], ["--format", "pdf"]])
 def test_unknown_options_and_values_are_refused_with_the_usage(tmp_path, capsys, options):
     with pytest.raises(SystemExit) as refused:
-        cli.main(["explain", str(file(tmp_path, TWICE)), *options])
+        cli.main(["explain", *options, str(file(tmp_path, TWICE))])
     assert refused.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+def test_options_may_follow_a_program_with_cells_and_the_rest_is_its_own(tmp_path):
+    path = file(tmp_path, "# %%\nimport sys\nprint(sys.argv[1:])\n")
+    command = [sys.executable, "-m", "graphwidget", "explain", str(path), "--format", "json", "--lr", "0.1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["argv"] == ["--lr", "0.1"] and "['--lr', '0.1']" in done.stderr
 
 
 def test_a_finding_of_severity_error_gives_status_1_and_a_readable_text(tmp_path):
@@ -95,7 +102,7 @@ def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
         "subprocess.run(['echo', 'from a child'])\n!echo from a shell\nname = 'é ①'\n" + TWICE
     )
     done = subprocess.run(
-        [sys.executable, "-m", "graphwidget", "explain", str(file(tmp_path, noisy)), "--format", "json"],
+        [sys.executable, "-m", "graphwidget", "explain", "--format", "json", str(file(tmp_path, noisy))],
         capture_output=True,
         timeout=120,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -4,7 +4,7 @@
 usage: python score_reports.py [--dir DIR] [--python EXE] [--jobs N] [--timeout S] [--json OUT] [-v] [ID ...]
 
 Each program NNN_slug.py (cells split by `# %%`) is run by
-    EXE -m graphwidget explain NNN_slug.py --format json
+    EXE -m graphwidget explain --format json NNN_slug.py
 and the JSON document on standard output, schema 1 or 2, is compared with NNN_slug.json. What is compared:
 
   error   cell, line, type and first 60 characters of the first error, or that there is none: observing changes nothing
@@ -88,7 +88,7 @@ def plain(python, path, check, timeout=60):
 def explain(python, path, timeout):
     t0 = time.perf_counter()
     try:
-        p = subprocess.run([python, "-m", "graphwidget", "explain", path, "--format", "json"], capture_output=True, text=True, timeout=timeout)
+        p = subprocess.run([python, "-m", "graphwidget", "explain", "--format", "json", path], capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return None, f"no answer in {timeout:g} s"
     if p.returncode not in (0, 1):

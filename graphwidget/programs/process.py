@@ -1,0 +1,152 @@
+"""Explain a plain script or a module: it runs in a process of its own, whose last act is to write the answer.
+
+So the program can end, or be ended, in any way, and standard output has nothing but the answer on it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import graphwidget
+from graphwidget.programs.journal import Answer, Journal
+from graphwidget.programs.target import Start, StoppedProgram, UnreadableProgram, check_torch
+
+if TYPE_CHECKING:
+    from graphwidget.capture.tracker import Tracker
+
+__all__ = ["explain", "main"]
+
+GRACE = 5.0  # seconds that a program may take to end when it is asked to
+
+# Nothing of the script's folder is imported before all that is needed here is.
+_START = """
+import sys
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+sys.path.insert(0, {root!r})
+from graphwidget.programs import process
+process.main({format_!r}, {start!r}, {answer!r})
+"""
+
+
+def explain(start: Start, *, format_: str, timeout: float | None = None) -> Answer:
+    """Run a program as Python runs it. What it prints goes to standard error.
+
+    Parameters
+    ----------
+    start
+        What to run.
+    format_
+        Of the answer.
+    timeout
+        Seconds that the program may run, None: no limit.
+
+    Raises
+    ------
+    StoppedProgram
+        If it cannot be found or started, runs too long, or leaves no answer; on Ctrl+C.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answer.json"
+        code = _START.format(
+            root=str(Path(graphwidget.__file__).resolve().parent.parent),
+            format_=format_,
+            start=asdict(start),
+            answer=str(file),
+        )
+        sys.stderr.flush()
+        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        try:
+            with _process([sys.executable, *flags, "-c", code]) as process:
+                status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise StoppedProgram(f"{start.target}: ran longer than {timeout:g} s (--timeout)") from None
+        except KeyboardInterrupt:
+            raise StoppedProgram(f"{start.target}: interrupted") from None
+        if not file.exists():
+            raise StoppedProgram(f"{start.target}: {_how_it_ended(status)}, and the record of it is lost")
+        found = json.loads(file.read_text(encoding="utf-8"))
+    if "problem" in found:
+        raise StoppedProgram(found["problem"])
+    return Answer(found["text"], found["status"])
+
+
+@contextmanager
+def _process(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is gone afterwards, also if this one is asked to end."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, end) if in_main else None
+    process = subprocess.Popen(command, stdout=2)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            _stop(process)
+        if in_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def _how_it_ended(status: int) -> str:
+    if status < 0:
+        memory = ": often that memory ran out" if status == -9 else ""
+        return f"the program was ended by signal {-status}, {signal.Signals(-status).name}{memory}"
+    return f"the program ended its process with status {status} before anything else could run (as `os._exit` does)"
+
+
+# -- in the program's process -------------------------------------------------------------------------------
+
+
+def main(format_: str, fields: dict[str, object], file: str) -> None:
+    """Run the program that a `Start` of these `fields` names; write the answer to a file when it has ended."""
+    start = Start(**fields)  # type: ignore[arg-type]
+    try:
+        check_torch()
+        from graphwidget.programs import answers, script
+    except Exception as error:  # what is imported as torch may be anything
+        why = str(error) if isinstance(error, StoppedProgram) else f"{type(error).__name__}: {error}"
+        return _write(file, problem=f"cannot start: {why}")
+    del sys.path[0]
+
+    def report(tracker: Tracker, journal: Journal, code: str) -> None:
+        try:
+            answer = answers.answer(format_, start, tracker, journal, code if start.module else None)
+            _write(file, text=answer.text, status=answer.status)
+        except Exception as error:
+            _write(file, problem=f"{start.target}: no answer could be made: {type(error).__name__}: {error}")
+
+    try:
+        script.run(start, report)
+    except UnreadableProgram as error:
+        _write(file, problem=str(error))
+
+
+def _write(file: str, **answer: object) -> None:
+    """The whole answer, or none: the program may be ended at any moment."""
+    part = Path(f"{file}.part")
+    part.write_text(json.dumps(answer), encoding="utf-8")
+    os.replace(part, file)

@@ -1,0 +1,221 @@
+"""Run a plain script or a module as Python runs it, with the tracker on.
+
+It becomes `__main__` of this process. What it raises goes on to the top, so that everything at a program's end is
+Python's own: the exit status, `sys.excepthook`, Ctrl+C, threads that are still running, and what `atexit` runs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import decode_source, find_spec
+from types import CodeType, ModuleType, TracebackType
+from typing import Any, NamedTuple
+
+from graphwidget.capture.tracker import Tracker
+from graphwidget.diagnosis.diagnose import diagnose
+from graphwidget.diagnosis.verdict import verdict
+from graphwidget.engine.forecast import forecast
+from graphwidget.notebook.notes import explain_call
+from graphwidget.programs.journal import Journal
+from graphwidget.programs.posing import pose
+from graphwidget.programs.target import Start, UnreadableProgram
+from graphwidget.render.report import summary
+
+__all__ = ["Report", "run", "say_summary"]
+
+# Called with what was recorded, what the program raised, and the name of its file.
+Report = Callable[[Tracker, Journal, str], None]
+
+_CELL = 1  # the script is the one cell of the program
+
+_replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
+
+
+class _Main(NamedTuple):
+    """What is to run as `__main__`; `source` is empty where nobody has the text."""
+
+    module: ModuleType
+    code: CodeType
+    source: str
+
+
+def run(start: Start, report: Report) -> None:
+    """Run a program, once in a process.
+
+    Parameters
+    ----------
+    start
+        What to run, and its arguments.
+    report
+        Called when all of the program has ended, also its threads and what it registered with `atexit`. It is not
+        called where a program ends its process in another way: by a signal, or by `os._exit`.
+
+    Raises
+    ------
+    UnreadableProgram
+        If there is no such file or module.
+    BaseException
+        Whatever the program raises. It is for Python to deal with: catch it nowhere.
+    """
+    tracker = Tracker(
+        forecaster=forecast,
+        diagnose=diagnose,
+        explain=partial(explain_call, more=f"graphwidget explain {start.command}"),
+    )
+    journal = Journal(steps=_CELL)  # one step, one cell
+    tracker.start()
+    main: _Main | None = None
+    try:
+        main = _module(start) if start.module else _file(start)
+        _replaced.append(sys.modules["__main__"])
+        sys.modules["__main__"] = main.module
+        # What is registered first is called last.
+        atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), tracker)
+        tracker.begin_cell(_CELL, main.source, filename=main.code.co_filename)
+        exec(main.code, main.module.__dict__)
+    except UnreadableProgram:
+        tracker.stop()
+        raise
+    except BaseException as error:
+        if main is None:  # its text is no Python, or a package around it raised
+            atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), tracker)
+        traceback = _without_ours(error.__traceback__)
+        journal.note(error, _CELL, _CELL, _line(error, traceback, main))
+        tracker.end_cell(error)
+        _show_as_python_does(traceback, tracker)
+        raise
+
+
+def say_summary(start: Start, tracker: Tracker, journal: Journal, file: str) -> None:
+    """One line on standard error: calls, findings, and how to read them."""
+    findings = tracker.findings()
+    line = f"graphwidget: {summary(verdict(tracker.record(), findings))}"
+    more = f" More: graphwidget explain {start.command}" if findings else ""
+    print(line + more, file=sys.__stderr__, flush=True)
+
+
+def _end(process: int, report: Callable[[], None], tracker: Tracker) -> None:
+    """Report, in the process of the program itself: a fork of it also calls what was registered."""
+    if os.getpid() != process:
+        return
+    try:
+        tracker.end_cell()
+        report()
+    except Exception as error:
+        tracker.problems.note(error)
+    tracker.stop()
+
+
+# -- what runs as `__main__` --------------------------------------------------------------------------------
+
+
+def _file(start: Start) -> _Main:
+    path = os.path.abspath(start.target)
+    loader = SourceFileLoader("__main__", path)
+    try:
+        text = loader.get_data(path)
+    except OSError as error:
+        raise UnreadableProgram(f"{start.target}: {error.strerror or error}") from None
+    pose([start.target, *start.arguments], os.path.dirname(os.path.realpath(path)))
+    code = compile(text, path, "exec", dont_inherit=True)
+    return _Main(_main_module(path, loader), code, decode_source(text))
+
+
+def _module(start: Start) -> _Main:
+    pose(["-m", *start.arguments], os.getcwd())
+    spec = _spec(start.target)
+    loader: Any = spec.loader
+    code = loader.get_code(spec.name) if hasattr(loader, "get_code") else None
+    if code is None:
+        raise UnreadableProgram(f"-m {start.target}: there is no Python code in {spec.origin or 'it'}")
+    sys.argv[0] = str(spec.origin)
+    return _Main(_main_module(spec.origin, loader, spec), code, _source(loader, spec.name))
+
+
+def _source(loader: Any, name: str) -> str:
+    try:
+        return loader.get_source(name) or ""
+    except (AttributeError, ImportError):  # code without its text
+        return ""
+
+
+def _spec(name: str) -> ModuleSpec:
+    """Find a module, or `__main__` of a package; imports the packages around it.
+
+    Raises
+    ------
+    UnreadableProgram
+        If there is none. What a package raises when it is imported is its own error.
+    """
+    if not all(name.split(".")):
+        raise UnreadableProgram(f"-m {name}: expected a module's whole name, such as package.module")
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        spec = None
+    if spec is None and name.endswith(".__main__"):
+        raise UnreadableProgram(f"-m {name.removesuffix('.__main__')}: is a package without a module `__main__`")
+    if spec is None:
+        raise UnreadableProgram(f"-m {name}: no such module can be found from here or where Python looks for modules")
+    if spec.submodule_search_locations is not None:
+        return _spec(f"{name}.__main__")
+    return spec
+
+
+def _main_module(file: str | None, loader: Any, spec: ModuleSpec | None = None) -> ModuleType:
+    """An empty module with the names that Python gives `__main__`."""
+    module = ModuleType("__main__")
+    module.__dict__.update(
+        __file__=file,
+        __cached__=spec.cached if spec is not None else None,
+        __loader__=loader,
+        __package__=spec.parent if spec is not None else None,
+        __spec__=spec,
+        __builtins__=builtins,
+    )
+    if sys.version_info < (3, 14):
+        module.__annotations__ = {}
+    return module
+
+
+# -- what it raised -----------------------------------------------------------------------------------------
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The program's part of a traceback."""
+    while traceback is not None and traceback.tb_frame.f_globals is globals():
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _line(error: BaseException, traceback: TracebackType | None, main: _Main | None) -> int | None:
+    """Line of the outermost frame in the program's file; of a file that is no Python, the line that is not."""
+    if main is None:
+        return error.lineno if isinstance(error, SyntaxError) and traceback is None else None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == main.code.co_filename:
+            return traceback.tb_lineno
+        traceback = traceback.tb_next
+    return None
+
+
+def _show_as_python_does(traceback: TracebackType | None, tracker: Tracker) -> None:
+    """Have whatever shows the error that is on its way show the program's part of its traceback."""
+    theirs = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, _whole: TracebackType | None) -> None:
+        sys.excepthook = theirs
+        sys.last_traceback = traceback
+        theirs(kind, error.with_traceback(traceback), traceback)
+        if tracker.unsaid:
+            print(tracker.unsaid, file=sys.stderr)
+
+    sys.excepthook = show
