@@ -18,6 +18,16 @@ INPUT_WITHOUT_GRAD = (
 )
 UNUSED = ("appears to not have been used in the graph",)
 
+
+# ---- what a custom Function's backward does, while a call runs
+GRADIENTS_COUNTED = ("returned an incorrect number of gradients",)
+GRADIENT_OF_NO_TENSOR = ("returned a gradient different than None at position",)
+GRADIENT_SHAPE = ("but expected shape compatible with",)
+GRADIENT_DEVICE = (" - expected device ",)
+NO_GRADIENT_TYPE = ("expected Variable or None",)
+NO_BACKWARD = ("You must implement either the backward or vjp method",)
+ONCE_DIFFERENTIABLE = ("trying to differentiate twice a function that was marked with @once_differentiable",)
+
 # ---- an autograd call is refused before it runs
 NOT_SCALAR = ("grad can be implicitly created only for scalar",)
 COMPLEX = ("grad can be implicitly created only for real",)
@@ -41,6 +51,9 @@ AUTOGRAD_CALL = (
     ("input", INPUT_WITHOUT_GRAD),
     ("no_grad", NO_GRAD),
     ("unused", UNUSED),
+    ("gradient", (*GRADIENTS_COUNTED, *GRADIENT_OF_NO_TENSOR, *GRADIENT_SHAPE, *GRADIENT_DEVICE, *NO_GRADIENT_TYPE)),
+    ("no_backward", NO_BACKWARD),
+    ("once_differentiable", ONCE_DIFFERENTIABLE),
 )
 
 # The reason of a forecast -> what torch says where it comes true.

@@ -215,6 +215,7 @@ class Facts:
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
             returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
+            arguments=ti.arguments_of_custom(node),
         )
 
     def _packed(self, index: int, unpack_hooks: Sequence[Any]) -> None:

@@ -56,6 +56,11 @@ FIX_IDS = {
     "pass_gradient": "pass a gradient to `backward`",
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
+    # a custom Function
+    "return_all_gradients": "return one gradient, or None, for each input",
+    "matching_gradient": "return a gradient that is like its input",
+    "define_backward": "write a backward",
+    "differentiable_backward": "let a backward be differentiated",
     # graphs pile up
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",
