@@ -30,6 +30,7 @@ ONCE_DIFFERENTIABLE = ("trying to differentiate twice a function that was marked
 
 # ---- an autograd call is refused before it runs
 NOT_SCALAR = ("grad can be implicitly created only for scalar",)
+GRADIENT_MISMATCH = ("Mismatch in shape: grad_output[",)
 COMPLEX = ("grad can be implicitly created only for real",)
 
 # ---- an operation is refused
@@ -42,7 +43,10 @@ TO_NUMPY = ("Can't call numpy() on Tensor that requires grad",)
 COPIED = ("support the deepcopy protocol",)
 NO_FLOAT = ("nly Tensors of floating point",)
 INFERENCE = ("Inference tensors cannot be saved for backward",)
+NO_DIMENSION = ("invalid index of a 0-dim tensor",)
+LEGACY_FUNCTION = ("Legacy autograd function with non-static forward method",)
 NONE = ("NoneType",)  # Python's own
+KEYWORD = ("got an unexpected keyword argument",)  # Python's own
 
 # Why an autograd call raised. The first that fits is taken: a freed graph is told from a modified tensor first.
 AUTOGRAD_CALL = (

@@ -93,6 +93,7 @@ RAISED = {
     "INPUT_WITHOUT_GRAD": lambda: torch.autograd.grad(LEAF.sum(), torch.ones(2)),
     "UNUSED": unused,
     "NOT_SCALAR": lambda: (LEAF * 2).backward(),
+    "GRADIENT_MISMATCH": lambda: (LEAF * 2).backward(torch.ones(3)),
     "COMPLEX": lambda: (LEAF[0] * 1j).backward(),
     "LEAF_WRITTEN": lambda: LEAF.add_(1),
     "VIEW_WRITTEN": lambda: (LEAF * 1).unbind()[0].add_(1),
@@ -103,12 +104,15 @@ RAISED = {
     "COPIED": lambda: copy.deepcopy(LEAF * 2),
     "NO_FLOAT": lambda: torch.ones(1, dtype=torch.int64).requires_grad_(),
     "INFERENCE": under_inference,
+    "NO_DIMENSION": lambda: LEAF.sum()[0],
+    "LEGACY_FUNCTION": lambda: type("Old", (torch.autograd.Function,), {"forward": lambda self, x: x})()(LEAF),
+    "KEYWORD": lambda: LEAF.sum().backward(retain_variables=True),
 }
 
 
 @pytest.mark.parametrize("name", RAISED)
 def test_pytorch_says_it(name):
-    with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+    with pytest.raises((RuntimeError, TypeError, ValueError, IndexError)) as caught:
         RAISED[name]()
     assert messages.says(caught.value, getattr(messages, name))
 
