@@ -116,18 +116,19 @@ def of_no_real_number(failure: Failure) -> Finding:
 
 def of_another_shape(failure: Failure) -> Finding | None:
     """``loss.backward(gradient=y)`` where the one has another shape than the other."""
-    told = re.search(r"output\[(\d+)\] has a shape of torch\.Size", failure.run.error or "")
     shapes = [_shape(one) for one in re.findall(r"torch\.Size\(\[([\d, ]*)\]\)", failure.run.error or "")]
-    if told is None or len(shapes) != 2:
+    if len(shapes) != 2:
         return None
     given, wanted = shapes
-    name, argument, own = _root(failure, int(told[1])), _gradient(failure, int(told[1])), _is_own(_call(failure))
-    shown = f"`{name}`" if name else f"root {int(told[1]) + 1}"
+    name, argument, own = _root(failure), _gradient(failure), _is_own(_call(failure))
+    name = name if own or failure.shape(name) == wanted else None  # a list of several, for one
+    shown = f"`{name}`" if name else "the root"
     value = _value_of(argument)
-    written = short(ast.unparse(value)) if value is not None else "the gradient"
+    only = _only(value) if value is not None and name else None
+    written = f", {short(ast.unparse(only))}," if only is not None else ""
     word = (isinstance(argument, ast.keyword) and argument.arg) or "gradient"
     weights = f"torch.ones_like({name})" if name else "torch.ones_like(root)"
-    edits = _replaced(failure, argument, weights) if name and _is_of_ones(value) else ()
+    edits = _replaced(failure, only, weights) if _is_of_ones(only) else ()
     pass_ = failure.fix("pass_gradient", f"Pass one of the shape {list(wanted)}: for equal weights `{weights}`.", edits)
     drop = failure.fix(
         "drop_gradient",
@@ -138,9 +139,9 @@ def of_another_shape(failure: Failure) -> Finding | None:
     unreduced = _unreduced(failure, name, given)
     return failure.finding(
         f"`{word}` has another shape than {shown}.",
-        f"The `{word}` that was given, {written}, has the shape {list(given)}, and {shown} has {list(wanted)}. It says "
+        f"The `{word}` that was given{written} has the shape {list(given)}, and {shown} has {list(wanted)}. It says "
         "how much each value counts, so it has the shape of what the backward starts from.",
-        *([drop, *unreduced] if prod(wanted) == 1 else [pass_]),
+        *([drop, *unreduced] if prod(wanted) == 1 and name else [pass_]),
         tensor=name,
     )
 
@@ -168,28 +169,29 @@ def _is_own(call: ast.Call | None) -> bool:
     return source.last_name(ast.unparse(function.value)) != "autograd"
 
 
-def _root(failure: Failure, number: int) -> str | None:
-    """The root of that number, as it is written."""
+def _root(failure: Failure) -> str | None:
+    """The root as it is written, if there is but one: of several PyTorch may count the wrong one."""
     call = _call(failure)
     if call is None:
         return None
     if _is_own(call) and isinstance(call.func, ast.Attribute):
         return ast.unparse(call.func.value)
     given = [*call.args[:1], *(one.value for one in call.keywords if one.arg in ("tensors", "outputs"))]
-    root = _element(given[0], number) if given else None
+    root = _only(given[0]) if given else None
     return ast.unparse(root) if root is not None else None
 
 
-def _element(value: ast.expr, number: int) -> ast.expr | None:
-    """One of several that are written as a list; of one that is written alone itself."""
-    if not isinstance(value, (ast.List, ast.Tuple)):
-        return value if number == 0 and isinstance(value, (ast.Name, ast.Attribute, ast.Call)) else None
-    starred = any(isinstance(one, ast.Starred) for one in value.elts)
-    return value.elts[number] if number < len(value.elts) and not starred else None
+def _only(value: ast.expr) -> ast.expr | None:
+    """What is written alone, or alone in a list."""
+    while isinstance(value, (ast.List, ast.Tuple)):
+        if len(value.elts) != 1:
+            return None
+        value = value.elts[0]
+    return value if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.BinOp)) else None
 
 
-def _gradient(failure: Failure, number: int) -> ast.expr | ast.keyword | None:
-    """The argument that gives the gradient for the root of that number; of several that are written as a list one."""
+def _gradient(failure: Failure) -> ast.expr | ast.keyword | None:
+    """The argument that gives the gradient."""
     call = _call(failure)
     if call is None or any(isinstance(one, ast.Starred) for one in call.args):
         return None
@@ -198,10 +200,7 @@ def _gradient(failure: Failure, number: int) -> ast.expr | ast.keyword | None:
         one for one in call.keywords if one.arg in ("gradient", "grad_tensors", "grad_outputs")
     ]
     given += call.args[at : at + 1]
-    found = given[0] if given else None
-    value = _value_of(found)
-    element = _element(value, number) if value is not None else None
-    return found if element is value else element
+    return given[0] if given else None
 
 
 def _value_of(argument: ast.expr | ast.keyword | None) -> ast.expr | None:

@@ -1,9 +1,9 @@
 # verified:
-# says: the shape [2], and `b` has [3]
-# never says: `a` has
+# says: the shape [2], and the root has []
+# never says: `a` | `b` | Leave | ones_like(a) | [None
 # %%
 import torch
 x = torch.ones(3, requires_grad=True)
-a, b = x * 3, x * 2
+a, b = x.sum(), x.prod()
 # %%
-torch.autograd.backward([a, b], [torch.ones(3), torch.ones(2)])
+torch.autograd.backward([a, b], [None, torch.ones(2)])
