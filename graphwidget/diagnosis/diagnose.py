@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import (
+    custom_functions,
     idle_step,
     inplace,
     leak,
@@ -32,15 +33,18 @@ __all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "reason_of"]
 MOST_FIXES = 3
 
 Detector = Callable[[Record], Iterable[Finding]]
-Explanation = Callable[[Record, BackwardCall], Finding]
+Explanation = Callable[[Record, BackwardCall], Finding | None]
 
-# Explanations of calls that raised, by the reason in torch's message.
+# Explanations of calls that raised, by the reason in torch's message. None: this one cannot explain the call.
 EXPLANATIONS: dict[str, Explanation] = {
     "freed": second_backward.explain,
     "inplace": inplace.explain,
     "input": lambda _, call: no_grad.of_input(call),
     "no_grad": no_grad.explain,
     "unused": none_grads.of_unused,
+    "gradient": custom_functions.of_gradient,
+    "no_backward": custom_functions.of_no_backward,
+    "once_differentiable": custom_functions.of_once_differentiable,
 }
 
 
@@ -107,7 +111,9 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     within = record.scenes.get(call.n, Scene()).raised_in
     if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
         return  # the message is about another call's graph, or is the user's own
-    yield EXPLANATIONS[reason](record, call)
+    found = EXPLANATIONS[reason](record, call)
+    if found is not None:
+        yield found
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:

@@ -339,6 +339,9 @@ class NodeFacts:
         Worst state of the arguments that the checkpoint frame kept: "ok", "inplace", "detached", "frozen" (a leaf that
         it uses was switched to `requires_grad=False` since: the recomputation may save other tensors), "used" (it is a
         selective one, and an earlier call used what it kept), "unknown".
+    arguments
+        For a custom Function: per tensor that it was applied to, the position among all that it was applied to; -1: the
+        tensor needs no gradient.
     hooks
         Number of Python hooks known to be registered on the node or leaf; 0: none known.
     released
@@ -398,3 +401,4 @@ class NodeFacts:
     operands: tuple[int, ...] = ()
     refuses_inputs: bool = False
     nested_grads: tuple[int, ...] = ()
+    arguments: tuple[int, ...] = ()

@@ -18,8 +18,19 @@ INPUT_WITHOUT_GRAD = (
 )
 UNUSED = ("appears to not have been used in the graph",)
 
+
+# ---- what a custom Function's backward does, while a call runs
+GRADIENTS_COUNTED = ("returned an incorrect number of gradients",)
+GRADIENT_OF_NO_TENSOR = ("returned a gradient different than None at position",)
+GRADIENT_SHAPE = ("but expected shape compatible with",)
+GRADIENT_DEVICE = (" - expected device ",)
+NO_GRADIENT_TYPE = ("expected Variable or None",)
+NO_BACKWARD = ("You must implement either the backward or vjp method",)
+ONCE_DIFFERENTIABLE = ("trying to differentiate twice a function that was marked with @once_differentiable",)
+
 # ---- an autograd call is refused before it runs
 NOT_SCALAR = ("grad can be implicitly created only for scalar",)
+GRADIENT_MISMATCH = ("Mismatch in shape: grad_output[",)
 COMPLEX = ("grad can be implicitly created only for real",)
 
 # ---- an operation is refused
@@ -32,7 +43,10 @@ TO_NUMPY = ("Can't call numpy() on Tensor that requires grad",)
 COPIED = ("support the deepcopy protocol",)
 NO_FLOAT = ("nly Tensors of floating point",)
 INFERENCE = ("Inference tensors cannot be saved for backward",)
+NO_DIMENSION = ("invalid index of a 0-dim tensor",)
+LEGACY_FUNCTION = ("Legacy autograd function with non-static forward method",)
 NONE = ("NoneType",)  # Python's own
+KEYWORD = ("got an unexpected keyword argument",)  # Python's own
 
 # Why an autograd call raised. The first match counts: "freed" has to be checked before "modified".
 AUTOGRAD_CALL = (
@@ -41,6 +55,9 @@ AUTOGRAD_CALL = (
     ("input", INPUT_WITHOUT_GRAD),
     ("no_grad", NO_GRAD),
     ("unused", UNUSED),
+    ("gradient", (*GRADIENTS_COUNTED, *GRADIENT_OF_NO_TENSOR, *GRADIENT_SHAPE, *GRADIENT_DEVICE, *NO_GRADIENT_TYPE)),
+    ("no_backward", NO_BACKWARD),
+    ("once_differentiable", ONCE_DIFFERENTIABLE),
 )
 
 # Reason of a forecast -> torch's message when the forecast comes true.

@@ -24,6 +24,7 @@ __all__ = [
     "accumulated_variable",
     "accumulates_shape",
     "accumulators_now",
+    "arguments_of_custom",
     "data_of_slot",
     "dtype_of_input",
     "forward_class",
@@ -100,6 +101,12 @@ def hides_saved(cls: type) -> bool:
 def number_of_inputs(node: Any) -> int:
     """How many arguments a custom Function was applied to, tensors or not."""
     return len(_needs_of_custom(node))
+
+
+def arguments_of_custom(node: Any) -> tuple[int, ...]:
+    """Per tensor that a custom Function was applied to, its position among all arguments; -1: it needs no gradient."""
+    needed = (at for at, needs in enumerate(_needs_of_custom(node)) if needs)
+    return tuple(-1 if edge is None else next(needed, -1) for edge, _ in next_functions_of_custom(node))
 
 
 def is_custom_function(cls: type) -> bool:

@@ -39,14 +39,61 @@ def under_inference():
     x * torch.ones(2, requires_grad=True)
 
 
+def own(gradient):
+    """Run the backward of a custom Function that returns what `gradient` makes of the one that it gets."""
+
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return gradient(g)
+
+    Own.apply(torch.ones(2, requires_grad=True), 0.5).sum().backward()
+
+
+def without_backward():
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    Own.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+def differentiated_once():
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2
+
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    torch.autograd.grad((Own.apply(x) * w).sum(), x, create_graph=True)[0].sum().backward()
+
+
 LEAF = torch.ones(2, requires_grad=True)
 RAISED = {
+    "GRADIENTS_COUNTED": lambda: own(lambda g: g),
+    "GRADIENT_OF_NO_TENSOR": lambda: own(lambda g: (g, g)),
+    "GRADIENT_SHAPE": lambda: own(lambda g: (g[:0], None)),
+    "GRADIENT_DEVICE": lambda: own(lambda g: (g.to("meta"), None)),
+    "NO_GRADIENT_TYPE": lambda: own(lambda g: (1.0, None)),
+    "NO_BACKWARD": without_backward,
+    "ONCE_DIFFERENTIABLE": differentiated_once,
     "FREED": twice,
     "MODIFIED": modified,
     "NO_GRAD": lambda: torch.ones(1).backward(),
     "INPUT_WITHOUT_GRAD": lambda: torch.autograd.grad(LEAF.sum(), torch.ones(2)),
     "UNUSED": unused,
     "NOT_SCALAR": lambda: (LEAF * 2).backward(),
+    "GRADIENT_MISMATCH": lambda: (LEAF * 2).backward(torch.ones(3)),
     "COMPLEX": lambda: (LEAF[0] * 1j).backward(),
     "LEAF_WRITTEN": lambda: LEAF.add_(1),
     "VIEW_WRITTEN": lambda: (LEAF * 1).unbind()[0].add_(1),
@@ -57,12 +104,15 @@ RAISED = {
     "COPIED": lambda: copy.deepcopy(LEAF * 2),
     "NO_FLOAT": lambda: torch.ones(1, dtype=torch.int64).requires_grad_(),
     "INFERENCE": under_inference,
+    "NO_DIMENSION": lambda: LEAF.sum()[0],
+    "LEGACY_FUNCTION": lambda: type("Old", (torch.autograd.Function,), {"forward": lambda self, x: x})()(LEAF),
+    "KEYWORD": lambda: LEAF.sum().backward(retain_variables=True),
 }
 
 
 @pytest.mark.parametrize("name", RAISED)
 def test_pytorch_says_it(name):
-    with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+    with pytest.raises((RuntimeError, TypeError, ValueError, IndexError)) as caught:
         RAISED[name]()
     assert messages.says(caught.value, getattr(messages, name))
 

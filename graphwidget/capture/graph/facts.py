@@ -218,6 +218,7 @@ class Facts:
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
             returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
+            arguments=ti.arguments_of_custom(node),
         )
 
     def _read_unpack_hooks(self, index: int, unpack_hooks: Sequence[Any]) -> None:

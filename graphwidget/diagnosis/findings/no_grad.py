@@ -14,11 +14,10 @@ from graphwidget.diagnosis.no_graph.origins import Cut, Origins
 from graphwidget.diagnosis.no_graph.values import Spot, Values
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source.functions import functions
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, root_name, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene
-
-_ONCE = "once_differentiable"
 
 _WITHOUT = ("detach", "detach_", "data", "item")  # without these, the same values keep their graph
 
@@ -240,25 +239,22 @@ def _gradient_without_graph(record: Record, run: CellRun, statement: ast.stmt) -
 def _differentiated_once(record: Record, call: BackwardCall, text: str) -> Cause | None:
     """Return the cause if the call ran a cell's Function whose ``@once_differentiable`` backward builds no graph."""
     ran = set(call.graph.names) if call.graph is not None else None
-    for run in record.runs.values():
-        tree = source.parse(run.source)
-        for made in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)) if tree else ():
-            if ran is not None and f"{made.name}Backward" not in ran:
-                continue
-            for function in (s for s in made.body if isinstance(s, ast.FunctionDef) and s.name == "backward"):
-                found = next((d for d in map(ast.unparse, function.decorator_list) if d.endswith(_ONCE)), None)
-                without = restore_graph.without_decorator(run.cell, run.source, function, found) if found else None
-                if without is None:
-                    continue
-                line, edits = without
-                place = place_of(run, line)
-                sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
-                return Cause(
-                    f"`{made.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
-                    f"{text} got one of them, in spite of `create_graph=True`.",
-                    Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
-                    place,
-                )
+    for one in functions(record):
+        run, function, found = one.run, one.backward, one.once
+        if function is None or found is None or (ran is not None and f"{one.name}Backward" not in ran):
+            continue
+        without = restore_graph.without_decorator(run.cell, run.source, function, found)
+        if without is None:
+            continue
+        line, edits = without
+        place = place_of(run, line)
+        sentence = f"Drop `@{found}` ({where(place)}), if all in that backward has a derivative."
+        return Cause(
+            f"`{one.name}.backward` is `@{found}` ({where(place)}): it builds no graph for its gradients. "
+            f"{text} got one of them, in spite of `create_graph=True`.",
+            Fix("differentiable_op", sentence, False, line_of(place), edits=edits),
+            place,
+        )
     return None
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from math import prod
 
-from graphwidget.diagnosis.findings import none_grads
+from graphwidget.diagnosis.findings import none_grads, outdated, roots
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
@@ -21,10 +20,8 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
-from graphwidget.engine import forecast as engine
-from graphwidget.model import Finding, Fix, Place, Record, SlotState, TensorRef, torch_messages
+from graphwidget.model import Finding, Fix, Place, Record, SlotState, torch_messages
 
-_OWN = re.compile(r"\.backward\(\s*(?:\)|\w+\s*=)")  # a tensor's own; not ``accelerator.backward(loss)``
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
 
@@ -38,85 +35,6 @@ def of_cells(record: Record) -> Iterator[Finding]:
         found = tell(failure) if tell is not None else None
         if found is not None:
             yield found
-
-
-# ------------------------------------------------------------------ what a backward starts from
-
-
-def _no_scalar(failure: Failure) -> Finding:
-    """``out.backward()`` where `out` is no single number."""
-    called, name = _start(failure)
-    shown = f"`{name}`" if name else "The root"
-    ref = failure.tensor(name)
-    shape = failure.shape(name)
-    size = f"{prod(shape)} values, of shape {list(shape)}" if shape is not None else "several values"
-    simple = name is not None and not isinstance(source.expression_of(name), (ast.BinOp, ast.UnaryOp))
-    one = f"{name}.sum()" if simple else f"({name}).sum()" if name else "sum()"
-    weights = f"{'grad_outputs' if name and not called else 'gradient'}=torch.ones_like({name or 'root'})"
-    runs = _would_run(failure, ref, called)
-    return failure.finding(
-        f"{shown} is not one number.",
-        f"{shown} has {size}. A gradient is that of one number, such as a loss.",
-        failure.fix(
-            "scalar_loss",
-            f"Make one number of it: `{one}`, or `mean()`, which divides by how many there are.",
-            _reduced(failure, called),
-            runs,
-        ),
-        failure.fix(
-            "pass_gradient",
-            f"Or say how much each value counts: `{weights}`.",
-            failure.with_keyword(weights) if name else (),
-            runs,
-        ),
-        tensor=name,
-    )
-
-
-def _start(failure: Failure) -> tuple[bool, str | None]:
-    """Whether the line calls `backward` (else `grad`), and on what."""
-    called = source.receivers(failure.text) if _OWN.search(failure.text) else []
-    roots = called or source.asked(failure.text, "outputs")
-    return bool(called), roots[0] if len(roots) == 1 else None
-
-
-def _reduced(failure: Failure, called: bool) -> Edits:
-    """``.sum()`` behind what the one call of the statement starts from."""
-    wanted = "backward" if called else "grad"
-    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
-    calls = [
-        (call, call.func)
-        for call in nodes
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == wanted
-        if not (called and call.args)
-    ]
-    if len(calls) != 1:
-        return ()
-    ((call, function),) = calls
-    cell, text = failure.place.cell, failure.cell
-    if called:
-        return text_edit.insert_before_attribute(cell, text, function, ".sum()")
-    root = next(iter(call.args), None)
-    simple = isinstance(root, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
-    return text_edit.insert_behind(cell, text, root, ".sum()") if root is not None and simple else ()
-
-
-def _would_run(failure: Failure, ref: TensorRef | None, called: bool) -> bool:
-    """Whether a backward from a root would run, given a gradient. Of `grad`, with its inputs: unknown."""
-    if ref is None or not called:
-        return False
-    return engine.forecast(failure.record.snapshot, [ref], grad_given=True).ok is True
-
-
-def _complex(failure: Failure) -> Finding:
-    name = _start(failure)[1]
-    shown = f"`{name}`" if name else "The root"
-    return failure.finding(
-        f"{shown} is complex.",
-        f"{shown} is a complex number, and a gradient is that of a real one.",
-        failure.fix("scalar_loss", "Make it real: `.real`, `.imag`, or `.abs()`."),
-        tensor=name,
-    )
 
 
 # ------------------------------------------------------------------ leaves, and what is none
@@ -414,8 +332,12 @@ def _inference(failure: Failure) -> Finding:
 
 # Which finding explains which message. The first that fits is taken.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
-    (torch_messages.NOT_SCALAR, _no_scalar),
-    (torch_messages.COMPLEX, _complex),
+    (torch_messages.NOT_SCALAR, roots.of_several_values),
+    (torch_messages.COMPLEX, roots.of_no_real_number),
+    (torch_messages.GRADIENT_MISMATCH, roots.of_another_shape),
+    (torch_messages.KEYWORD, outdated.of_keyword),
+    (torch_messages.NO_DIMENSION, outdated.of_element),
+    (torch_messages.LEGACY_FUNCTION, outdated.of_legacy_function),
     (torch_messages.LEAF_WRITTEN, _leaf_written),
     (torch_messages.VIEW_WRITTEN, _view_written),
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),

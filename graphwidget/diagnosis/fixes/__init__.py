@@ -54,8 +54,16 @@ FIX_IDS = {
     "float_dtype": "use a floating-point type",
     "scalar_loss": "reduce the loss to one number",
     "pass_gradient": "pass a gradient to `backward`",
+    "drop_gradient": "pass no gradient to `backward`",
+    "today_s_name": "call it what it is called today",
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
+    # a custom Function
+    "return_all_gradients": "return one gradient, or None, for each input",
+    "matching_gradient": "return a gradient that is like its input",
+    "static_methods": "write a Function with static methods",
+    "define_backward": "write a backward",
+    "differentiable_backward": "let a backward be differentiated",
     # graphs pile up
     "del_variable": "let go of a variable",
     "set_grad_none": "set a `.grad` to None",

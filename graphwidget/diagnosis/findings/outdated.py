@@ -1,0 +1,116 @@
+"""Calls of another time: what PyTorch called otherwise once, and refuses today."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from graphwidget.diagnosis.findings import roots
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.functions import functions
+from graphwidget.diagnosis.wording import short
+from graphwidget.model import Finding
+
+__all__ = ["of_element", "of_keyword", "of_legacy_function"]
+
+_KEYWORD = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+# Of `backward` and `autograd.grad`: the name then -> the name now.
+_RENAMED = {"retain_variables": "retain_graph", "keep_graph": "retain_graph"}
+
+
+def of_keyword(failure: Failure) -> Finding | None:
+    """``loss.backward(retain_variables=True)``."""
+    told = _KEYWORD.search(failure.run.error or "")
+    now = _RENAMED.get(told[2]) if told is not None else None
+    keyword = _keyword(failure, told[1], told[2]) if told is not None else None
+    if told is None or now is None or keyword is None:
+        return None
+    then, value = told[2], ast.unparse(keyword.value)
+    called, name = roots.start(failure)
+    ref = failure.tensor(name)
+    new = f"{now}={value}"
+    fix = failure.fix(
+        "today_s_name",
+        f"Write `{new}`.",
+        text_edit.replace_node(failure.place.cell, failure.cell, keyword, new),
+        roots.would_run(failure, ref, called),
+        "What the graph has saved is kept until the graph goes." if new == "retain_graph=True" else "",
+    )
+    return failure.finding(
+        f"`{then}` is called `{now}` today.",
+        f"{short(failure.text)} passes `{then}`, which {told[1]} does not have. Its name is `{now}`.",
+        fix,
+        tensor=name,
+    )
+
+
+def _keyword(failure: Failure, function: str, name: str) -> ast.keyword | None:
+    """The argument of the one call of PyTorch's own that has it; no other function of that name."""
+    found = []
+    for node in ast.walk(failure.statement) if failure.statement is not None else ():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        of_torch = source.last_name(ast.unparse(node.func.value)) == "autograd"
+        own = "Tensor.backward" if node.func.attr == "backward" else ""
+        if function == (node.func.attr if of_torch else own):
+            found += [one for one in node.keywords if one.arg == name]
+    return found[0] if len(found) == 1 else None
+
+
+def of_element(failure: Failure) -> Finding | None:
+    """``loss.data[0]`` where `loss` has no dimensions."""
+    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
+    elements = [node for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)]
+    found = [node for node in elements if failure.shape(ast.unparse(_tensor(node.value))) == ()]
+    found = found or [node for node in elements if _is_of_a_result(node)]
+    if len({ast.unparse(node) for node in found}) != 1:
+        return None
+    element = found[0]
+    tensor, cut = ast.unparse(_tensor(element.value)), _tensor(element.value) is not element.value
+    now = f"{tensor}.item()" if cut else tensor
+    edits = tuple(
+        edit for node in found for edit in text_edit.replace_node(failure.place.cell, failure.cell, node, now)
+    )
+    what = "as a number that has no graph" if cut else "the tensor itself, with its graph; as a number `.item()`"
+    return failure.finding(
+        f"`{tensor}` has no element [{ast.unparse(element.slice)}]: it is one number.",
+        f"{short(failure.text)} asks for an element of `{tensor}`, which has no dimensions: today a loss is one "
+        "number, and no list of one.",
+        failure.fix("today_s_name", f"Write `{now}`: its value, {what}.", edits),
+        tensor=tensor,
+    )
+
+
+def _is_of_a_result(element: ast.Subscript) -> bool:
+    """``criterion(out, y).data[0]``: of what a call gave, which has no name to look up."""
+    tensor = _tensor(element.value)
+    return tensor is not element.value and isinstance(tensor, ast.Call)
+
+
+def _tensor(value: ast.expr) -> ast.expr:
+    """What is left of ``loss.data`` or ``loss.detach().cpu()`` without such parts."""
+    while True:
+        inner = value.func if isinstance(value, ast.Call) and not value.args and not value.keywords else value
+        if not isinstance(inner, ast.Attribute) or inner.attr not in ("data", "detach", "cpu"):
+            return value
+        value = inner.value
+
+
+def of_legacy_function(failure: Failure) -> Finding:
+    """``Scale()(x)`` where `forward` is no static method."""
+    read = source.names_read(failure.statement) if failure.statement is not None else set()
+    found = [one for one in functions(failure.record) if one.name in read]
+    name = found[0].name if len(found) == 1 else None
+    shown = f"`{name}`" if name else "This Function"
+    return failure.finding(
+        f"{shown} is written as Functions were until PyTorch 1.2.",
+        f"{shown} keeps what it needs on `self`, and is called as an object. Today `forward` and `backward` are static "
+        "methods of a class that is never made into an object; what they share is `ctx`.",
+        failure.fix(
+            "static_methods",
+            "Make both `@staticmethod`, with `ctx` in the place of `self` (`ctx.save_for_backward` for tensors), and "
+            f"call `{name or 'Function'}.apply(...)`.",
+        ),
+    )

@@ -1,0 +1,16 @@
+# verified:
+# says: `x` then never gets a gradient, also where one is needed
+# %%
+import torch
+class Times(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x)
+        return x * w
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+w = torch.ones(3, requires_grad=True)
+# %%
+loss = Times.apply(torch.ones(3), w).sum()
+loss.backward()
