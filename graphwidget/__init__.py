@@ -5,7 +5,7 @@ In IPython and Jupyter::
     %load_ext graphwidget      # from now on cells and backward calls are recorded
     %graphwidget               # the live view
 
-In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `explain` and `track`. Everything
+In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `predict`, `explain` and `track`. Everything
 else that is public is a record that these functions return.
 
 Names are imported when they are first used: `import graphwidget` alone loads neither torch nor
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from graphwidget.api import explain, forecast, snapshot, track, view
+    from graphwidget.api import explain, forecast, predict, snapshot, track, view
     from graphwidget.capture.tracker import Tracker
     from graphwidget.model import (
+        Answer,
         BackwardCall,
         Drawing,
         Event,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Node,
         Owner,
         Place,
+        Prediction,
         SavedTensor,
         SlotState,
         Snapshot,
@@ -44,10 +46,11 @@ if TYPE_CHECKING:
     from graphwidget.notebook.widget import AutogradView
 
 _HOMES = {
-    "graphwidget.api": ("explain", "forecast", "snapshot", "track", "view"),
+    "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "track", "view"),
     "graphwidget.capture.tracker": ("Tracker",),
     "graphwidget.notebook.widget": ("AutogradView",),
     "graphwidget.model": (
+        "Answer",
         "BackwardCall",
         "Drawing",
         "Event",
@@ -60,6 +63,7 @@ _HOMES = {
         "Node",
         "Owner",
         "Place",
+        "Prediction",
         "SavedTensor",
         "SlotState",
         "Snapshot",
@@ -71,6 +75,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = [
+    "Answer",
     "AutogradView",
     "BackwardCall",
     "Drawing",
@@ -84,6 +89,7 @@ __all__ = [
     "Node",
     "Owner",
     "Place",
+    "Prediction",
     "SavedTensor",
     "SlotState",
     "Snapshot",
@@ -93,6 +99,7 @@ __all__ = [
     "explain",
     "forecast",
     "load_ipython_extension",
+    "predict",
     "snapshot",
     "track",
     "unload_ipython_extension",

@@ -1,4 +1,4 @@
-"""The functions behind `graphwidget.view`, `snapshot`, `forecast`, `explain` and `track`.
+"""The functions behind `graphwidget.view`, `snapshot`, `forecast`, `predict`, `explain` and `track`.
 
 They work in a notebook with the extension, in a script, in a test, in marimo. Misuse is an error that
 names the next step.
@@ -6,15 +6,13 @@ names the next step.
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from graphwidget.arguments import check_has_graph, no_grad_reason, refuses_unknown_options, tensors_in
 from graphwidget.notebook.session import begin_tracking, current, current_tracker, end_tracking
 
 if TYPE_CHECKING:
@@ -24,107 +22,18 @@ if TYPE_CHECKING:
     from torch.autograd.graph import GradientEdge
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.model import Finding, Forecast, Snapshot
+    from graphwidget.model import Finding, Forecast, Prediction, Snapshot
     from graphwidget.notebook.widget import AutogradView
 
-__all__ = ["explain", "forecast", "snapshot", "track", "view"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["explain", "forecast", "predict", "snapshot", "track", "view"]
 
 _CALLER = 2  # frames up from a public function: past the wrapper that checks its options
-
-
-def _refuses_unknown_options(function: Callable[P, R]) -> Callable[P, R]:
-    """An unknown keyword argument is an error that names the nearest one that exists."""
-    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in inspect.signature(function).parameters:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                takes = f"It takes: {', '.join(known)}." if known else "It takes none."
-                raise TypeError(f"{function.__name__}() has no option {name!r}.{hint} {takes}")
-        return function(*args, **kwargs)
-
-    return checked
-
-
-# -- what can be drawn -----------------------------------------------------------------------------
-
-
-def _tensor_name(tensor: Any) -> str:
-    return f"this {str(tensor.dtype).removeprefix('torch.')} tensor of shape {list(tensor.shape)}"
-
-
-def _check_is_tensor(value: Any, function: str) -> None:
-    """A tensor or a GradientEdge.
-
-    Raises
-    ------
-    TypeError
-        For anything else, with what to pass instead.
-    """
-    import torch
-    from torch.autograd.graph import GradientEdge
-
-    if isinstance(value, (torch.Tensor, GradientEdge)):
-        return
-    call = f"graphwidget.{function}"
-    if isinstance(value, torch.nn.Module):
-        why = f"a module has no graph of its own. Pass what it returns: {call}(model(x))"
-    elif isinstance(value, str):
-        why = f"pass the tensor itself, not its name. Names are for the magic: %graphwidget forecast {value[:40]}"
-    elif isinstance(value, (list, tuple, set, dict)):
-        why = f"pass the tensors one by one: {call}(*losses)"
-    elif type(value).__module__.split(".")[0] == "numpy":
-        why = "arrays have no graph. Compute with tensors: torch.from_numpy(a).requires_grad_()"
-    elif isinstance(value, (int, float, complex)):
-        why = "a number has no graph. Pass the tensor before .item() was called"
-    else:
-        why = "pass a tensor that was computed from one with requires_grad=True"
-    raise TypeError(f"{call}() takes tensors, not {type(value).__name__}: {why}.")
-
-
-def _check_has_graph(value: Any, function: str) -> None:
-    """A tensor with a graph.
-
-    Raises
-    ------
-    TypeError
-        If it is no tensor.
-    ValueError
-        If no gradient flows into it.
-    """
-    _check_is_tensor(value, function)
-    problem = no_grad_reason(value)
-    if problem:
-        raise ValueError(f"graphwidget.{function}(): {problem}")
-
-
-def no_grad_reason(value: Any) -> str:
-    """Why no backward can start at a tensor, with the next step; empty if one can."""
-    import torch
-
-    if not isinstance(value, torch.Tensor) or value.requires_grad:
-        return ""
-    if not (value.is_floating_point() or value.is_complex()):
-        return f"{_tensor_name(value)} carries no gradient; only floating point does. Use x.float() before computing."
-    if torch.is_grad_enabled():
-        cause = "it was made from tensors that do not require grad, under no_grad, or by detach()"
-        step = "Call x.requires_grad_() on an input, or unfreeze a parameter, and compute it again."
-    else:
-        cause = "grad mode is off here"
-        step = "Compute it outside torch.no_grad()."
-    return f"{_tensor_name(value)} does not require grad, so it has no graph: {cause}. {step}"
 
 
 # -- the functions -----------------------------------------------------------------------------------
 
 
-@_refuses_unknown_options
+@refuses_unknown_options
 def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
     """The autograd graph now, as plain data. Looking at it changes nothing.
 
@@ -146,7 +55,7 @@ def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
     <Snapshot: 3 nodes, 1 slot, 1 root>
     """
     for tensor in tensors:
-        _check_has_graph(tensor, "snapshot")
+        check_has_graph(tensor, "snapshot")
     tracker = current_tracker()
     if not tensors and tracker is not None:
         return tracker.snapshot()
@@ -156,7 +65,7 @@ def snapshot(*tensors: torch.Tensor | GradientEdge) -> Snapshot:
     return live.take_graphs(tensors, tracker, names) if tensors else live.take_named(names)
 
 
-@_refuses_unknown_options
+@refuses_unknown_options
 def forecast(
     roots: torch.Tensor | GradientEdge | Sequence[torch.Tensor | GradientEdge],
     *,
@@ -204,12 +113,8 @@ def forecast(
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.live import take_graphs
 
-    starts = _as_list(roots)
-    ends = None if inputs is None else _as_list(inputs)
-    for tensor in [*starts, *(ends or ())]:
-        _check_is_tensor(tensor, "forecast")
-    if not starts or ends == []:
-        raise ValueError("graphwidget.forecast() needs at least one tensor: graphwidget.forecast(loss).")
+    starts = tensors_in(roots, "forecast")
+    ends = None if inputs is None else tensors_in(inputs, "forecast")
     if api not in ("backward", "grad", "autograd.grad"):
         raise ValueError(f'graphwidget.forecast(): api is "backward" or "grad", not {api!r}.')
     if api != "backward" and ends is None:
@@ -229,7 +134,69 @@ def forecast(
     return _with_next_step(answer, [*starts, *(ends or ())])
 
 
-@_refuses_unknown_options
+@refuses_unknown_options
+def predict(
+    roots: torch.Tensor | GradientEdge | Sequence[torch.Tensor | GradientEdge],
+    *,
+    fails: bool | str | None = None,
+    frees: str | Iterable[str] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    gradient: bool = False,
+) -> Prediction:
+    """Say what a backward call does before it is made, and learn how right that is. Nothing runs.
+
+    It is compared with the forecast at once, so that a grader needs one line: ``assert gw.predict(loss, fails=False)``.
+    Who then makes the call compares it with what happened: ``said.check()``. Without any prediction the answer tells
+    what there is to predict.
+
+    Parameters
+    ----------
+    roots
+        The tensor or tensors that backward would be called on.
+    fails
+        Whether the call raises; or the name of the node at which it does. None: nothing is said of that.
+    frees
+        The saved tensors that it frees, each as ``"MulBackward0.self"``; ``[]``: none. Of several nodes of one name
+        number 0 is the one made first: ``"MulBackward0[0].self"``.
+    retain_graph, create_graph
+        As for `torch.autograd.backward`.
+    gradient
+        Whether the call is handed a gradient, as in ``y.backward(torch.ones_like(y))``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no tensor; for a node or saved tensor that is not there, with those that are.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = (w * w).exp().sum()
+    >>> said = graphwidget.predict(loss, fails=False, frees=["MulBackward0.self", "ExpBackward0.result"])
+    >>> said.score
+    0.75
+    >>> print(said.explain())
+    Right: loss.backward() would not raise: each node that runs has what it needs.
+    Right: MulBackward0.self would be freed: MulBackward0 runs, and nothing retains the graph.
+    Right: ExpBackward0.result would be freed: ExpBackward0 runs, and nothing retains the graph.
+    Missed: MulBackward0.other would be freed, too: MulBackward0 runs, and nothing retains the graph.
+    """
+    from graphwidget.diagnosis.prediction.predict import Written, predicted
+    from graphwidget.engine import forecast as engine
+    from graphwidget.notebook.live import take_graphs
+
+    starts, tracker, frame = tensors_in(roots, "predict"), current_tracker(), sys._getframe(_CALLER)
+    graph = take_graphs(starts, tracker, _names(frame), asked_from=frame)
+    answer = engine.forecast(
+        graph, graph.roots, retain_graph=retain_graph, create_graph=create_graph, grad_given=gradient
+    )
+    call = Written(gradient, retain_graph, create_graph)
+    return predicted(graph, _with_next_step(answer, starts), call, fails, frees, tracker)
+
+
+@refuses_unknown_options
 def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list[Finding]:
     """What went wrong, or would: which call freed what, what carried it over, and what helps.
 
@@ -261,7 +228,7 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
     ('second_backward', 'ExpBackward0')
     """
     if error_or_tensor is not None and not isinstance(error_or_tensor, BaseException):
-        _check_has_graph(error_or_tensor, "explain")
+        check_has_graph(error_or_tensor, "explain")
     tracker = current_tracker()
     if tracker is None:
         raise RuntimeError(
@@ -287,7 +254,7 @@ def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
     return call is not None and call.result == "raised" and call.error == str(error)
 
 
-@_refuses_unknown_options
+@refuses_unknown_options
 def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> AutogradView:
     """The live view: of everything alive, or of the graphs of given tensors.
 
@@ -318,7 +285,7 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> Au
     >>> shown.close()
     """
     for tensor in tensors:
-        _check_has_graph(tensor, "view")
+        check_has_graph(tensor, "view")
     from graphwidget.notebook.views import view_of
 
     frame = sys._getframe(_CALLER)
@@ -353,15 +320,6 @@ def track() -> Iterator[Tracker]:
 
 
 # -- helpers -------------------------------------------------------------------------------------------
-
-
-def _as_list(value: Any) -> list[Any]:
-    """One or several tensors as a list, also of a generator. A GradientEdge is a tuple and yet one thing."""
-    import torch
-    from torch.autograd.graph import GradientEdge
-
-    one = isinstance(value, (torch.Tensor, GradientEdge, Mapping, str)) or not isinstance(value, Iterable)
-    return [value] if one else list(value)
 
 
 def _namespace(frame: FrameType) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from graphwidget.model.parts import (
     in_order,
     is_notebooks,
 )
+from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
     BackwardCall,
     CellError,
@@ -49,6 +50,7 @@ from graphwidget.model.scenes import Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text
 
 __all__ = [
+    "Answer",
     "BackwardCall",
     "CellError",
     "CellRun",
@@ -66,6 +68,7 @@ __all__ = [
     "NodeFacts",
     "Owner",
     "Place",
+    "Prediction",
     "Reason",
     "Record",
     "SavedTensor",

@@ -23,17 +23,21 @@ VERBS = {
     "off": "record nothing more; what was recorded stays",
     "explain": "[NAME] what went wrong, or would",
     "forecast": "NAME [--retain-graph] what NAME.backward() would do",
+    "predict": "NAME [fails=no|yes|NODE] [frees=SLOT,SLOT] [--retain-graph] say it before you call NAME.backward()",
     "notes": "on | off: whether errors are explained under their traceback",
     "text": "the picture as plain text",
     "svg": "the picture as a static image",
     "reset": "forget calls and ghosts, go on with what is alive",
 }
 RETAIN = "--retain-graph"
-TAKES_MORE = ("explain", "forecast", "notes")
+RETAINS = ("forecast", "predict")  # the verbs that take it
+TAKES_MORE = ("explain", "forecast", "predict", "notes")
 USAGE = (
-    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | notes on|off | "
-    "text | svg | reset]"
+    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | predict NAME [--retain-graph] | "
+    "notes on|off | text | svg | reset]"
 )
+_ANSWER = re.compile(r"(fails|frees)=(.*)")
+_FAILS = {"yes": True, "no": False}
 _COMMENT = re.compile(r"(^|\s)#.*")  # IPython hands comments on
 
 
@@ -46,7 +50,7 @@ def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]
     """The function behind ``%graphwidget``: `run` gets the arguments, and the unknown options."""
 
     @magic_arguments(NAME)
-    @argument(RETAIN, action="store_true", help="with forecast: what a call with retain_graph=True would do")
+    @argument(RETAIN, action="store_true", help="with forecast and predict: a call with retain_graph=True")
     @argument("words", nargs="*", metavar="WORDS", help="what to do; default: show")
     @kwds(description=_HELP)
     def graphwidget(line: str) -> None:
@@ -97,13 +101,15 @@ class Magics:
         if verb not in TAKES_MORE and (name or options):
             more = " ".join(filter(None, [name, *options]))
             raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{more}`.\n{USAGE}")
-        known = (RETAIN,) if verb == "forecast" else ()
+        known = (RETAIN,) if verb in RETAINS else ()
         for option in options:
             if option not in known:
                 near = difflib.get_close_matches(option, known, 1)
                 raise _usage(f"There is no option `{option}`. " + (f"Did you mean `{near[0]}`?" if near else USAGE))
         if verb == "forecast":
             self._forecast(name, retain=arguments.retain_graph)
+        elif verb == "predict":
+            self._predict(rest, retain=arguments.retain_graph)
         else:
             getattr(self, f"_{verb}")(*((name,) if verb in TAKES_MORE else ()))
 
@@ -113,7 +119,7 @@ class Magics:
         position = len(words) - (0 if event.line.endswith(" ") else 1)
         if position <= 1:
             return list(VERBS)
-        if words[1] == "forecast":
+        if words[1] in RETAINS:
             return [*self._names(), RETAIN]
         if words[1] == "notes":
             return ["on", "off"]
@@ -179,6 +185,30 @@ class Magics:
         answer = api.forecast(self._tensor(name), retain_graph=retain, gradient=False)
         print("\n".join(forecast_lines(f"{name}.backward({option})", answer)))
 
+    def _predict(self, words: list[str], *, retain: bool) -> None:
+        from graphwidget import api
+
+        name = " ".join(word for word in words if not _ANSWER.fullmatch(word)).strip()
+        said = {match[1]: match[2] for word in words if (match := _ANSWER.fullmatch(word))}
+        if not name:
+            raise _usage(f"Of which tensor? `%graphwidget predict NAME`. {self._hint('')}")
+        fails, frees = said.get("fails"), said.get("frees")
+        try:
+            prediction = api.predict(
+                self._tensor(name),
+                fails=_FAILS.get(fails, fails) if fails is not None else None,
+                frees=list(filter(None, frees.split(","))) if frees is not None else None,
+                retain_graph=retain or None,
+            )
+        except ValueError as error:
+            raise _usage(str(error)) from None
+        print(prediction.explain())
+        if prediction.answers:
+            print(prediction)
+        else:
+            print(f"Answer with `%graphwidget predict {name} fails=no frees=SLOT,SLOT`, or in Python with")
+            print(f'`graphwidget.predict({name}, fails=False, frees=["SLOT", "SLOT"])`. Nothing has run.')
+
     # -- names -----------------------------------------------------------------------------------------
 
     def _tensor(self, name: str) -> Any:
@@ -193,7 +223,7 @@ class Magics:
         if not isinstance(value, torch.Tensor):
             raise _usage(f"`{name}` is of type {type(value).__name__}, not a tensor. {self._hint(name)}")
         if not value.requires_grad:
-            from graphwidget.api import no_grad_reason
+            from graphwidget.arguments import no_grad_reason
 
             raise _usage(f"`{name}`: {no_grad_reason(value)}")
         return value

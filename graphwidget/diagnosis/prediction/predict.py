@@ -1,0 +1,124 @@
+"""A prediction, made from what somebody said and compared with what the call does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from graphwidget.diagnosis.prediction.names import Names
+from graphwidget.diagnosis.prediction.outcome import Outcome, call_on, foreseen, happened, kept_by
+from graphwidget.diagnosis.prediction.scoring import Said, answers
+from graphwidget.diagnosis.wording import spoken
+from graphwidget.model import BackwardCall, Forecast, Prediction, Snapshot
+
+__all__ = ["Record", "Written", "predicted"]
+
+
+class Record(Protocol):
+    """Who records calls: a tracker."""
+
+    @property
+    def calls(self) -> Sequence[BackwardCall]:
+        """Those that are remembered, oldest first."""
+
+
+class Written(NamedTuple):
+    """How a call is written."""
+
+    gradient: bool
+    retain_graph: bool | None
+    create_graph: bool
+
+    @property
+    def arguments(self) -> str:
+        """``retain_graph=True``; empty where there are none."""
+        options = {"retain_graph": self.retain_graph, "create_graph": self.create_graph or None}
+        given = [f"{name}={value}" for name, value in options.items() if value is not None]
+        return ", ".join(["gradient"] * self.gradient + given)
+
+    @property
+    def keeps(self) -> str:
+        """The argument that makes it keep what its nodes saved; empty: it frees that."""
+        return kept_by(self.create_graph if self.retain_graph is None else self.retain_graph, self.create_graph)
+
+
+def predicted(
+    graph: Snapshot,
+    forecast: Forecast,
+    call: Written,
+    fails: bool | str | None,
+    frees: str | Iterable[str] | None,
+    record: Record | None,
+) -> Prediction:
+    """Compare what was said of a call on the roots of `graph` with a forecast.
+
+    Parameters
+    ----------
+    fails, frees
+        As for `graphwidget.predict`.
+    record
+        Who records the calls that are made from now on; None: nobody.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the graph has no node or slot of a name that was said, or several.
+    """
+    names = Names(graph)
+    said = _said(names, _call_text(graph, call.arguments), fails, frees)
+    expected = foreseen(graph, forecast, call.keeps)
+    prediction = Prediction(said.call, names.nodes, names.slots, answers(said, names, expected))
+    if record is None:
+        return prediction
+    last = record.calls[-1:]
+    since = last[0].n + 1 if last else 0
+    return replace(prediction, _checked=lambda: _checked(prediction, said, expected, record, since))
+
+
+def _said(names: Names, call: str, fails: bool | str | None, frees: str | Iterable[str] | None) -> Said:
+    """What was said, looked up in the graph."""
+    if not (fails is None or isinstance(fails, (bool, str))):
+        raise TypeError(
+            "graphwidget.predict(): fails is True, False, or the name of the node at which the call would raise, not "
+            f"{type(fails).__name__}."
+        )
+    graph = names.graph
+    slots = None
+    if frees is not None:
+        listed = [frees] if isinstance(frees, str) else list(frees)
+        if not all(isinstance(name, str) for name in listed):
+            raise TypeError('graphwidget.predict(): frees are names of saved tensors, such as "MulBackward0.self".')
+        places = []
+        for slot in map(names.slot, listed):
+            node = graph.node_with(slot)
+            places.append((graph.uid[node], slot - graph.slot_start[node]))
+        slots = tuple(dict.fromkeys(places))
+    at = graph.uid[names.node(fails)] if isinstance(fails, str) else None
+    return Said(call, bool(fails) if fails is not None else None, at, slots)
+
+
+def _call_text(graph: Snapshot, arguments: str) -> str:
+    """``loss.backward(retain_graph=True)``."""
+    roots = [spoken(root.path) if root.path else "tensor" for root in graph.roots]
+    if len(roots) == 1:
+        return f"{roots[0]}.backward({arguments})"
+    return f"torch.autograd.backward([{', '.join(roots)}]{f', {arguments}' if arguments else ''})"
+
+
+def _checked(first: Prediction, said: Said, expected: Outcome, record: Record, since: int) -> Prediction:
+    """The prediction compared with the call that was made since."""
+    call = call_on(expected.graph, record.calls, since)
+    if call is None:
+        raise RuntimeError(
+            f"No {said.call} has been recorded since it was predicted. Run it first; a call that PyTorch refuses "
+            "before any node runs is not recorded."
+        )
+    outcome = happened(expected, call)
+    return replace(first, answers=answers(said, Names(_on_roots(outcome.graph, expected.graph)), outcome))
+
+
+def _on_roots(graph: Snapshot, predicted: Snapshot) -> Snapshot:
+    """A snapshot with the roots of the one that the prediction was made on."""
+    at = ((root, graph.index_of.get(predicted.uid[root.node], -1)) for root in predicted.roots if root.node >= 0)
+    return replace(graph, roots=tuple(replace(root, node=node) for root, node in at))
