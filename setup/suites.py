@@ -26,6 +26,7 @@ SLOW = [
     "tests/programs",
     "tests/notebook/test_kernel.py",
     "tests/capture/graph/test_deep.py",
+    "tests/capture/test_ranks.py",
     "tests/torch_internals/test_private_names.py",
     "tests/test_package.py",
 ]
