@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, overload
 
 from graphwidget.model.graph import Node, SavedTensor
+from graphwidget.model.records import Forecast
 
 __all__ = ["Step", "Steps"]
 
@@ -90,6 +91,8 @@ class Steps(Sequence[Step]):
         What happens after the last step: the sum of it all, or why the rest is not known.
     assumes
         Assumptions that cannot be checked, one sentence each.
+    forecast
+        The simulation that the steps are taken from; None: the order is not known.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class Steps(Sequence[Step]):
     ending: str
     assumes: tuple[str, ...] = ()
     nodes: tuple[Node, ...] = ()
+    forecast: Forecast | None = field(default=None, repr=False)
     _make: Callable[[int], Step] = field(repr=False, compare=False, kw_only=True)
 
     def __len__(self) -> int:

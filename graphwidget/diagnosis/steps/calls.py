@@ -109,7 +109,7 @@ def _steps(telling: Telling, text: str) -> Steps:
     if equal and sys.platform != "linux":
         assumes = (*assumes, _LINUX_ORDER)
     nodes = tuple(telling.graph.node(turn.node) for turn in turns)
-    return Steps(text, telling.past, True, _ending(telling), assumes, nodes, _make=telling.step)
+    return Steps(text, telling.past, True, _ending(telling), assumes, nodes, told, _make=telling.step)
 
 
 def _ending(telling: Telling) -> str:
