@@ -12,6 +12,7 @@ import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import { type PanelProps, Tool } from "../panels/parts.tsx";
+import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
 import { Timeline } from "../panels/timeline.tsx";
 
@@ -59,9 +60,14 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
-          <ForecastPanel {...props} />
-          <Findings {...props} />
-          <Inspector {...props} subject={subject} />
+          <StepperPanel context={context} />
+          {!context.state.walk && (
+            <>
+              <ForecastPanel {...props} />
+              <Findings {...props} />
+              <Inspector {...props} subject={subject} />
+            </>
+          )}
           <KeepGradBox context={context} />
         </aside>
       </div>

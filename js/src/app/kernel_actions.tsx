@@ -40,12 +40,12 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
   }
 
   async function travel(id: number | null): Promise<void> {
-    const now = { past: null, pastEvent: null };
+    const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
     const event = events.find((each) => each.id === id);
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
-    set({ pastEvent: id, preview: null });
+    set({ pastEvent: id, preview: null, walk: null });
     const isWanted = () => state.pastEvent === id;
     try {
       const { wire } = await kernel.ask("snapshot", { event: id }, 10000);

@@ -94,8 +94,9 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, past } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk } = state;
     if (search) set({ search: null });
+    else if (walk) context.act.walk(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
