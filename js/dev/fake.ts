@@ -204,7 +204,11 @@ export function encode(story: Story, serial: number): string {
       forecast: S("ok"),
     })),
     boundary: story.boundary.map(([old, fresh, path]) => [old, fresh, S(path)]),
-    events: story.events.map((event) => ({ ...event, label: S((event.label as string) ?? "") })),
+    events: story.events.map((event) => ({
+      ...event,
+      label: S((event.label as string) ?? ""),
+      steps: ((event.steps as string[]) ?? []).map(S),
+    })),
     event: (story.events[story.events.length - 1]?.id as number) ?? 0,
     findings: story.findings.map((finding) => ({
       ...finding,

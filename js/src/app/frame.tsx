@@ -13,7 +13,7 @@ import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import { type PanelProps, Tool } from "../panels/parts.tsx";
 import { TablePanel } from "../panels/table.tsx";
-import { Timeline } from "../panels/timeline.tsx";
+import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
 

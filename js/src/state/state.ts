@@ -63,6 +63,8 @@ export interface State {
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
+  /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
+  stretches: readonly (readonly [number, number])[];
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -96,7 +98,10 @@ export interface PictureActions {
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
-  /** Ends the search, the forecast, the selection, the table or the stored picture, in this order, one per press. */
+  /**
+   * Ends the search, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
+   * this order, one per press.
+   */
   escape(): void;
   show(what: Show["what"]): void;
   fit(): void;
@@ -162,6 +167,7 @@ export function firstState(): State {
     running: null,
     answer: null,
     search: null,
+    stretches: [],
     keepGrad: false,
     table: false,
     kept: new Map(),
