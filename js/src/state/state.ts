@@ -14,6 +14,8 @@ export interface Preview {
   mode: Mode;
   /** null: requested, not received yet. */
   forecasts: Forecasts | null;
+  /** Whether it stays when the pointer and the focus leave its button. */
+  kept: boolean;
   problem: string;
 }
 
@@ -74,7 +76,12 @@ export type KeptOrNot = Kept | "asked" | "unknown";
 
 /** Requests to the kernel, and steps through its stored pictures. */
 export interface KernelActions {
+  /** Asks for a forecast; null: ends it, unless it is kept or the pointer goes to its panel. */
   preview(root: Root | null, mode?: Mode): void;
+  /** Keeps the forecast of a mode; null: lets it go. */
+  keepPreview(mode: Mode | null): void;
+  /** Asks again for a forecast that is kept: the picture is a new one. */
+  renewPreview(): void;
   backward(root: Root, mode: Mode): void;
   /** Asks the user first. */
   rebuild(root: Root): void;

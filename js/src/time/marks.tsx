@@ -75,8 +75,25 @@ function Bytes({ levels, most, base }: { levels: readonly Level[]; most: number;
   );
 }
 
+/** What a forecast would do to the bytes held: the new level, and the difference in words. */
+function Forecast({ x, from, by, y }: { x: number; from: number; by: number; y: (held: number) => number }): VNode {
+  const words = `forecast: ${by < 0 ? "−" : "+"}${bytes(Math.abs(by))}`;
+  return (
+    <>
+      <path class="g-octagonopen" d={`M${x} ${y(from)}V${y(from + by)}H${x + RIGHT - 6}`} />
+      <g class="gw-over">
+        <Note x={x - 8} y={TOP + 10} end>
+          {words}
+        </Note>
+      </g>
+    </>
+  );
+}
+
 interface MarksProps {
   graph: Graph;
+  /** By how much a call would change the bytes held now; 0: not at all, or not known. */
+  forecast: number;
   stretches: readonly Placed[];
   /** The event on screen. */
   at: number;
@@ -84,7 +101,7 @@ interface MarksProps {
   height: number;
 }
 
-export function TimelineMarks({ graph, stretches, at, width, height }: MarksProps): VNode {
+export function TimelineMarks({ graph, forecast, stretches, at, width, height }: MarksProps): VNode {
   const { events } = graph;
   const base = height - FOOT;
   const levels = levelsOf(events, stretches);
@@ -105,6 +122,9 @@ export function TimelineMarks({ graph, stretches, at, width, height }: MarksProp
       </Note>
       {stretchAt(stretches, at) && (
         <path class="gw-marker" d={`M${x - 5} 2h10v6l-4 3v${base - 4}h-2v${4 - base}l-4-3z`} />
+      )}
+      {forecast !== 0 && at === events.length - 1 && (
+        <Forecast x={x} from={graph.held} by={forecast} y={(held) => base - ((base - TOP) * held) / (most || 1)} />
       )}
       {pencils.map((each) => (
         <Step {...each} />

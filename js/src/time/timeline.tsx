@@ -144,6 +144,7 @@ function Track({ context, graph, at }: MomentProps): VNode {
   const { state, set } = context;
   const { events } = graph;
   const opened = state.stretches.at(-1);
+  const forecast = state.preview?.forecasts?.[state.preview.mode].held ?? 0;
   const [stretches, segments] = useMemo(() => {
     const [from, to] = indicesOf(events, opened);
     const right = width - RIGHT;
@@ -151,8 +152,8 @@ function Track({ context, graph, at }: MomentProps): VNode {
     return [found, segmentsOf(events, found)] as const;
   }, [events, opened, width]);
   const marks = useMemo(
-    () => <TimelineMarks graph={graph} stretches={stretches} at={at} width={width} height={HEIGHT} />,
-    [graph, stretches, at, width],
+    () => <TimelineMarks {...{ graph, stretches, at, width }} height={HEIGHT} forecast={forecast} />,
+    [graph, stretches, at, width, forecast],
   );
   const open = ({ from, to }: Segment) =>
     set({ stretches: [...state.stretches, [events[from]!.id, events[to]!.id] as const] });
