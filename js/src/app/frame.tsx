@@ -13,7 +13,7 @@ import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { TablePanel } from "../panels/table.tsx";
-import { Timeline } from "../panels/timeline.tsx";
+import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
 

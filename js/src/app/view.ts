@@ -98,7 +98,7 @@ export class View {
 
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
-    const { set, state } = this.#context;
+    const { act, set, state } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas);
@@ -115,6 +115,7 @@ export class View {
       now: () => state.now,
       received: (graph) => {
         set({ now: graph });
+        act.renewPreview();
         this.#announce(graph);
       },
       failed: (error) => this.#failed(error),

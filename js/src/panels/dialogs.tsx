@@ -75,6 +75,7 @@ const KEYS: [string, string][] = [
   ["[ ] { }", "one step, one cell back or on"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
+  ["k", "keep the forecast, or let it go"],
   ["t", "table view"],
   ["l", "legend"],
   ["+ − 0", "zoom in, out, fit (also Ctrl + wheel, two fingers)"],
