@@ -94,7 +94,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
   async function inspect(uid: number): Promise<void> {
     if (state.kept.has(uid)) return;
     const say = (value: KeptOrNot) => set({ kept: new Map(state.kept).set(uid, value) });
-    if (state.link === "gone" || state.past) return say("unknown");
+    if (state.past) return say("unknown");
     say("asked");
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }

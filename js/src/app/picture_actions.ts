@@ -6,8 +6,8 @@ import { focusedElement } from "../page/elements.ts";
 import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
-import { copyText, saveSvg } from "./export.ts";
-import { statusAnswer } from "./kernel_actions.tsx";
+import { copyText, savePicture } from "./export.ts";
+import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<PictureActions, "press" | "open"> {
@@ -148,12 +148,12 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     context.redraw();
   }
 
-  function takeAlong(what: "svg" | "text"): void {
-    if (!picture.drawing) return;
-    const { graph, space } = picture.drawing;
-    const say = (words: string) => set({ answer: statusAnswer(words) });
-    if (what === "svg") say(saveSvg(space.scene, root));
-    else void copyText(graph).then(say);
+  async function takeAlong(what: "svg" | "png" | "text"): Promise<void> {
+    const { drawing } = picture;
+    if (!drawing) return;
+    const done = what === "text" ? copyText(drawing.graph) : savePicture(what, drawing, root);
+    const answer = await done.then((words) => statusAnswer(words), problem);
+    set({ answer });
   }
 
   return {

@@ -96,13 +96,14 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
-  // The SVG of this view, and its text, need no kernel.
-  const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
+  // The pictures of this view, and its text, need no kernel.
+  const written = state.formats.filter(([name]) => !["svg", "png", "text"].includes(name));
   return (
     <>
       <div class="gw-row">
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
+        {tool("Export PNG", () => act.export("png"))}
         {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
         {tool("Tidy: lay out afresh", act.tidy)}

@@ -118,7 +118,7 @@ export interface PictureActions {
   fit(): void;
   /** Lays out again, without regard to the picture on screen. */
   tidy(): void;
-  export(what: "svg" | "text"): void;
+  export(what: "svg" | "png" | "text"): void;
   /** null: ends the search. */
   search(text: string | null): void;
   nextHit(by: number): void;
