@@ -42,7 +42,7 @@ ALLOWED = {
     "diagnosis.steps": {"model", "engine", "diagnosis.wording", "diagnosis.written"},
     "diagnosis.findings": EXPLAINS | {"diagnosis.no_graph"},
     "diagnosis": {"model", "engine", "diagnosis"},
-    "render": {"model"},
+    "render": {"model", "engine"},
     "arguments": set(),
     "notebook": {
         "arguments",

@@ -104,6 +104,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
     t: () => set({ table: !state.table }),
+    k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,
     "?": act.more,
     "+": zoomIn,
