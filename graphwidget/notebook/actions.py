@@ -41,12 +41,8 @@ log = logging.getLogger("graphwidget")
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
-_JOBS = {
-    "backward": "backward",
-    "rebuild": "Rebuild",
-    "steps_ahead": "Steps",
-    "predict": "backward",
-}  # verbs that take a turn
+# What a job is called, of each verb that takes a turn.
+_JOBS = {"backward": "backward", "predict": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}
 
 
 class Actions:

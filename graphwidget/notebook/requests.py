@@ -1,7 +1,7 @@
 """`VERBS`: the requests of the page, and the check of each message.
 
-A message is ``{"id": 17, "verb": "backward", "root": 3, ...}``. Its arguments are data: numbers, truth values, names from
-a fixed list and pairs of numbers, each checked here before anything is done with it.
+A message is ``{"id": 17, "verb": "backward", "root": 3, ...}``. Its arguments are data: numbers, truth values, names
+from a fixed list and pairs of numbers, each checked here before anything is done with it.
 """
 
 from __future__ import annotations

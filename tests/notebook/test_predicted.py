@@ -48,15 +48,10 @@ def test_a_mark_too_many_and_a_graph_that_is_retained(stage: Stage) -> None:
 def test_a_call_that_raises_runs_without_a_question_and_the_node_counts(stage: Stage) -> None:
     stage.cell("h = w.exp()\nh.sum().backward()\nbad = (h * 2).sum()")
     graph = stage.offers.drawing.snapshot
-    mul, exp = (
-        next(graph.uid[i] for i in range(len(graph)) if graph.name_of(i) == name and not graph.ghost[i])
-        for name in ("MulBackward0", "ExpBackward0")
-    )
     freed = next(graph.uid[o.node] for o in graph.owners if o.path == "h")
     found = stage.result("predict", root=stage.root("bad"), fails="yes", fails_at=freed)
     assert found["fails"] is True and found["failsAt"] is True and found["score"] == 1
     assert found["raised"]["uid"] == freed and found["marks"] == []
-    assert mul != exp
 
 
 @pytest.mark.parametrize(
