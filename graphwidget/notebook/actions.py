@@ -298,11 +298,12 @@ class Actions:
         tensor = self._tensor(source, offer)
         graph = source.graph(tensor)
         try:
-            said = Said.of(graph, retain_graph, fails, fails_at, frees, source.tracker)
+            picture = self._offers.drawing.snapshot
+            said = Said(graph, picture, retain_graph, fails, fails_at, frees, source.tracker)
         except LookupError as error:
             raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
         ran = self._run(source, tensor, _written(offer, retain_graph), retain_graph, keep_grad)
-        return {**ran, **said.compared(graph)}
+        return {**ran, **said.compared()}
 
     def _rebuild(self, root: int) -> dict[str, Any]:
         """Run the cells again that made this root's graph; stop at the first error."""

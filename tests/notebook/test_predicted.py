@@ -54,6 +54,39 @@ def test_a_call_that_raises_runs_without_a_question_and_the_node_counts(stage: S
     assert found["raised"]["uid"] == freed and found["marks"] == []
 
 
+def test_what_the_call_does_not_reach_can_be_marked_and_is_too_many(stage: Stage) -> None:
+    """Offering only what the call reaches would give a part of the answer away."""
+    stage.cell("y = w.exp()\na = (y * 2).sum()\nb = (y * 3).sum()")
+    graph = stage.offers.drawing.snapshot
+    of = {
+        path: [graph.uid[n] for n in range(len(graph)) if n in graph.next(root)][0]
+        for path in "ab"
+        for root in [next(o.node for o in graph.owners if o.path == path)]
+    }
+    mul = graph.node(graph.index_of[of["b"]])
+    position = next(p for p, slot in enumerate(mul.saved) if slot.state.keeps_memory)
+    here, there = [of["a"], position], [of["b"], position]
+    found = stage.result("predict", root=stage.root("a"), fails="no", frees=[here, there])
+    assert [*here, "right"] in found["marks"] and [*there, "extra"] in found["marks"]
+    told = [text for right, text in found["answers"] if right is False]
+    assert any(
+        text.startswith("Wrong: MulBackward0.") and text.endswith("a.backward() does not reach it.") for text in told
+    )
+    assert not any("[" in text.replace("In[", "") for _, text in found["answers"]), (
+        "no numbers that the page has not shown"
+    )
+    assert found["score"] == 2 / 4
+
+
+def test_a_node_that_the_call_does_not_reach_is_no_place_at_which_it_raises(stage: Stage) -> None:
+    stage.cell("y = w.exp()\ny.sum().backward()\nbad = (y * 2).sum()\nother = w.sin().sum()")
+    graph = stage.offers.drawing.snapshot
+    other = next(graph.uid[o.node] for o in graph.owners if o.path == "other")
+    found = stage.result("predict", root=stage.root("bad"), fails="yes", fails_at=other)
+    assert found["fails"] is True and found["failsAt"] is False and found["score"] == 0.5
+    assert found["answers"][1][1] == "Wrong: bad.backward() does not reach the node that was named."
+
+
 @pytest.mark.parametrize(
     "wrong, why",
     [

@@ -7,6 +7,7 @@ import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
 import { ForecastPanel } from "../panels/forecast.tsx";
+import { GuessPanel } from "../panels/guess.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
@@ -54,7 +55,8 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
           <StepperPanel context={context} />
-          {!context.state.walk && (
+          <GuessPanel context={context} />
+          {!context.state.walk && !context.state.guess && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

@@ -4,6 +4,7 @@ import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
+import { isAsked } from "../state/guess.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
 import { backwardName, cellList } from "../state/say.ts";
@@ -48,6 +49,7 @@ function forecasting({
   function preview(root: Root | null, mode: Mode = "backward"): void {
     const before = state.preview;
     if (before?.kept) return;
+    if (root && isAsked(state.guess)) return; // it would give the answer away
     if (root) void ask(root, mode, false);
     else
       setTimeout(() => {

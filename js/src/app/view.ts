@@ -15,11 +15,13 @@ import { followTheme } from "../page/theme.ts";
 import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
 import { type Graph, nodeCount } from "../picture/model.ts";
+import { isAsked } from "../state/guess.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
+import { guessActions } from "./guess_actions.ts";
 import { followHeight } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
@@ -77,6 +79,7 @@ export class View {
     this.#canvas = new Canvas(root, signal, {
       press: (item, again) => act.press(item, again),
       open: (key) => act.open(key),
+      mark: (key) => act.mark(key),
       background: () => set({ selected: null, spot: null }),
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
@@ -89,6 +92,7 @@ export class View {
       ...kernelActions(context),
       ...pictureActions(context, this.#canvas, this.#picture),
       ...stepActions(context, this.#picture),
+      ...guessActions(context, this.#picture),
       ...dialogs.actions,
     };
     this.#edge = followHeight(root, model, signal);
@@ -119,6 +123,8 @@ export class View {
       received: (graph) => {
         set({ now: graph });
         act.renewPreview();
+        if (isAsked(state.guess) && !graph.roots.some(({ id, alive }) => alive && id === state.guess?.root.id))
+          act.guess(null);
         if (state.walk && !("call" in state.walk.subject)) this.#context.act.walk(null); // of a graph that was
         this.#announce(graph);
       },

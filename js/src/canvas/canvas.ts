@@ -27,6 +27,8 @@ export interface CanvasEvents {
   press(item: Item, again: boolean): void;
   open(key: string): void;
   background(): void;
+  /** A click on a sign of a prediction: the key of a slot. */
+  mark(key: string): void;
   moved(): void;
   resized(): void;
 }
@@ -62,13 +64,15 @@ export class Canvas {
   focusKey: string | null = null;
   readonly #world = svg("g");
   readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
-  readonly #signs = new Signs();
+  readonly #signs = new Signs("gw-walking");
+  readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
     { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
     this.#world,
     this.#rings,
     this.#signs.element,
+    this.#guess.element,
   );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
@@ -111,6 +115,11 @@ export class Canvas {
     element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const marked = /^mark (\d+:\d+)$/.exec(target.closest("[data-sign]")?.getAttribute("data-sign") ?? "");
+      if (marked) {
+        this.#events.mark(marked[1]!);
+        return;
+      }
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -205,6 +214,11 @@ export class Canvas {
       this.#redraw(drawn, made, 0);
       drawn.g.classList.toggle("gw-drains", drains);
     }
+  }
+
+  /** Draws the signs of a prediction. */
+  guess(items: readonly Item[]): void {
+    this.#guess.draw(items);
   }
 
   /** Draws signs over the picture, about the items of some keys. `moves`: a dot runs along the wires to these. */
@@ -374,7 +388,8 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings, this.#signs.element]) setAttribute(layer, "transform", transform);
+    for (const layer of [this.#world, this.#rings, this.#signs.element, this.#guess.element])
+      setAttribute(layer, "transform", transform);
     setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();

@@ -6,8 +6,10 @@ import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
+import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
+import { choices, isAsked, slotKey } from "../state/guess.ts";
 import { shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
@@ -18,6 +20,8 @@ import type { Drawer } from "./schedule.ts";
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+/** The nodes of a prediction are drawn one by one unless there are more. */
+const MOST_ASKED = 60;
 
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
@@ -112,6 +116,21 @@ export class Picture implements Drawer {
     this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
   }
 
+  /** Draws the marks of the prediction, at once. */
+  showGuess(): void {
+    const { guess, now } = this.#store.state;
+    if (!guess || !now || this.drawing?.graph !== now) {
+      this.#canvas.guess([]);
+      return;
+    }
+    const { result, frees, failsAt } = guess;
+    const verdicts =
+      result && new Map(result.marks.map(([uid, position, verdict]) => [slotKey(uid, position), verdict]));
+    const nodes = choices(now).map(({ uid }) => uid);
+    const signs = { nodes, marked: frees, failsAt, verdicts, failsRight: result ? result.failsAt : null };
+    this.#canvas.guess(guessSigns(now, this.#canvas.byKey, signs));
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -133,6 +152,7 @@ export class Picture implements Drawer {
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
     this.showStep();
+    this.showGuess();
     return true;
   }
 
@@ -157,9 +177,10 @@ export class Picture implements Drawer {
   }
 
   #foldState(): FoldState {
-    const { opened, closed, spot, show, older } = this.#store.state;
+    const { opened, closed, spot, show, older, guess, now } = this.#store.state;
     const { what, from } = show;
-    const visible = spot ?? [];
+    const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
+    const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
     const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
     if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
     return state;
@@ -167,7 +188,7 @@ export class Picture implements Drawer {
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past, walk } = this.#store.state;
+    const { preview, highlight, search, past, walk, guess } = this.#store.state;
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -175,7 +196,8 @@ export class Picture implements Drawer {
       compact: this.fitting.dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: !this.fitting.bare,
-      forecast: walk ? null : (preview?.forecasts?.[preview.mode] ?? null),
+      asks: isAsked(guess),
+      forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

@@ -75,6 +75,7 @@ const KEYS: [string, string][] = [
   ["f", "the failing node, or the next finding"],
   ["r 1 … 9, r 0", "one root; all again"],
   ["[ ] { }", "one step, one cell back or on"],
+  ["q", "predict first what a call does; then 1 … 9 marks a slot of the focused card"],
   ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],

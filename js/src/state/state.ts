@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
+import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
@@ -67,6 +68,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** What the user says that a call does. */
+  guess: Guess | null;
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
@@ -111,6 +114,17 @@ export interface StepActions {
   pace(pace: number): void;
 }
 
+/** Predicting what a call does. */
+export interface GuessActions {
+  /** Begins with a root, or with the selected or last one; null: ends it. */
+  guess(root?: Root | null, retain?: boolean): void;
+  say(patch: Partial<Pick<Guess, "fails" | "failsAt">>): void;
+  /** Marks a slot, or takes the mark back. */
+  mark(key: string): void;
+  /** Makes the call, and compares. */
+  compare(): void;
+}
+
 /** Actions on the picture. */
 export interface PictureActions {
   /** A click on an item; `again`: the item is selected already. */
@@ -146,7 +160,7 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, DialogActions {}
+export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -191,6 +205,7 @@ export function firstState(): State {
     highlight: null,
     preview: null,
     walk: null,
+    guess: null,
     running: null,
     answer: null,
     search: null,

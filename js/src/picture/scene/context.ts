@@ -213,8 +213,9 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   return order;
 }
 
-function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
+  if (asks) return uids;
   for (const { severity, kind, uid } of findings) {
     const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
     if (raises && uid !== null) uids.set(uid, "would raise here");
