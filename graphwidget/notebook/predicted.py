@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.diagnosis.prediction.names import Names
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Said"]
 
 MAX_SENTENCES = 100
+MAX_NAMES = 500  # that are replaced in sentences
 
 
 class Said:
@@ -84,7 +88,9 @@ class Said:
             if answer.about in known
         ]
         freed = sum(mark[2] in ("right", "missed") for mark in marks)
-        answers: list[list[Any]] = [[answer.right, self._told(answer.text)] for answer in found.answers if not self._is_empty(answer)]
+        answers: list[list[Any]] = [
+            [answer.right, self._told(answer.text)] for answer in found.answers if not self._is_empty(answer)
+        ]
         for uid, position in self._outside:
             marks.append([uid, position, "extra"])
             name = self._of(uid, self._slot_name(uid, position))
@@ -117,13 +123,22 @@ class Said:
         return answer.about == "frees" and answer.right is True and bool(self._outside)
 
     def _told(self, text: str) -> str:
-        """A sentence with nodes as the page calls them: by their variable or line, not by number."""
-        for index, name in self._names.numbered.items():
-            op = name.rpartition("[")[0]
-            for slot in self._graph.node(index).saved:
-                text = text.replace(f"{name}.{slot.name}", self._of(self._graph.uid[index], f"{op}.{slot.name}"))
-            text = text.replace(name, self._of(self._graph.uid[index], op))
-        return text
+        """A sentence with nodes as the page calls them: of several of one name by variable or line, not by number."""
+        return self._ambiguous.sub(self._tell, text) if self._ambiguous else text
+
+    def _tell(self, found: re.Match[str]) -> str:
+        index = self._names.node(found[1])
+        op = op_name(self._graph.name_of(index))
+        return self._of(self._graph.uid[index], op + (found[2] or ""))
+
+    @cached_property
+    def _ambiguous(self) -> re.Pattern[str] | None:
+        """The names of nodes, with or without a slot, whose operation occurs more than once in the picture."""
+        times = Counter(map(self._picture.name_of, range(len(self._picture))))
+        names = [name for name in self._names.nodes if times[name.partition("[")[0]] > 1][:MAX_NAMES]
+        if not names:
+            return None
+        return re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})(\.[a-z_]\w*(?:\[\d+\])?)?(?![\w\[])")
 
     def _of(self, uid: int, name: str) -> str:
         """``MulBackward0.self of y``, or with its place in the code."""

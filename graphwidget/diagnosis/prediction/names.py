@@ -35,7 +35,6 @@ class Names:
             for name, alike in self._alike.items()
             for number, index in enumerate(alike)
         }
-        self.numbered = {index: name for index, name in self._name.items() if name.endswith("]")}
         self._index = {name: index for index, name in self._name.items()}
         self.nodes = tuple(self._name[i] for i in indices if graph.kind[i] != Kind.ACCUMULATE)
         # A place at which nothing was saved is no candidate, but naming it is an answer, and a wrong one.

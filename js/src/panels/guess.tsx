@@ -105,10 +105,12 @@ function Question({ context, guess }: Props): VNode {
       <Mute>
         Then the call runs for real, as its button does. What it frees does not come back, also if it raises on the way.
       </Mute>
-      <Button class="gw-btn gw-pri" press={act.compare} disabled={!guess.fails || guess.runs || off}>
-        {guess.runs ? "It is running …" : "Run it and compare"}
-      </Button>
-      {!guess.fails && <Mute>First say whether it raises.</Mute>}
+      <div class="gw-do">
+        <Button class="gw-btn gw-pri" press={act.compare} disabled={!guess.fails || guess.runs || off}>
+          {guess.runs ? "It is running …" : "Run it and compare"}
+        </Button>
+        {!guess.fails && <span class="gw-mute"> First say whether it raises.</span>}
+      </div>
     </>
   );
 }
@@ -158,9 +160,11 @@ function Result({ context: { act, state }, result }: Props & { result: Compared 
         ))}
       </ul>
       {result.more > 0 && <Mute>and {result.more} more</Mute>}
-      <Button class="gw-btn gw-pri" press={() => act.guess()}>
-        Next prediction
-      </Button>
+      <div class="gw-do">
+        <Button class="gw-btn gw-pri" press={() => act.guess()}>
+          Next prediction
+        </Button>
+      </div>
     </>
   );
 }
