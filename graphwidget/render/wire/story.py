@@ -76,6 +76,7 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
         "order": call.order,
         "result": call.result,
         "failedUid": call.failed_uid,
+        "freedBy": call.freed_by,
         "executed": call.executed.tolist() if call.n in with_order else None,
         "executedCount": call.executed_count,
     }
@@ -118,6 +119,16 @@ def _is_past(finding: Finding, drawing: Drawing) -> bool:
     return finding.severity == "error" and finding.call is not None and max(since, default=-1) > finding.call
 
 
+def _cell(finding: Finding, drawing: Drawing) -> int | None:
+    """The cell in which an error happened; None: unknown, or the finding is about the present state."""
+    if finding.severity != "error":
+        return None
+    place = next((call.place for call in drawing.calls if call.n == finding.call), finding.made_at)
+    if place is None:
+        return None
+    return place.outer_cell if place.outer_cell is not None else place.cell
+
+
 def _kicker(finding: Finding, drawing: Drawing) -> str:
     """The text over a finding: its kind, and its call."""
     kind = _KINDS.get(finding.kind, finding.kind)
@@ -139,6 +150,8 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "kicker": strings(_kicker(finding, drawing)),
         "headline": strings(finding.headline),
         "text": strings(finding.text),
+        "call": finding.call,
+        "cell": _cell(finding, drawing),
         "node": strings(finding.node),
         "uid": finding.node_uid,
         "carriers": strings.many(finding.carriers),

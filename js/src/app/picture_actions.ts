@@ -3,9 +3,9 @@
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Picture } from "../drawing/picture.ts";
 import { focusedElement } from "../page/elements.ts";
-import { search as searchNodes } from "../picture/fold/index.ts";
+import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
-import { type Context, type PictureActions, type Show, shown } from "../state/state.ts";
+import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
 import { copyText, saveSvg } from "./export.ts";
 import { statusAnswer } from "./kernel_actions.tsx";
 
@@ -46,13 +46,20 @@ function finding(
   canvas: Canvas,
   picture: Picture,
 ): Pick<PictureActions, "reveal" | "failing" | "search" | "nextHit"> {
+  /** What shows these nodes where they belong to older graphs. */
+  function withOlder(uids: readonly number[]): Partial<State> {
+    const graph = shown(state);
+    const mask = graph && presentOf(graph).mask;
+    return mask && uids.some((uid) => mask[graph.indexOf(uid)] === 0) ? { older: true } : {};
+  }
+
   function reveal(uids: readonly number[]): void {
     if (uids.length === 0) return;
     picture.bring(
       uids.map((uid) => `n${uid}`),
       uids.length === 1,
     );
-    set({ spot: uids });
+    set({ spot: uids, ...withOlder(uids) });
   }
 
   function failing(): void {
@@ -73,7 +80,7 @@ function finding(
     }
     const hits = searchNodes(graph, text);
     if (hits.length > 0 && picture.drawing) picture.bring([picture.keyOf(hits[0]!)]);
-    set({ search: { text, hits, at: 0 } });
+    set({ search: { text, hits, at: 0 }, ...withOlder(hits.slice(0, 1)) });
   }
 
   function nextHit(by: number): void {
@@ -84,7 +91,7 @@ function finding(
     const uid = search.hits[at]!;
     picture.bring([`n${uid}`]);
     const isInside = !canvas.byKey.has(`n${uid}`);
-    set({ search: { ...search, at }, ...(isInside && { spot: [uid] }) });
+    set({ search: { ...search, at }, ...withOlder([uid]), ...(isInside && { spot: [uid] }) });
   }
 
   return { reveal, failing, search, nextHit };
@@ -131,6 +138,11 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     set({ show: { what, from: startOf(what) } });
   }
 
+  function showOlder(shown: boolean): void {
+    startAfresh();
+    set({ older: shown });
+  }
+
   function tidy(): void {
     startAfresh();
     context.redraw();
@@ -149,6 +161,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     ...finding(context, canvas, picture),
     escape: closeLast,
     show,
+    showOlder,
     fit: () => canvas.fit(),
     tidy,
     export: takeAlong,

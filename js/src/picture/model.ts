@@ -70,6 +70,8 @@ export interface Call {
   order: number;
   result: "ok" | "raised" | "running";
   failedUid: number | null;
+  /** n of the call that freed what this one needed; null: none, or unknown. */
+  freedBy: number | null;
   executed: number[] | null;
   executedCount: number;
 }
@@ -112,11 +114,13 @@ export interface Finding {
   kicker: string;
   headline: string;
   text: string;
+  /** n of the call that it explains; null: none. */
   call: number | null;
+  /** The cell in which it happened; null: it is about the present state. */
+  cell: number | null;
   node: string;
   uid: number | null;
   carriers: string[];
-  freedBy: number | null;
   path: string[];
   uids: number[];
   bytes: number;

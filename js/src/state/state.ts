@@ -57,6 +57,8 @@ export interface State {
   opened: ReadonlySet<string>;
   closed: ReadonlySet<string>;
   show: Show;
+  /** Whether older graphs are shown, too. */
+  older: boolean;
   /** uids of nodes of a finding that the user wants to see; highlighted like search hits. */
   spot: readonly number[] | null;
   /** Id of the root whose line is highlighted. */
@@ -111,6 +113,8 @@ export interface PictureActions {
    */
   escape(): void;
   show(what: Show["what"]): void;
+  /** Shows older graphs, too, or leaves them out again. */
+  showOlder(shown: boolean): void;
   fit(): void;
   /** Lays out again, without regard to the picture on screen. */
   tidy(): void;
@@ -168,6 +172,7 @@ export function firstState(): State {
     opened: new Set(),
     closed: new Set(),
     show: { what: "auto", from: null },
+    older: false,
     spot: null,
     highlight: null,
     preview: null,
