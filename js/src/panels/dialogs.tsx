@@ -4,7 +4,7 @@ import { type ComponentChildren, render, type VNode } from "preact";
 import { html, setAttributes } from "../page/elements.ts";
 import { OctagonGlyph, SlotGlyph } from "../page/glyphs.tsx";
 import { Glyph } from "../page/marks.tsx";
-import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
+import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, shape, tag, wire } from "../picture/marks.ts";
 import type { Context, DialogActions } from "../state/state.ts";
 import { Button, Terms } from "./parts.tsx";
 
@@ -35,6 +35,14 @@ function LineSign({ order, look = "" }: { order: number; look?: "" | "gone" }): 
 const GRAPH: Rows = [
   [<CardSign look="node" />, "node: a grad_fn"],
   [<CardSign look="ghost" />, "gone: nothing keeps it"],
+  [
+    <Sign
+      width={48}
+      height={21}
+      marks={[rect(0, 0, 44, 18, "node", 5), rect(1, 1, 24, 16, "bytebar", 4), shape("M25 3V15", "byteend")]}
+    />,
+    "in large graphs: bytes held, next to the card that holds most",
+  ],
   [
     <Sign width={40} height={20} marks={leaf(0, 0, "w", 38, true)} />,
     "leaf, AccumulateGrad; full bowl: .grad is there",
