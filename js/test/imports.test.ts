@@ -23,7 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   time: ["picture", "page", "state", "panels"],
   app: ["picture", "page", "state", "canvas", "drawing", "panels", "lens", "time"],
 };
-const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts"];
+const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts", "picture/sheet.ts"];
 /** Packages from outside, and the rooms that may use them. */
 const PACKAGES: Record<string, readonly string[]> = {
   preact: ["page", "state", "panels", "lens", "time", "app"],

@@ -75,12 +75,12 @@ function forecasting({
 /** Requests that change nothing: stored pictures, the owners of a node, exports. */
 function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "save"> {
   async function travel(id: number | null): Promise<void> {
-    const now = { past: null, pastEvent: null };
+    const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
     const event = events.find((each) => each.id === id);
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
-    set({ pastEvent: id, preview: null });
+    set({ pastEvent: id, preview: null, walk: null });
     const isWanted = () => state.pastEvent === id;
     try {
       const { wire } = await kernel.ask("snapshot", { event: id }, 10000);
@@ -94,7 +94,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
   async function inspect(uid: number): Promise<void> {
     if (state.kept.has(uid)) return;
     const say = (value: KeptOrNot) => set({ kept: new Map(state.kept).set(uid, value) });
-    if (state.link === "gone" || state.past) return say("unknown");
+    if (state.past) return say("unknown");
     say("asked");
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }

@@ -8,8 +8,8 @@ import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { count } from "../state/say.ts";
 import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
-import { copyText, saveSvg } from "./export.ts";
-import { statusAnswer } from "./kernel_actions.tsx";
+import { copyText, savePicture } from "./export.ts";
+import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(
@@ -117,8 +117,9 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, lens: open, past, stretches } = state;
+    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, stretches } = state;
     if (search) set({ search: null });
+    else if (walk) context.act.walk(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
@@ -180,12 +181,12 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     context.redraw();
   }
 
-  function takeAlong(what: "svg" | "text"): void {
-    if (!picture.drawing) return;
-    const { graph, space } = picture.drawing;
-    const say = (words: string) => set({ answer: statusAnswer(words) });
-    if (what === "svg") say(saveSvg(space.scene, root));
-    else void copyText(graph).then(say);
+  async function takeAlong(what: "svg" | "png" | "text"): Promise<void> {
+    const { drawing } = picture;
+    if (!drawing) return;
+    const done = what === "text" ? copyText(drawing.graph) : savePicture(what, drawing, root);
+    const answer = await done.then((words) => statusAnswer(words), problem);
+    set({ answer });
   }
 
   return {

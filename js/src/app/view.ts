@@ -28,6 +28,7 @@ import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
 /** Widths in px. Below the first the panel is under the drawing; below the second the stepper is over the timeline. */
@@ -96,6 +97,7 @@ export class View {
     const act: Actions = {
       ...kernelActions(context),
       ...pictureActions(context, this.#canvas, this.#picture, this.#lens),
+      ...stepActions(context, this.#picture),
       ...dialogs.actions,
     };
     this.#edge = followHeight(root, model, signal);
@@ -107,7 +109,7 @@ export class View {
 
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
-    const { act, set, state } = this.#context;
+    const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas, this.#lens.canvas);
@@ -122,12 +124,14 @@ export class View {
       render(null, root);
     });
     busy();
+    set({ link: kernel.state });
     set({ formats: (model.get("formats") as State["formats"] | undefined) ?? [] });
     receivePictures(model, signal, {
       now: () => state.now,
       received: (graph) => {
         set({ now: graph });
         act.renewPreview();
+        if (state.walk && !("call" in state.walk.subject)) this.#context.act.walk(null); // of a graph that was
         this.#announce(graph);
       },
       failed: (error) => this.#failed(error),
