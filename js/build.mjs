@@ -7,6 +7,8 @@ import { checkSize } from "./size.mjs";
 const STATIC = new URL("../graphwidget/static/", import.meta.url).pathname;
 /** The licence of what is bundled with our own code: it wants to go with every copy. */
 const LICENCE = `/*! preact\n${readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8")}*/`;
+/** And that of the outlines of letters. */
+const FONT_LICENCE = `/*!\n${readFileSync(new URL("src/raster/LICENSE_DEJAVU", import.meta.url), "utf8")}*/`;
 const targets = [
   {
     file: "widget.js",
@@ -21,10 +23,11 @@ const targets = [
   { file: "widget.css", entryPoints: ["src/theme.css"] },
   {
     file: "picture.js",
-    entryPoints: ["src/picture/picture.ts"],
+    entryPoints: ["src/raster/engine.ts"],
     format: "iife",
     globalName: "graphwidgetPicture",
     sourcemap: "external",
+    banner: { js: FONT_LICENCE },
   },
 ];
 

@@ -73,7 +73,7 @@ VERBS: dict[str, Verb] = {
     "rebuild": Verb({"root": _WHOLE}, takes_turn=True),
     "snapshot": Verb({"event": _WHOLE}),
     "inspect": Verb({"uid": _WHOLE}),
-    "export": Verb({"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix])}),
+    "export": Verb({"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix and not form.binary])}),
     "cancel": Verb({"request": _WHOLE}),
 }
 

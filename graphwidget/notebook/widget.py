@@ -21,6 +21,7 @@ import traitlets
 
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
+from graphwidget.notebook.display import beside
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.turns import Turns
@@ -230,14 +231,14 @@ class AutogradView(anywidget.AnyWidget):
     # -- text ----------------------------------------------------------------------------------------
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and the same picture as text for terminals, GitHub and screen readers."""
+        """The widget, and the same picture as PNG and text for all who do not show it."""
         self.refresh()
         bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/plain": self.as_text()}, metadata
+        return None if bundle is None else beside(self._shown(), bundle)
 
     def as_text(self) -> str:
         """The picture as plain text."""
-        return text.picture(replace(self._offers.drawing, busy=None))
+        return text.picture(self._shown())
+
+    def _shown(self) -> Drawing:
+        return replace(self._offers.drawing, busy=None)

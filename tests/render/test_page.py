@@ -111,7 +111,7 @@ def test_a_page_needs_no_engine_for_the_static_picture(monkeypatch: Any) -> None
     def missing(*_: object, **__: object) -> str:
         raise ImportError("quickjs-ng")
 
-    monkeypatch.setattr(picture, "_draw", missing)
+    monkeypatch.setattr(picture, "run_engine", missing)
     html = page.to_html(story())
     assert "<svg" not in html.partition("<script")[0]
     assert recorded(html)["wire"]
