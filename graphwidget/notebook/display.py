@@ -10,14 +10,21 @@ from __future__ import annotations
 import base64
 import logging
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
 
-from graphwidget.model import Drawing
+from graphwidget.model import Drawing, Event
 from graphwidget.render import raster, text
 
-__all__ = ["beside", "is_watched"]
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
+    from graphwidget.capture.tracker import Tracker
+    from graphwidget.notebook.widget import AutogradView
+
+__all__ = ["Standing", "beside", "is_watched"]
 
 log = logging.getLogger("graphwidget")
 
@@ -62,3 +69,36 @@ def beside(drawing: Drawing, bundle: Any) -> Any:
             data["image/png"] = base64.b64encode(picture.png).decode("ascii")
             metadata = {**metadata, "image/png": {"width": picture.width, "height": picture.height}}
     return data, metadata
+
+
+class Standing:
+    """The output of ``%graphwidget`` in a notebook that is run for a file: a picture that follows, as the widget would.
+
+    It is replaced after each cell until the view is shown again, so that each picture belongs to its part of the
+    notebook. Where a widget is shown nothing is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._stop: Callable[[], None] | None = None
+
+    def follow(self, handle: DisplayHandle | None, view: AutogradView, tracker: Tracker) -> None:
+        """From now on `handle` is the output that follows."""
+        self.let_go()
+        if handle is None or is_watched():
+            return
+
+        def after(event: Event) -> None:
+            if event.kind != "cell":
+                return
+            try:
+                handle.update(view)
+            except Exception as error:  # nothing of ours raises into a user's cell
+                log.warning("graphwidget: the picture in the notebook is not the last one", exc_info=error)
+
+        self._stop = tracker.subscribe(after)
+
+    def let_go(self) -> None:
+        """The last picture stays."""
+        if self._stop is not None:
+            self._stop()
+        self._stop = None
