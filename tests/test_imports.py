@@ -54,7 +54,7 @@ ALLOWED = {
         "notebook",
     },
     "notebook.session": set(),
-    "notebook.views": {"notebook.session", "notebook.sources", "notebook.widget"},
+    "notebook.views": {"capture", "notebook.session", "notebook.sources", "notebook.widget"},
     "api": {
         "arguments",
         "model",

@@ -194,7 +194,8 @@ class AutogradView(anywidget.AnyWidget):
         if problems:
             notes = (*drawing.snapshot.notes, *(f"graphwidget could not follow this: {text}" for text in problems))
             drawing = replace(drawing, snapshot=replace(drawing.snapshot, notes=notes))
-        roots = self._offers.update(drawing)
+        live = self._source is None or self._source.is_live
+        roots = self._offers.update(drawing) if live else self._offers.withdraw(drawing)
         self._serial += 1
         off = tracker is not None and not tracker.running
         change = None if self._base is None else delta(drawing, self._base, self._serial, roots, off=off)

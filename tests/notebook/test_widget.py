@@ -51,6 +51,8 @@ class FakeTracker:
 class FakeSource:
     """Shows what a test puts into it."""
 
+    is_live = True
+
     def __init__(self) -> None:
         self.tracker: Any = FakeTracker()
         self.shown = Drawing(graph())
