@@ -1,6 +1,6 @@
 /** All steps from a graph, or a wire message, to a picture; also a bundle of its own for engines without a page. */
 
-import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
+import { type Folded, type FoldState, foldSlices, presentSlices } from "./fold/index.ts";
 import { type LayoutInput, type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
@@ -51,7 +51,10 @@ export function* drawSlices(
   options: (boxes: number) => SceneOptions,
   earlier?: Earlier | null,
 ): Slices<Picture> {
-  const folded = yield* foldSlices(graph, { ...state, standing: earlier?.plan.context.folded.standing });
+  const { roots } = state.older || state.focus ? graph : yield* presentSlices(graph);
+  const visible = [...(state.visible ?? []), ...importantUids(graph, roots)];
+  const standing = earlier?.plan.context.folded.standing;
+  const folded = yield* foldSlices(graph, { ...state, visible, standing });
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
   const input = yield* inputSlices(plan, earlier);
   yield;
@@ -82,8 +85,7 @@ export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
 
 /** The scene of a graph without an earlier picture: folded and laid out from the start. */
 export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
-  const state = { visible: importantUids(graph), ...options.fold };
-  return runSlices(drawSlices(graph, state, () => ({ measure: measureByTable, ...options }))).scene;
+  return runSlices(drawSlices(graph, options.fold ?? {}, () => ({ measure: measureByTable, ...options }))).scene;
 }
 
 /** A wire message as SVG text. */
