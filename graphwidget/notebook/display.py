@@ -42,7 +42,11 @@ def is_watched() -> bool:
     """
     kernel = getattr(get_ipython(), "kernel", None)
     get_parent = getattr(kernel, "get_parent", None)
-    if get_parent is None or os.environ.get("SERVER_SOFTWARE", "").startswith("voila") or "VOILA_BASE_URL" in os.environ:
+    if (
+        get_parent is None
+        or os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+        or "VOILA_BASE_URL" in os.environ
+    ):
         return True
     try:
         content = get_parent("shell").get("content") or {}

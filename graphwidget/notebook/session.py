@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from graphwidget.capture.tracker import Tracker
     from graphwidget.notebook.extension import Extension
 
-__all__ = ["add", "begin_tracking", "current", "current_tracker", "end_tracking", "ended_tracker", "is_loaded", "remove", "tracker_of"]
+__all__ = [
+    "add",
+    "begin_tracking",
+    "current",
+    "current_tracker",
+    "end_tracking",
+    "ended_tracker",
+    "is_loaded",
+    "remove",
+    "tracker_of",
+]
 
 _loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()  # shell -> its extension
 _tracking: list[Tracker] = []  # of the `track()` blocks that are running, the innermost last

@@ -8,7 +8,7 @@ from test_live_graph import FORWARD, LOAD, widget_in
 pytestmark = pytest.mark.e2e
 
 TWICE = "loss.backward()\ntry:\n    loss.backward()\nexcept RuntimeError as error:\n    print(type(error).__name__)"
-MARIMO = '''import marimo
+MARIMO = """import marimo
 
 app = marimo.App()
 
@@ -51,7 +51,7 @@ def _(gw, loss, mo):
 
 if __name__ == "__main__":
     app.run()
-'''
+"""
 
 
 def has_the_story(widget):

@@ -6,4 +6,15 @@ from .kernel import Kernel
 from .process import wait_for
 from .servers import FileServer, JupyterServer, MarimoServer, VoilaServer
 
-__all__ = ["Browser", "FileServer", "JupyterPage", "JupyterServer", "Kernel", "Log", "MarimoServer", "VoilaServer", "screenshot", "wait_for"]
+__all__ = [
+    "Browser",
+    "FileServer",
+    "JupyterPage",
+    "JupyterServer",
+    "Kernel",
+    "Log",
+    "MarimoServer",
+    "VoilaServer",
+    "screenshot",
+    "wait_for",
+]

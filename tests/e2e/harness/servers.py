@@ -135,9 +135,7 @@ class VoilaServer(Server):
         environ = _env(self._place.home, None)
         port = free_port()
         argv = [sys.executable, "-m", "voila", Path(notebook).name, "--no-browser", f"--port={port}"]
-        super().__init__(
-            argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root
-        )
+        super().__init__(argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root)
         self.wait_ready("/static/favicon.ico", timeout_s)
 
     def stop(self, grace_s: float = 10) -> None:
@@ -158,9 +156,7 @@ class MarimoServer(Server):
         flags = ["--headless", "--no-token", "--host", "127.0.0.1", "--port", str(port)]
         flags += ["--skip-update-check"] if mode == "edit" else []
         argv = [sys.executable, "-m", "marimo", "--yes", mode, Path(notebook).name, *flags]
-        super().__init__(
-            argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root
-        )
+        super().__init__(argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root)
         self.wait_ready("/health", timeout_s)
 
     def stop(self, grace_s: float = 10) -> None:
