@@ -13,7 +13,7 @@ const targets = [
   {
     file: "widget.js",
     entryPoints: ["src/app/widget.ts"],
-    // One function, and an export of it as the last line: a page of its own (render/page.py) leaves that line out.
+    // One function, and an export of it as the last line: a page of its own (exports/page.py) leaves that line out.
     format: "iife",
     globalName: "graphwidgetFrontEnd",
     footer: { js: "export default graphwidgetFrontEnd.default;" },

@@ -46,7 +46,7 @@ class Exportable:
         >>> print(graph.export("dot").splitlines()[0])
         digraph autograd {
         """
-        from graphwidget.render.formats import export
+        from graphwidget.exports.formats import export
 
         return export(self, format, path)  # type: ignore[arg-type]  # a Snapshot: no other class has these methods
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwidget.render.formats import FORMATS
+from graphwidget.exports.formats import FORMATS
 
 __all__ = ["VERBS", "Refused", "Request", "Verb", "checked", "number_of"]
 

@@ -19,6 +19,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from graphwidget.exports.formats import FORMATS
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.display import beside
@@ -26,7 +27,6 @@ from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
-from graphwidget.render.formats import FORMATS
 from graphwidget.render.wire import Base, delta
 from graphwidget.torch_internals import no_collection
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from build import chain, leaf, snapshot
-from test_picture import story
+from stories import story
 
+from graphwidget.exports.formats import export
 from graphwidget.model import Snapshot
 from graphwidget.render import raster
-from graphwidget.render.formats import export
 
 LIGHT, DARK, FAILS, INK = (255, 255, 255), (0x13, 0x16, 0x1A), (0xFD, 0xEE, 0xF0), (0x1B, 0x20, 0x27)
 Pixels = list[list[tuple[int, int, int]]]

@@ -13,8 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from graphwidget.exports import page
 from graphwidget.model import Drawing, Snapshot
-from graphwidget.render import dot, json_export, networkx_export, page, picture, program, raster, text
+from graphwidget.render import dot, json_export, networkx_export, picture, program, raster, text
 
 __all__ = ["FORMATS", "Format", "export"]
 

@@ -9,7 +9,7 @@ import pytest
 from build import reused_product
 
 from graphwidget.cli import main
-from graphwidget.render.formats import FORMATS
+from graphwidget.exports.formats import FORMATS
 
 
 @pytest.mark.parametrize("name", FORMATS)
