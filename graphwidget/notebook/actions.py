@@ -26,7 +26,7 @@ from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.formats import FORMATS, export
-from graphwidget.render.recording import inspection, moment
+from graphwidget.render.recording import inspection, keeping, moment
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
@@ -202,6 +202,9 @@ class Actions:
         if found is None:
             raise Refused("The call that is stepped through is another one by now.", "Choose it again.")
         return found
+
+    def _keepers(self) -> dict[str, Any]:
+        return keeping(self._offers.drawing)
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""

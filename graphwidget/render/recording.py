@@ -9,22 +9,24 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
-from graphwidget.engine import memory
+from graphwidget.engine import keepers, memory
 from graphwidget.model import Drawing, Event, Snapshot, bytes_text
 from graphwidget.render.wire import OfferedRoot, encode, offer
 from graphwidget.render.words import count
 
-__all__ = ["inspection", "moment", "packed", "recording"]
+__all__ = ["inspection", "keeping", "moment", "packed", "recording"]
 
 MAX_KEPT_BY = 20
 # What a recording may hold, in characters of JSON before compression, which makes them about a tenth.
 MAX_MOMENTS = 8_000_000
 # Of larger graphs the owners of a node are left out: each answer walks over the graph once.
 MAX_INSPECTED = 400
+KEEPING_S = 1.0  # time for dividing the memory of stored moments among names
 
 
 def moment(drawing: Drawing, event: Event, roots: Sequence[OfferedRoot] | None = None) -> str:
@@ -64,6 +66,23 @@ def inspection(snapshot: Snapshot, index: int) -> dict[str, Any]:
     return {"keptBy": kept_by, "storages": storages}
 
 
+def keeping(drawing: Drawing) -> dict[str, Any]:
+    """Who kept which bytes of saved tensors at the stored moments, the newest first as far as the time goes."""
+    deadline = perf_counter() + KEEPING_S
+    ids: list[int] = []
+    moments: list[Mapping[str, int]] = []
+    for event in reversed(drawing.events):
+        # Without the bytes held, not all that was alive is in the snapshot.
+        if event.snapshot is None or event.held_bytes is None or perf_counter() > deadline:
+            continue
+        found = keepers.keepers(event.snapshot)
+        if found is not None:
+            ids.append(event.id)
+            moments.append(found)
+    names, rows = keepers.bands(moments[::-1])
+    return {"names": list(names), "moments": [[id, row] for id, row in zip(ids[::-1], rows)]}
+
+
 def recording(drawing: Drawing, roots_of: Callable[[Drawing], Sequence[OfferedRoot]] = offer) -> dict[str, Any]:
     """The picture and the answers, as JSON data.
 
@@ -83,6 +102,7 @@ def recording(drawing: Drawing, roots_of: Callable[[Drawing], Sequence[OfferedRo
     stored = tuple(event if event.id in moments else replace(event, snapshot=None) for event in drawing.events[:-1])
     shown = replace(drawing, events=(*stored, *last))
     answers = {f"snapshot {id}": {"wire": wire} for id, wire in moments.items()}
+    answers["keepers"] = keeping(drawing)
     answers |= {f"inspect {uid}": answer for uid, answer in _inspections(drawing.snapshot)}
     return {"wire": encode(shown), "answers": answers}
 
