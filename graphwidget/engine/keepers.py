@@ -96,8 +96,13 @@ def bands(moments: Sequence[Mapping[str, int]], most: int = 12) -> tuple[tuple[s
     if len(set(called.values())) > most:
         kept = _largest(moments, called, most - 1)
         called = {name: told if told in kept else OTHERS for name, told in called.items()}
-    shown = tuple(dict.fromkeys(called.values()))
+    shown = tuple(sorted(dict.fromkeys(called.values()), key=_is_no_single_name))
     return shown, [[row.get(name, 0) for name in shown] for row in (_renamed(moment, called) for moment in moments)]
+
+
+def _is_no_single_name(name: str) -> bool:
+    """These lie on top of the others, so that a name stays where it is when they come and go."""
+    return "," in name or name in (SEVERAL, NOBODY, OTHERS)
 
 
 def _renamed(moment: Mapping[str, int], called: Mapping[str, str]) -> dict[str, int]:
