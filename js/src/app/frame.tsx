@@ -12,6 +12,7 @@ import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
+import { PresentPanel, presented } from "../panels/present.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
@@ -39,11 +40,15 @@ interface FrameProps extends PanelProps {
 
 export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
   const props = { context, graph };
+  const { walk, guess, presents, running, answer } = context.state;
+  const finding = presents ? presented(graph) : null;
+  // For an audience, the picture is alone if there is nothing to say.
+  const alone = presents && !finding && !walk && !guess && !running && answer?.kind !== "alert";
   return (
     <>
       <style>{MARK_RULES}</style>
       <Header {...props} boxes={boxes} />
-      <div class="gw-body">
+      <div class="gw-body" data-alone={alone ? "" : undefined}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">
@@ -56,7 +61,8 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
           <Messages {...props} />
           <StepperPanel context={context} />
           <GuessPanel context={context} />
-          {!context.state.walk && !context.state.guess && (
+          {graph && finding && !walk && !guess && <PresentPanel graph={graph} finding={finding} />}
+          {!presents && !walk && !guess && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

@@ -111,6 +111,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    p: act.present,
     q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),

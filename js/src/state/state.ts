@@ -68,6 +68,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** Large, with little beside the picture, for an audience. */
+  presents: boolean;
   /** What the user says that a call does. */
   guess: Guess | null;
   running: Running | null;
@@ -112,6 +114,14 @@ export interface StepActions {
   /** Lets the steps follow each other, or stops that. */
   play(): void;
   pace(pace: number): void;
+}
+
+/** Showing the view to an audience, and beside the notebook. */
+export interface StageActions {
+  /** Begins to present, or ends that. Views that are made later in the session begin alike. */
+  present(): void;
+  /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
+  dock(): void;
 }
 
 /** Predicting what a call does. */
@@ -160,7 +170,13 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
+export interface Actions
+  extends KernelActions,
+    PictureActions,
+    StepActions,
+    GuessActions,
+    StageActions,
+    DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -206,6 +222,7 @@ export function firstState(): State {
     preview: null,
     walk: null,
     guess: null,
+    presents: false,
     running: null,
     answer: null,
     search: null,
