@@ -167,3 +167,26 @@ def test_an_error_is_explained_under_its_traceback_unless_switched_off(
     assert len(note.splitlines()) <= 12
     shell.run_line_magic("graphwidget", "notes off")
     assert said(shell.run_cell("c.backward()").error_in_exec) == ""
+
+
+def test_the_view_is_shown_to_an_audience_and_views_made_later_too(loaded: Any) -> None:
+    def presenting() -> tuple[bool, bool]:
+        other = gw.view(loaded.user_ns["loss"])
+        found = gw.view().presenting, other.presenting
+        other.close()
+        return found
+
+    assert presenting() == (False, False)
+    loaded.run_line_magic("graphwidget", "--present")
+    assert presenting() == (True, True)
+    loaded.run_line_magic("graphwidget", "show")
+    assert presenting() == (True, True), "it is remembered"
+    loaded.run_line_magic("graphwidget", "show --no-present")
+    assert presenting() == (False, False)
+    for line, why in {
+        "--present --no-present": "Either",
+        "--presen": "Did you mean `--present`",
+        "text --present": "takes nothing more",
+    }.items():
+        with pytest.raises(UsageError, match=why):
+            loaded.run_line_magic("graphwidget", line)

@@ -42,13 +42,14 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
   const props = { context, graph };
   const { walk, guess, presents, running, answer } = context.state;
   const finding = presents ? presented(graph) : null;
-  // For an audience, the picture is alone if there is nothing to say.
-  const alone = presents && !finding && !walk && !guess && !running && answer?.kind !== "alert";
+  // For an audience a finding is a headline over the picture; with nothing to say the picture is alone.
+  const speaks = walk || guess || running || answer?.kind === "alert";
+  const stage = !presents || speaks ? undefined : finding ? "headline" : "alone";
   return (
     <>
       <style>{MARK_RULES}</style>
       <Header {...props} boxes={boxes} />
-      <div class="gw-body" data-alone={alone ? "" : undefined}>
+      <div class="gw-body" data-stage={stage}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">

@@ -1,5 +1,6 @@
 /** Presenting: large type, the picture, one finding; and the view beside the notebook. */
 
+import type { Viewport } from "../canvas/viewport.ts";
 import { setAttribute } from "../page/elements.ts";
 import { follow, type Model } from "../state/kernel.ts";
 import type { Context, StageActions } from "../state/state.ts";
@@ -45,9 +46,15 @@ export function stageActions(context: Context, model: Model): StageActions {
 }
 
 /** Presents as the model says. */
-export function followPresenting({ root, set, redraw }: Context, model: Model, signal: AbortSignal): void {
+export function followPresenting(
+  { root, set, redraw }: Context,
+  model: Model,
+  signal: AbortSignal,
+  viewport: Viewport,
+): void {
   const apply = () => {
     const presents = model.get("presenting") === true;
+    viewport.present(presents);
     setAttribute(root, "data-present", presents);
     set({ presents });
     redraw();

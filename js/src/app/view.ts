@@ -109,7 +109,7 @@ export class View {
     const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
-    followPresenting(this.#context, model, signal);
+    followPresenting(this.#context, model, signal, this.#canvas.viewport);
     listenToKeys(this.#context, this.#canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));

@@ -14,6 +14,7 @@ test("p presents: the picture, the headline and the first fix; the model keeps i
   expect(view.model.get("presenting")).toBe(true);
   expect(view.model.saves).toBe(1);
   expect(view.root.hasAttribute("data-present")).toBe(true);
+  expect(view.one(".gw-body").dataset.stage).toBe("headline");
   const [finding, ...more] = view.all(".gw-panel section");
   expect(more).toEqual([]);
   expect(finding!.querySelectorAll("h3")).toHaveLength(1);
@@ -29,10 +30,10 @@ test("with nothing to say the picture is alone; who steps through a call has the
   view = await show(tiny());
   view.model.update({ presenting: true });
   await view.settle();
-  expect(view.one(".gw-body").hasAttribute("data-alone")).toBe(true);
+  expect(view.one(".gw-body").dataset.stage).toBe("alone");
   view.press("s");
   await view.settle();
-  expect(view.one(".gw-body").hasAttribute("data-alone")).toBe(false);
+  expect(view.one(".gw-body").dataset.stage).toBe(undefined);
   expect(view.all(".gw-play")).toHaveLength(1);
 });
 
