@@ -24,6 +24,10 @@ const READABLE = 0.551;
 const FULL = 0.8;
 const NEARLY = 0.7;
 
+const NATURAL = 1;
+/** The same for an audience. */
+const PRESENTED = 2.2;
+
 export class Viewport implements Camera {
   scale = 1;
   x = 0;
@@ -34,6 +38,8 @@ export class Viewport implements Camera {
   taken = false;
   /** Whether the camera shows everything while it follows, however small. */
   fits = false;
+  /** The largest scale that the camera chooses by itself. */
+  most = NATURAL;
   /** Whether the camera stays: marks of a forecast must not move the button under the pointer. */
   rests = false;
   readonly #moved: () => void;
@@ -52,7 +58,7 @@ export class Viewport implements Camera {
     const whole = this.whole(content);
     // To cut off a little is better than to lose all names of leaves and lines.
     const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
-    const scale = Math.min(1, Math.max(smallest, whole));
+    const scale = Math.min(this.most, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
       centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
     return {
@@ -60,6 +66,12 @@ export class Viewport implements Camera {
       x: along(content.x, content.w, this.width, anchor?.x, anchor?.w),
       y: along(content.y, content.h, this.height, anchor?.y, anchor?.h),
     };
+  }
+
+  /** For an audience the picture is as large as the room. */
+  present(presents: boolean): void {
+    this.most = presents ? PRESENTED : NATURAL;
+    this.taken = false;
   }
 
   /** The largest scale at which a box fits. */

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { Logo } from "../page/icons.tsx";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
-import { type PanelProps, Tool } from "./parts.tsx";
+import { Button, type PanelProps, Tool } from "./parts.tsx";
 import { SearchBox } from "./search.tsx";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
@@ -95,6 +95,11 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />
+      {state.presents && (
+        <Button class="gw-btn gw-onstage" press={act.present} title="End presenting (p)">
+          End presenting
+        </Button>
+      )}
       <Tool name="more" label="More: table view, export, tidy, keys" press={act.more} shortcut="?" />
     </div>
   );
