@@ -20,7 +20,7 @@ import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
-import { followHeight } from "./height.ts";
+import { followHeight, type Height } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
@@ -41,7 +41,7 @@ export class View {
   readonly #picture: Picture;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
-  readonly #edge: HTMLElement;
+  readonly #height: Height;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -80,7 +80,8 @@ export class View {
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
     });
-    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted);
+    this.#height = followHeight(root, model, signal);
+    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted, this.#height);
     this.#bars = new RootBars(context, this.#canvas);
     const dialogs = makeDialogs(context);
     this.#dialog = dialogs.element;
@@ -89,7 +90,6 @@ export class View {
       ...pictureActions(context, this.#canvas, this.#picture),
       ...dialogs.actions,
     };
-    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -142,7 +142,7 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
-      edge: this.#edge,
+      edge: this.#height.edge,
       boxes: this.#picture.drawing?.folded.boxes.length ?? 0,
       subject: findSubject(state.selected, this.#picture.drawing, this.#canvas),
     });
@@ -173,8 +173,10 @@ export class View {
     const { viewport, big } = this.#canvas;
     const isNew = this.#picture.measureFonts() || this.#root.dataset.width !== kind;
     setAttribute(this.#root, "data-width", kind);
-    if (!viewport.taken) this.#picture.fitting.reset();
-    this.#schedule.ask(isNew || !(big || viewport.taken) ? "picture" : "panels");
+    // A height that follows the picture draws no other picture.
+    const isOther = this.#picture.hasOtherRoom();
+    if (isOther && !viewport.taken) this.#picture.fitting.reset();
+    this.#schedule.ask(isNew || (isOther && !(big || viewport.taken)) ? "picture" : "panels");
   }
 
   #cameraMoved(): void {

@@ -20,10 +20,10 @@ const LEAST = 2;
 
 // ---- Hull ---------------------------------------------------------------------------------------------------------
 
-export const HULL_TOP = 20;
+const HULL_TOP = 20;
 
 /** Whether there is a hull: two or more roots reach some of the boxes, but not all. */
-export const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
+const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
 
 /** Pieces of a hull are not joined beyond this height (px): it takes too long to find what stands in between. */
 const HIGHEST = 4096;
@@ -240,26 +240,26 @@ export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rec
 }
 
 /** Writes the names of both sides at an end of the line where there is room. */
-export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, whole: Rect, free: Free): void {
+export function writeBorder(context: Context, drawn: DrawnBorder, free: Free): void {
   const { item, horizontal, at, border } = drawn;
-  if (level < 3) return;
+  if (context.level < 2) return;
+  const look = sized(context, "carry");
+  const high = context.level === 3 ? 13 : 20;
   const both = [border.oldWords, border.newWords];
   if (!horizontal) {
     both.forEach((words, i) => {
-      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 8, words, "carry", i ? "start" : "end"));
+      item.marks.push(text(HALF + (i ? 8 : -8), item.h - high / 2, words, look, i ? "start" : "end"));
     });
     return;
   }
   const end = item.x + item.w;
-  const found = both.map((words, i) => {
-    const w = measure(words, "carry");
-    return [end - w, item.x, end + 8, item.x - w - 8]
-      .map((x) => ({ x, y: at + (i ? 4 : -16), w, h: 13 }))
-      .find((area) => area.x >= whole.x && area.x + w <= whole.x + whole.w && free.has(area));
-  });
-  if (!found[0] || !found[1]) return; // the name of one side alone would explain nothing
-  found.forEach((area, i) => {
-    free.add(area!);
-    item.marks.push(text(area!.x - item.x, area!.y - item.y + 7, both[i]!, "carry"));
+  both.forEach((words, i) => {
+    const w = context.measure(words, look);
+    const places = [end - w, item.x, end + 8].map((x) => ({ x, y: at + (i ? 4 : -4 - high), w, h: high }));
+    // Right of everything is always room: without its words the line says nothing.
+    let found = free.take(places);
+    for (let x = end + 8; !found; x += 24) found = free.take([{ ...places[2]!, x }]);
+    item.marks.push(text(found.x - item.x, found.y - item.y + high / 2, words, look));
+    item.w = Math.max(item.w, found.x + w - item.x);
   });
 }

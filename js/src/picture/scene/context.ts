@@ -47,6 +47,8 @@ export interface Context {
   hit: Uint8Array | null;
   /** Whether the code rail is drawn. */
   rail: boolean;
+  /** Whether no two boxes stand side by side: then cards may be wide. */
+  oneLane: boolean;
   /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
@@ -60,8 +62,10 @@ const MAX_LINES = 31;
 /** The engine order is written beside nodes only if the call ran at most this many. */
 const MAX_ORDER_NOTES = 12;
 
-/** Level of detail at a scale. Names of 11.5 px are above 9 px on screen down to 0.79, the large names down to 0.55. */
-export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
+/** From this scale on everything is written out: the smallest text, of 11 px, has 9 px on screen. */
+export const FULL_SCALE = 0.82;
+/** Level of detail at a scale. The large names have 9 px on screen down to 0.55. */
+export const levelOf = (scale: number) => [0.3, 0.55, FULL_SCALE].filter((least) => scale >= least).length as Level;
 
 /** Classes of a text: below level 3 it is written larger. */
 export const sized = ({ level }: Pick<Context, "level">, look: string) => (level === 3 ? look : `${look} far`);
@@ -127,6 +131,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     looks: slotLooks(graph, options),
     hit,
     rail: false,
+    oneLane: false,
     cards: new Map(),
     leaves: [],
     pace,

@@ -10,12 +10,12 @@ import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
 import type { Graph, Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./areas.ts";
+import { type DrawnBorder, drawBorder, hullItems, openHull, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
 import { type Context, levelOf } from "./context.ts";
 import { cardItems, leafBadges } from "./items.ts";
 import { lowerEdges, type Plan } from "./plan.ts";
-import { RAIL_WIDTH, railItems } from "./rail.ts";
+import { RAIL_WIDTH, railItems, railWidth } from "./rail.ts";
 import { Free, middleOf, type Rect, rectAt, unite } from "./rects.ts";
 import { drawFlag } from "./roots.ts";
 import { octagonItems, orderNote, placeTag } from "./tags.ts";
@@ -28,9 +28,10 @@ const HULL_SIDE = 10;
 export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const { context, flags, cardWidth, cardHeight, height, top } = plan;
   const { boxes } = context.folded;
-  const hulled = hasHull(context);
-  const left = (context.rail ? RAIL_WIDTH : MARGIN) + (hulled ? HULL_SIDE : 0);
-  const shift = [left, MARGIN + (hulled ? HULL_TOP : 0)] as const;
+  // The same with and without a hull, and however wide the rail is: that must not move the cards.
+  const shift = [(context.rail ? RAIL_WIDTH : MARGIN) + HULL_SIDE, MARGIN] as const;
+  const rail = context.rail ? railWidth(context, placed) : 0;
+  const left = placed.left - Math.max(0, rail - RAIL_WIDTH);
   const places = doubles(4 * height.length);
   yield* eachSlice(height.length, (i) => {
     const x = placed.x[i]! + shift[0] - cardWidth[i]! / 2;
@@ -52,7 +53,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
   });
   const tags = yield* tagItems(plan, at, courses, border, free);
-  if (border) writeBorder(context, border, span, free);
+  if (border) writeBorder(context, border, free);
   const badges = yield* leafBadges(context, places, whole, free);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
@@ -63,7 +64,9 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     border ? [border.item] : [],
     yield* wireItems(context, courses, keyOf),
     context.rail
-      ? yield* railItems(context, placed.left, at, (root) => flagAt(flags.findIndex(({ view }) => view.root === root)))
+      ? yield* railItems(context, { left, width: rail }, at, (root) =>
+          flagAt(flags.findIndex(({ view }) => view.root === root)),
+        )
       : [],
     badges.items,
     yield* cardItems(context, places, badges.inside),
@@ -75,7 +78,7 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
-  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
+  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, left)), look };
 }
 
 /** Places tags. Carriers come first, also on their wires: they explain the error. */
