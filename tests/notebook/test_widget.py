@@ -241,7 +241,9 @@ def test_a_root_keeps_its_id_and_a_name_keeps_its_look() -> None:
     offers = Offers()
     first = offers.update(Drawing(graph(paths=("a", "b"))))
     again = offers.update(Drawing(graph(state=SlotState.FREED, paths=("a", "b"))))
-    assert [(r.id, r.order) for r in first] == [(r.id, r.order) for r in again] == [(1, 1), (2, 0)]  # `b` was made first
+    assert (
+        [(r.id, r.order) for r in first] == [(r.id, r.order) for r in again] == [(1, 1), (2, 0)]
+    )  # `b` was made first
     only = graph(paths=("a", "b"))
     (left,) = offers.update(Drawing(replace(only, roots=only.roots[1:])))
     assert (left.id, left.order) == (2, 0) and set(offers.current) == {2}

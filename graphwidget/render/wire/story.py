@@ -157,12 +157,14 @@ def _kicker(finding: Finding, drawing: Drawing) -> str:
         words.append(spot_text(place.cell, place.line))
     if place is not None and place.iteration is not None:
         words.append(f"iteration {place.iteration}")
-    if finding.severity == "warning" and finding.kind != "leak":
+    warns = finding.severity == "warning" and finding.kind != "leak"
+    if warns or (finding.severity == "info" and finding.kind == "inplace"):
         words.append("nothing has raised yet")
     return " · ".join(words)
 
 
 def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, Any]:
+    modified = finding.modified_at
     return {
         "kind": finding.kind,
         "severity": finding.severity,
@@ -173,6 +175,9 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "cell": _cell(finding, drawing),
         "node": strings(finding.node),
         "uid": finding.node_uid,
+        "tensor": strings(finding.tensor or ""),
+        "wrote": strings(finding.modified_by),
+        "wroteAt": strings(spot_text(modified.cell, modified.line) if modified else ""),
         "carriers": strings.many(finding.carriers),
         "path": strings.many(finding.path),
         "uids": list(finding.uids),

@@ -136,6 +136,7 @@ export const STYLES = {
   warning: { fill: "st", stroke: "bg", width: 1.5 },
   warningbar: line("bg", 1.8, { cap: "round" }),
   pencil: line("st", 1.5),
+  pencilline: line("st", 1.4, { dash: [4, 3] }),
   tick: line("ok", 2, { cap: "round" }),
 
   // Code rail; dots, arrows, and calls at their own place.

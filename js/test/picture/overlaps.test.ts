@@ -42,7 +42,8 @@ export function covered(scene: Scene): string[] {
   const words = texts(scene);
   const compare = (as: Area[], bs: Area[], same: boolean) => {
     as.forEach((a, i) => {
-      for (const b of same ? bs.slice(i + 1) : bs) if ((same || a.item !== b.item || b.what === "buttons") && overlap(a, b)) found.push(`${name(a)} / ${name(b)}`);
+      for (const b of same ? bs.slice(i + 1) : bs)
+        if ((same || a.item !== b.item || b.what === "buttons") && overlap(a, b)) found.push(`${name(a)} / ${name(b)}`);
     });
   };
   compare(boxes, boxes, true);

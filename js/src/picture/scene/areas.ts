@@ -30,9 +30,9 @@ const HIGHEST = 4096;
 
 /**
  * One hull for each connected shared part, in pieces where something else stands in between. `area`: the rectangle of a
- * box with its leaves.
+ * box with its leaves; `flags`: those of flags with their buttons.
  */
-export function* hullItems(context: Context, area: (b: number) => Rect): Slices<Item[]> {
+export function* hullItems(context: Context, area: (b: number) => Rect, flags: readonly Rect[]): Slices<Item[]> {
   const { shared } = context;
   const items: Item[] = [];
   if (!hasHull(context)) return items;
@@ -45,6 +45,7 @@ export function* hullItems(context: Context, area: (b: number) => Rect): Slices<
   });
   const free = new Free();
   yield* eachSlice(shared.length, (b) => free.add(area(b), partOf[b]));
+  for (const flag of flags) free.add(flag);
   yield* eachSlice(parts.length, (i) => {
     const part = parts[i]!;
     let words = sharedWords(context, part);
@@ -239,8 +240,8 @@ export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rec
   return under(entry, { ...old, x: old.x - PAD, w: old.w + 2 * PAD });
 }
 
-/** Writes the names of both sides at an end of the line where there is room. */
-export function writeBorder(context: Context, drawn: DrawnBorder, free: Free): void {
+/** Writes the names of both sides on one spot of the line, or beside it, not left of `least`. */
+export function writeBorder(context: Context, drawn: DrawnBorder, least: number, free: Free): void {
   const { item, horizontal, at, border } = drawn;
   if (context.level < 2) return;
   const look = sized(context, "carry");
@@ -253,13 +254,23 @@ export function writeBorder(context: Context, drawn: DrawnBorder, free: Free): v
     return;
   }
   const end = item.x + item.w;
+  const w = Math.max(...both.map((words) => context.measure(words, look)));
+  const pair = (x: number) => [-4 - high, 4].map((dy) => ({ x, y: at + dy, w, h: high }));
+  const isFree = (x: number) => pair(x).every((place) => free.has(place));
+  const inside = Array.from({ length: 1 + Math.max(0, Math.floor((item.w - w) / 24)) }, (_, i) => end - w - 24 * i);
+  // Beyond the right end is always room: without its words the line says nothing.
+  let x = [...inside, item.x, item.x - w - 8].find((x) => x >= least && isFree(x)) ?? end + 8;
+  while (!isFree(x)) x += 24;
+  // Words beyond the right end, or at the left one, begin there; all others end at the line's end or at the line.
+  const begins = x > end - w || x === item.x;
   both.forEach((words, i) => {
-    const w = context.measure(words, look);
-    const places = [end - w, item.x, end + 8].map((x) => ({ x, y: at + (i ? 4 : -4 - high), w, h: high }));
-    // Right of everything is always room: without its words the line says nothing.
-    let found = free.take(places);
-    for (let x = end + 8; !found; x += 24) found = free.take([{ ...places[2]!, x }]);
-    item.marks.push(text(found.x - item.x, found.y - item.y + high / 2, words, look));
-    item.w = Math.max(item.w, found.x + w - item.x);
+    const place = pair(x)[i]!;
+    free.add(place);
+    const edge = begins ? x : x + w;
+    item.marks.push(text(edge - item.x, place.y - item.y + high / 2, words, look, begins ? "start" : "end"));
   });
+  const left = Math.min(item.x, x);
+  for (const mark of item.marks) if (mark.kind === "text") mark.x += item.x - left;
+  item.marks[0] = shape(path`M${item.x - left} ${HALF}H${end - left}`, "boundary");
+  Object.assign(item, { x: left, w: Math.max(end, x + w) - left });
 }

@@ -180,7 +180,7 @@ function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean):
     x += SLOT_W + 3;
     if (label) {
       const c = sized(context, ghost ? "note quiet" : slotClass(look));
-      marks.push(text(x, middle, label, c));
+      marks.push({ ...text(x, middle, label, c), cut: label.includes("…") });
       x += context.measure(label, c) + GAP;
     }
     if (by < 0) continue;

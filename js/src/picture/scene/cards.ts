@@ -23,6 +23,9 @@ const MAX_STRIPES = 4;
 const TWO_DIGITS = 98;
 /** With more boxes than this, cards are only as wide as their text. */
 const ROOMY = 24;
+/** Letters of the name of a slot. */
+const LETTERS = 11;
+const LETTERS_IN_ONE_LANE = 18;
 export const GAP = 8;
 /** Width of a bowl in line 1, in px. */
 export const BOWL = 12;
@@ -84,7 +87,7 @@ function slotTexts(context: Context, box: Box): SlotText[] {
       texts.push({
         slot,
         look: SLOT_LOOKS[context.looks[slot]!]!,
-        name: shortSlotName(graph.names[graph.slotName[slot]!] ?? ""),
+        name: shortSlotName(graph.names[graph.slotName[slot]!] ?? "", context.oneLane ? LETTERS_IN_ONE_LANE : LETTERS),
         bytes: graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
         freedBy: freed ? graph.slotFreedBy[slot]! : -1,
       });
@@ -93,9 +96,9 @@ function slotTexts(context: Context, box: Box): SlotText[] {
   return texts;
 }
 
-function shortSlotName(name: string): string {
+function shortSlotName(name: string, most: number): string {
   const short = name.replace("saved_tensors", "saved");
-  return short.length > 11 ? `${short.slice(0, 9)}…` : short;
+  return short.length > most ? `${short.slice(0, most - 2)}…` : short;
 }
 
 /** Right end of line 1: the source line where there is no rail, else the module. */

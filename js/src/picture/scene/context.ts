@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, orderOfCall, placeOf } from "../model.ts";
+import { type Call, foretells, type Graph, type Owner, orderOfCall, placeOf } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
@@ -203,6 +203,14 @@ function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<numb
 
 function carriersByNode(graph: Graph): Map<number, string> {
   const carriers = new Map<number, string>();
+  // Where both graphs were built at once there is no border; the finding names the variable all the same.
+  const finding = graph.findings.find(({ kind, severity }) => kind === "second_backward" && severity === "error");
+  if (finding && finding.call === graph.calls.at(-1)?.n)
+    for (const path of finding.carriers) {
+      const owner = graph.owners.find((one) => one.path === path && one.node >= 0 && !graph.leaves.has(one.node));
+      const isRoot = owner && graph.roots.some((root) => root.node === owner.node && root.path === path);
+      if (owner && !isRoot && !graph.boundary.length) carriers.set(owner.node, path);
+    }
   for (const { oldUid, path } of graph.boundary) {
     const node = graph.indexOf(oldUid);
     if (node >= 0 && path && !carriers.has(node)) carriers.set(node, path);
@@ -220,10 +228,7 @@ function engineOrder(call: Call | undefined): Map<number, number> {
 
 function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
-  for (const { severity, kind, uid } of findings) {
-    const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
-    if (raises && uid !== null) uids.set(uid, "would raise here");
-  }
+  for (const finding of findings) if (foretells(finding)) uids.set(finding.uid!, "would raise here");
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;
 }

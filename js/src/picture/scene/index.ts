@@ -8,7 +8,7 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import type { Graph, Root } from "../model.ts";
+import { foretells, type Graph, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type DrawnBorder, drawBorder, hullItems, openHull, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
@@ -21,9 +21,12 @@ import { drawFlag } from "./roots.ts";
 import { octagonItems, orderNote, placeTag } from "./tags.ts";
 import type { Item, Scene } from "./types.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./wires.ts";
+import { writeItems } from "./writes.ts";
 
 const MARGIN = 12;
 const HULL_SIDE = 10;
+/** Least distance of an item from the left edge. */
+const EDGE = 4;
 
 export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const { context, flags, cardWidth, cardHeight, height, top } = plan;
@@ -48,18 +51,19 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   // Items that need a free place, the most important first.
   const free = new Free();
   yield* eachSlice(boxes.length, (b) => free.add(area(b)));
-  flags.forEach((flag, f) => {
+  const flagAreas = flags.map((flag, f) => {
     const pill = at(boxes.length + f);
-    free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
+    return { x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h };
   });
+  for (const flag of flagAreas) free.add(flag);
   const tags = yield* tagItems(plan, at, courses, border, free);
-  if (border) writeBorder(context, border, free);
+  if (border) writeBorder(context, border, context.rail ? whole.x : Number.NEGATIVE_INFINITY, free);
   const badges = yield* leafBadges(context, places, whole, free);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
   const flagAt = (f: number) => (f < 0 ? undefined : at(boxes.length + f));
   const layers = [
-    yield* hullItems(context, area),
+    yield* hullItems(context, area, flagAreas),
     plan.groups.map((group) => openHull(context, group, area)),
     border ? [border.item] : [],
     yield* wireItems(context, courses, keyOf),
@@ -75,6 +79,8 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     tags.reverse(),
     signs(context, at, whole, free),
   ];
+  const written = writeItems(context, at, whole, free);
+  layers.splice(4, 0, written);
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
@@ -133,7 +139,8 @@ function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Fre
   return [...turns, ...octagons];
 }
 
-function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "look">> {
+function* extent(items: Item[], whole: Rect, most: number): Slices<Omit<Scene, "look">> {
+  let left = most;
   let right = whole.x + whole.w;
   let bottom = whole.y + whole.h;
   let top = whole.y;
@@ -144,6 +151,7 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
       right = Math.max(right, x + w);
       bottom = Math.max(bottom, y + h);
       top = Math.min(top, y);
+      left = Math.min(left, x - EDGE);
     },
     1024,
   );
@@ -161,7 +169,8 @@ export function importantUids(graph: Graph, roots: readonly Root[]): number[] {
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
     // An error of an earlier call stays in the list, but is not current.
-    if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
+    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || foretells(finding)))
+      uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
   for (const { node } of roots) {

@@ -2,7 +2,7 @@
 
 import { callNumberHalf, callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
-import type { Call, Finding } from "../model.ts";
+import { type Call, type Finding, foretells } from "../model.ts";
 import { callNumber, join } from "../words.ts";
 import { type Context, hueOfCall, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
@@ -84,8 +84,7 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
 }
 
 function warningOf({ graph }: Context, { root, gone }: RootView): string {
-  const isHere = (finding: Finding) =>
-    finding.severity === "warning" && finding.uid !== null && finding.path[0] === root.path && !gone;
+  const isHere = (finding: Finding) => foretells(finding) && finding.path[0] === root.path && !gone;
   const finding = graph.findings.find(isHere);
   if (!finding) return "";
   const module = graph.modules[graph.module[graph.indexOf(finding.uid)] ?? -1];
@@ -121,7 +120,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
     marks,
     label: flagLabel(flag),
     data: { role: "root", name: root.path },
-    buttons: flag.buttons,
+    buttons: flag.buttons && { ...flag.buttons, x: (w - flag.buttons.w) / 2 },
   };
   return flag.line && level >= 2 ? [item, lineItem(context, flag, x, y + PILL_H + 4)] : [item];
 }
