@@ -7,13 +7,15 @@ import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
 import { ForecastPanel } from "../panels/forecast.tsx";
+import { GuessPanel } from "../panels/guess.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
+import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
-import { Timeline } from "../panels/timeline.tsx";
+import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
 
@@ -52,9 +54,15 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
-          <ForecastPanel {...props} />
-          <Findings {...props} />
-          <Inspector {...props} subject={subject} />
+          <StepperPanel context={context} />
+          <GuessPanel context={context} />
+          {!context.state.walk && !context.state.guess && (
+            <>
+              <ForecastPanel {...props} />
+              <Findings {...props} />
+              <Inspector {...props} subject={subject} />
+            </>
+          )}
           <KeepGradBox context={context} />
         </aside>
       </div>

@@ -5,9 +5,10 @@ import type { Picture } from "../drawing/picture.ts";
 import { focusedElement } from "../page/elements.ts";
 import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
+import { isAsked } from "../state/guess.ts";
 import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
-import { copyText, saveSvg } from "./export.ts";
-import { statusAnswer } from "./kernel_actions.tsx";
+import { copyText, savePicture } from "./export.ts";
+import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<PictureActions, "press" | "open"> {
@@ -27,13 +28,17 @@ function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<Pic
     set({ opened, closed, selected: state.selected === key ? null : state.selected });
   }
 
-  function press({ key, role, root }: Item, again = false): void {
+  function press({ key, role, root, uid }: Item, again = false): void {
     if (role === "root") set({ highlight: state.highlight === root ? null : root! });
     if (again && role === "group") {
       open(key);
       return;
     }
     canvas.focus(key);
+    if (isAsked(state.guess)) {
+      if (state.guess?.fails === "yes" && role === "node" && uid !== undefined) context.act.say({ failsAt: uid });
+      return;
+    }
     set({ selected: key });
   }
 
@@ -101,11 +106,14 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, past } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk, guess, stretches } = state;
     if (search) set({ search: null });
+    else if (walk) context.act.walk(null);
+    else if (guess) context.act.guess(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
+    else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again
   }
@@ -147,12 +155,12 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     context.redraw();
   }
 
-  function takeAlong(what: "svg" | "text"): void {
-    if (!picture.drawing) return;
-    const { graph, space } = picture.drawing;
-    const say = (words: string) => set({ answer: statusAnswer(words) });
-    if (what === "svg") say(saveSvg(space.scene, root));
-    else void copyText(graph).then(say);
+  async function takeAlong(what: "svg" | "png" | "text"): Promise<void> {
+    const { drawing } = picture;
+    if (!drawing) return;
+    const done = what === "text" ? copyText(drawing.graph) : savePicture(what, drawing, root);
+    const answer = await done.then((words) => statusAnswer(words), problem);
+    set({ answer });
   }
 
   return {

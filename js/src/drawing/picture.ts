@@ -7,17 +7,22 @@ import { boxOfUid, type Focus, type FoldState, presentOf } from "../picture/fold
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
+import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
+import { choices, isAsked, slotKey } from "../state/guess.ts";
 import { shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
+import { Playback } from "./playback.ts";
 import type { Drawer } from "./schedule.ts";
 
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+/** The nodes of a prediction are drawn one by one unless there are more. */
+const MOST_ASKED = 60;
 
 /** The height of the canvas, which may follow the picture. */
 export interface CanvasHeight {
@@ -50,6 +55,7 @@ export class Picture implements Drawer {
   readonly #height: CanvasHeight;
   /** Room for which the drawing on screen was made. */
   #room = { w: 0, h: 0 };
+  readonly #playback: Playback;
   #measure: Measure = measureAsCode;
   /** Level of detail at the present scale; 3 is everything. */
   #level: Level = 3;
@@ -64,6 +70,7 @@ export class Picture implements Drawer {
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;
+    this.#playback = new Playback(canvas);
   }
 
   /** Brings items into view after the next drawing. */
@@ -131,6 +138,29 @@ export class Picture implements Drawer {
     return true;
   }
 
+  /** Shows the position of the step-through, at once. */
+  showStep(): void {
+    const { walk, past, now } = this.#store.state;
+    // A recorded call is shown on the picture before it, which may not be drawn yet.
+    const isOn = this.drawing?.graph === (walk?.told?.past ? past : now);
+    this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
+  }
+
+  /** Draws the marks of the prediction, at once. */
+  showGuess(): void {
+    const { guess, now } = this.#store.state;
+    if (!guess || !now || this.drawing?.graph !== now) {
+      this.#canvas.guess([]);
+      return;
+    }
+    const { result, frees, failsAt } = guess;
+    const verdicts =
+      result && new Map(result.marks.map(([uid, position, verdict]) => [slotKey(uid, position), verdict]));
+    const nodes = choices(now).map(({ uid }) => uid);
+    const signs = { nodes, marked: frees, failsAt, verdicts, failsRight: result ? result.failsAt : null };
+    this.#canvas.guess(guessSigns(now, this.#canvas.byKey, signs));
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -169,6 +199,8 @@ export class Picture implements Drawer {
     if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
+    this.showStep();
+    this.showGuess();
     return true;
   }
 
@@ -193,9 +225,10 @@ export class Picture implements Drawer {
   }
 
   #foldState(): FoldState {
-    const { opened, closed, spot, show, older } = this.#store.state;
+    const { opened, closed, spot, show, older, guess, now } = this.#store.state;
     const { what, from } = show;
-    const visible = spot ?? [];
+    const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
+    const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
     const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
     if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
     return state;
@@ -203,7 +236,7 @@ export class Picture implements Drawer {
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   #options(big: boolean): SceneOptions {
-    const { preview, highlight, search } = this.#store.state;
+    const { preview, highlight, search, walk, guess } = this.#store.state;
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -212,7 +245,8 @@ export class Picture implements Drawer {
       ...(this.#root.dataset.width === "compact" && { compact: true, dense: false }),
       room: this.#room,
       buttons: true,
-      forecast: preview?.forecasts?.[preview.mode] ?? null,
+      asks: isAsked(guess),
+      forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

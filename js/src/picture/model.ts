@@ -88,7 +88,13 @@ export interface TimelineEvent {
   held: number | null;
   /** Bytes that the call freed. */
   freed?: number;
-  nodes: number;
+  /** Nodes alive after the event; null: unknown. */
+  nodes: number | null;
+  /** `order` of the call's root, which picks its hue; -1: unknown, or no call. */
+  order: number;
+  /** Steps of optimizers since the event before: "opt.step()". */
+  steps: string[];
+  /** Whether the kernel has stored a picture of it. */
   kept: boolean;
 }
 

@@ -7,8 +7,8 @@ import type { Graph } from "./model.ts";
 import { importantUids, sceneSlices } from "./scene/index.ts";
 import { type Earlier, inputSlices, type Plan, planSlices } from "./scene/plan.ts";
 import type { Scene, SceneOptions } from "./scene/types.ts";
+import { sheetOf } from "./sheet.ts";
 import { runSlices, type Slices } from "./slices.ts";
-import { withStory } from "./story.ts";
 import { renderSvg, type SvgOptions } from "./svg.ts";
 import { decode } from "./wire.ts";
 
@@ -79,8 +79,8 @@ export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<P
 
 export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
-  /** false: leave out the sentences of the finding below the drawing. */
-  story?: boolean;
+  /** false: only the drawing, without title, finding and legend. */
+  sheet?: boolean;
 }
 
 /** The scene of a graph without an earlier picture: folded and laid out from the start. */
@@ -92,5 +92,6 @@ export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
 export function draw(wire: string, options: DrawOptions = {}): string {
   const graph = decode(wire);
   const scene = sceneOf(graph, options);
-  return renderSvg(options.story === false ? scene : withStory(scene, graph, measureByTable), options);
+  const { sheet = true, title = "" } = options;
+  return renderSvg(sheet ? sheetOf(scene, graph, measureByTable, title) : scene, options);
 }

@@ -36,7 +36,7 @@ function texts(scene: Scene): Area[] {
 const name = ({ what, item }: Area) => `${what} of ${item}`;
 
 /** What covers what. */
-export function covered(scene: Scene): string[] {
+function covered(scene: Scene): string[] {
   const found: string[] = [];
   const boxes = solids(scene);
   const words = texts(scene);

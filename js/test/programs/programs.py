@@ -165,7 +165,8 @@ PROGRAMS = {
     "temp_list": Program(
         (
             SETUP
-            + "inputs, goal = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0])\nfc1, fc2 = nn.Linear(3, 5), nn.Linear(5, 1)",
+            + "inputs, goal = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0])\n"
+            + "fc1, fc2 = nn.Linear(3, 5), nn.Linear(5, 1)",
             "temp = []\nfor i in range(3):\n    h = fc1(inputs)\n    out = fc2(h)\n    temp.append(h)\n"
             "    if i != 0:\n        out = out + temp[0].mean()\n    loss = F.mse_loss(out, goal)\n    loss.backward()",
         ),

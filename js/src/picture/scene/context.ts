@@ -226,8 +226,9 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   return order;
 }
 
-function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
+  if (asks) return uids;
   for (const finding of findings) if (foretells(finding)) uids.set(finding.uid!, "would raise here");
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;

@@ -83,7 +83,8 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   return { view, name, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
 }
 
-function warningOf({ graph }: Context, { root, gone }: RootView): string {
+function warningOf({ graph, options }: Context, { root, gone }: RootView): string {
+  if (options.asks) return "";
   const isHere = (finding: Finding) => foretells(finding) && finding.path[0] === root.path && !gone;
   const finding = graph.findings.find(isHere);
   if (!finding) return "";

@@ -37,7 +37,8 @@ function place(cards: Rect, whole: Rect, { w, h }: Pick<Rect, "w" | "h">, free: 
 
 /** The note, right of the cards, and its lines. `at`: the rectangle of a card. */
 export function writeItems(context: Context, at: (b: number) => Rect, whole: Rect, free: Free): Item[] {
-  const finding = writeToDraw(context);
+  // While the student says what a call will do, nothing tells it.
+  const finding = context.options.asks ? undefined : writeToDraw(context);
   if (!finding || context.level < 2) return [];
   const stale = [...context.folded.boxes.keys()].filter((b) => cardOf(context, b).counts[SLOT.stale]);
   if (!stale.length) return [];
