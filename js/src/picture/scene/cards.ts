@@ -21,6 +21,7 @@ const COMPACT_LINE = 22;
 const MAX_STRIPES = 4;
 /** n of a call whose number has two digits: cards have room for one, whichever call will free them. */
 const TWO_DIGITS = 98;
+const ROOM_FOR_BYTES = "8.8 kB";
 /** With more boxes than this, cards are only as wide as their text. */
 const ROOMY = 24;
 /** Letters of the name of a slot. */
@@ -113,10 +114,12 @@ function cardWidth({ measure, folded, options, oneLane }: Context, card: Card): 
   const note = card.note ? 10 + measure(card.note, "note") : 0;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const first = measure(card.title, "op") + measure(card.suffix, "op suffix") + note + bowl;
-  // Wide enough both with all slots held and with all slots freed: a call must not make a card grow.
+  // Wide enough both with all slots held and with all slots freed: a call must not make a card grow. Bytes are known of
+  // held slots only, so they get a fixed room, where there is much of it.
+  const bytes = oneLane ? ROOM_FOR_BYTES : "";
   const held = {
     ...card,
-    slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook })),
+    slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook, bytes })),
     freedBy: TWO_DIGITS,
   };
   const row =
