@@ -221,7 +221,7 @@ def test_what_has_been_assigned_anew_has_the_name_that_it_had_when_it_was_freed(
     graph = snapshot([N("RnnBackward0", (1, 2), uid=9, seq=20), *(replace(n, to=(3,)) for n in old), cell])
     raised = replace(call(1), result="raised", failed_uid=1, freed_by=0, boundary=(1,), carriers=("out",))
     m = decode(wire.encode(Drawing(graph, (call(0, newest_seq=10, graph=before), raised))))
-    assert [(old, m["s"][name]) for old, _, name in m["boundary"]] == [(2, "h"), (3, "c")]
+    assert {old: m["s"][name] for old, _, name in m["boundary"]} == {2: "h", 3: "c"}
 
 
 def test_the_cell_of_an_error_is_told_and_a_warning_has_none() -> None:
