@@ -56,8 +56,8 @@ export class Fitting {
       return true;
     }
     const whole = Math.min(room.w / content.w, room.h / content.h);
-    const { opened, show } = state;
-    const mayFold = opened.size === 0 && show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
+    const { show } = state;
+    const mayFold = show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
     if (mayFold && this.most > LEAST && whole < CUT) {
       this.most = Math.min(ONE_SCREEN, this.most * FOLDED);
       this.#form = 0;
