@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
 
 if TYPE_CHECKING:
+    from graphwidget.notebook.display import Standing
     from graphwidget.notebook.extension import Extension
 
 __all__ = ["Magics"]
@@ -75,6 +76,7 @@ class Magics:
     def __init__(self, extension: Extension) -> None:
         self.extension = extension
         self.shell: Any = extension.shell
+        self._standing: Standing | None = None  # made with the first view: it needs what draws
 
     def register(self) -> None:
         """Make ``%graphwidget`` known to the shell."""
@@ -83,6 +85,8 @@ class Magics:
 
     def unregister(self) -> None:
         """Take the magic and its completer away."""
+        if self._standing is not None:
+            self._standing.let_go()
         self.shell.magics_manager.magics["line"].pop(NAME, None)
         completers = self.shell.strdispatchers.get("complete_command")
         if completers is not None:
@@ -142,10 +146,13 @@ class Magics:
     def _show(self, presenting: bool | None) -> None:
         from IPython.display import display
 
+        from graphwidget.notebook.display import Standing
+
         view = self.extension.shared_view()
         if presenting is not None:
             view.presenting = presenting
-        display(view)
+        self._standing = self._standing or Standing()
+        self._standing.follow(display(view, display_id=True), view, self.extension.tracker)
 
     def _on(self) -> None:
         self.extension.switch_on()

@@ -3,6 +3,9 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import type { Drawing } from "../drawing/pipeline.ts";
+import type { Lens } from "../lens/lens.ts";
+import { LensPanel } from "../lens/panel.tsx";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
@@ -21,7 +24,7 @@ import { Timeline } from "../time/timeline.tsx";
 const MARK_RULES = markRules();
 
 /** Mounts an element that no component has made. */
-function Mounted({ element }: { element: HTMLElement }): VNode {
+function Mounted({ element }: { element: Element }): VNode {
   const place = useRef<HTMLDivElement>(null);
   // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
@@ -33,12 +36,12 @@ interface FrameProps extends PanelProps {
   dialog: HTMLElement;
   /** The lower edge. */
   edge: HTMLElement;
-  /** Number of boxes drawn. */
-  boxes: number;
+  lens: Lens;
+  drawing: Drawing | null;
   subject: Subject | null;
 }
 
-export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
+export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, subject }: FrameProps): VNode {
   const props = { context, graph };
   const { walk, guess, presents, running, answer } = context.state;
   const finding = presents ? presented(graph) : null;
@@ -48,13 +51,15 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
   return (
     <>
       <style>{MARK_RULES}</style>
-      <Header {...props} boxes={boxes} />
+      <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} />
       <div class="gw-body" data-stage={stage}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">
             <Mounted element={canvas.element} />
-            <Empty {...props} />
+            <Mounted element={lens.wedge} />
+            <LensPanel {...props} lens={lens} around={drawing} />
+            <Empty {...props} boxes={drawing?.folded.boxes.length ?? null} />
             <TablePanel {...props} />
           </div>
         </div>

@@ -120,6 +120,8 @@ export function kernelActions(context: Context): KernelActions {
   /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
+    if (state.link === "recorded")
+      return say(statusAnswer("This page is a recording: nothing runs here.", "Run the notebook for a live view."));
     if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
     const queued = (behind: string) => {
       if (state.running) set({ running: { ...state.running, behind } });

@@ -69,8 +69,10 @@ function walk(space: Space, item: Item, dx: number, dy: number): Item | undefine
   return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 
-export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas): void {
+/** `lens`: the drawing inside an open group. Keys are about the drawing that has the focus. */
+export function listenToKeys({ act, root, set, state }: Context, main: Canvas, lens: Canvas): void {
   let awaitsRoot = false;
+  let canvas = main;
 
   const inTree = (key: string, shift: boolean): boolean => {
     const item = canvas.byKey.get(canvas.focusKey ?? "");
@@ -120,7 +122,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     "+": zoomIn,
     "=": zoomIn,
     "-": () => canvas.viewport.zoom(1 / ZOOM_STEP),
-    "0": act.fit,
+    "0": () => (canvas === main ? act.fit() : canvas.fit()),
     Escape: act.escape,
   };
 
@@ -129,6 +131,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     const from = event.target as Element;
     if (defaultPrevented || ctrlKey || metaKey || altKey) return;
     if (from.closest("[type=search], select, dialog")) return;
+    canvas = lens.element.contains(from) ? lens : main;
     const wanted = awaitsRoot && /^\d$/.test(key);
     awaitsRoot = false;
     const roots = shown(state)?.roots.filter((root) => root.alive) ?? [];

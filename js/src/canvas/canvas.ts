@@ -78,6 +78,9 @@ export class Canvas {
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
+  /** Width of the element, and how much of it at the right is under something else, in px. */
+  #width = 0;
+  #covered = 0;
   #selected: string | null = null;
   #hits: readonly string[] = [];
   #frame = 0;
@@ -150,16 +153,29 @@ export class Canvas {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
-    Object.assign(this.viewport, { width, height });
+    this.#width = width;
+    Object.assign(this.viewport, { width: width - this.#covered, height });
     setAttributes(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
     this.#events.resized();
   }
 
+  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  cover(px: number): void {
+    if (px === this.#covered) return;
+    this.#covered = px;
+    const { viewport } = this;
+    viewport.width = this.#width - px;
+    const { x, w } = this.space.content;
+    const right = viewport.x + (x + w) * viewport.scale;
+    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
+    else viewport.go(this.#camera(this.space));
+  }
+
   /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
-    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
+    if (viewport.taken || viewport.rests || this.#covered > 0 || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
     return viewport.aim(content, first("octagon") ?? first("root"));
   }

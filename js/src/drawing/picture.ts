@@ -2,7 +2,7 @@
 
 import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
 import { fontsOf, prefersCalm } from "../page/theme.ts";
-import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
+import { boxOfUid, type FoldState } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
@@ -10,7 +10,7 @@ import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { choices, isAsked, slotKey } from "../state/guess.ts";
-import { shown } from "../state/state.ts";
+import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
@@ -27,6 +27,8 @@ export class Picture implements Drawer {
   readonly fitting = new Fitting();
   /** The drawing on screen; null: none yet. */
   drawing: Drawing | null = null;
+  /** Whether another picture of the view shows an item. */
+  isElsewhere: (key: string) => boolean = () => false;
   readonly #root: HTMLElement;
   readonly #store: Store;
   readonly #canvas: Canvas;
@@ -55,16 +57,18 @@ export class Picture implements Drawer {
   }
 
   async drawPicture(): Promise<boolean> {
-    const graph = shown(this.#store.state);
-    if (!graph) return true;
+    const { state } = this.#store;
+    const graph = shown(state);
+    const fold = this.foldState(state);
+    if (!graph || !fold) return true;
     const { fitting } = this;
     // A much smaller graph may have room for everything again.
     if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
     const draw = () =>
       drawn(
         graph,
-        this.#foldState(),
-        (boxes) => this.#options(boxes > MOST_CARDS),
+        { ...fold, maxBoxes: fitting.most },
+        (boxes) => this.sceneOptions(state, boxes > MOST_CARDS),
         fitting.afresh ? null : this.drawing,
         this.#isWanted,
         () => this.#store.set({ drawing: graph.n }),
@@ -139,7 +143,7 @@ export class Picture implements Drawer {
 
   /** Draws the same boxes with other options. */
   async #redraw(drawing: Drawing): Promise<boolean> {
-    const again = await redrawn(drawing, this.#options(this.#canvas.big), this.#isWanted);
+    const again = await redrawn(drawing, this.sceneOptions(this.#store.state, this.#canvas.big), this.#isWanted);
     return again !== null && this.#show(again, null);
   }
 
@@ -148,7 +152,8 @@ export class Picture implements Drawer {
     if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
     this.drawing = drawing;
     const { selected } = this.#store.state;
-    if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
+    if (selected !== null && !this.#canvas.byKey.has(selected) && !this.isElsewhere(selected))
+      this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
     this.showStep();
@@ -176,19 +181,18 @@ export class Picture implements Drawer {
     return inside.flatMap((box) => byKey.get(box.key) ?? []);
   }
 
-  #foldState(): FoldState {
-    const { opened, closed, spot, show, older, guess, now } = this.#store.state;
+  /** What is drawn; null: nothing. */
+  protected foldState({ closed, spot, show, older, guess, now }: State): FoldState | null {
     const { what, from } = show;
     const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
     const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
-    const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
-    if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
-    return state;
+    const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
+    if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
+    return fold;
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past, walk, guess } = this.#store.state;
+  protected sceneOptions({ preview, highlight, search, past, walk, guess }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,

@@ -36,6 +36,14 @@ const GRAPH: Rows = [
   [<CardSign look="node" />, "node: a grad_fn"],
   [<CardSign look="ghost" />, "gone: nothing keeps it"],
   [
+    <Sign
+      width={48}
+      height={21}
+      marks={[rect(0, 0, 44, 18, "node", 5), rect(1, 1, 24, 16, "bytebar", 4), shape("M25 3V15", "byteend")]}
+    />,
+    "in large graphs: bytes held, next to the card that holds most",
+  ],
+  [
     <Sign width={40} height={20} marks={leaf(0, 0, "w", 38, true)} />,
     "leaf, AccumulateGrad; full bowl: .grad is there",
   ],

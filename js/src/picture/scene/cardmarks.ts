@@ -1,6 +1,17 @@
 /** The marks of a card at every level of detail. */
 
-import { callNumberMark, type Mark, rect, SLOT_H, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
+import {
+  callNumberMark,
+  type Mark,
+  path,
+  rect,
+  SLOT_H,
+  SLOT_W,
+  shape,
+  slot as slotMark,
+  stripe,
+  text,
+} from "../marks.ts";
 import { shorten } from "../measure.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
@@ -26,6 +37,13 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
 }
 
+/** The bytes held: how far the card is filled from its left, relative to the box that holds most. */
+function byteBar({ mostBytes }: Context, { w, h, box: { bytes } }: Card): Mark[] {
+  if (!mostBytes || !bytes) return [];
+  const x = 2 + (w - 4) * (bytes / mostBytes);
+  return [rect(1, 1, x - 1, h - 2, "bytebar", 5), shape(path`M${x} ${3}V${h - 3}`, "byteend")];
+}
+
 /** Whether there is a search and it did not find anything in this box. */
 const isDim = ({ hit }: Context, b: number) => hit !== null && !hit[b];
 
@@ -46,6 +64,7 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
   for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost" : "node", 6));
   marks.push(rect(0, 0, w, h, look, 6));
+  if (level >= 2) marks.push(...byteBar(context, card));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
 }

@@ -81,6 +81,8 @@ export interface SceneOptions {
   buttons?: boolean;
   /** false: never draw the code rail. */
   rail?: boolean;
+  /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
+  inner?: boolean;
   /** uids that a search found, and its current hit; all else is dimmed. */
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
