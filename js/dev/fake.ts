@@ -336,6 +336,14 @@ export class FakeKernel {
           storages: [],
         };
       }
+      case "keepers": {
+        const names = this.story.owners.map(([path]) => path);
+        const moments = this.story.events.map(({ id, held: all }) => {
+          const each = Math.floor(Number(all ?? 0) / Math.max(1, names.length));
+          return [id, names.map((_, i) => (i === 0 ? Number(all ?? 0) - each * (names.length - 1) : each))];
+        });
+        return { names, moments };
+      }
       case "export":
         return { text: "<p>", name: `autograd-graph.${message.format}`, type: "text/plain" };
       case "snapshot":

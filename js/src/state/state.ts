@@ -6,7 +6,7 @@ import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
-import type { Answer, Forecasts, Kept } from "./replies.ts";
+import type { Answer, Forecasts, Keepers, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
@@ -88,6 +88,10 @@ export interface State {
   search: Search | null;
   /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
   stretches: readonly (readonly [number, number])[];
+  /** By how many px the timeline is enlarged, to show who keeps which bytes; 0: it is not. */
+  enlarged: number;
+  /** Who kept which bytes, and the last event that was there when it was asked for; null: not known. */
+  keepers: (Keepers & { event: number }) | null;
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -112,6 +116,8 @@ export interface KernelActions {
   cell(by: number): void;
   /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
+  /** Asks who kept which bytes at all stored moments. */
+  divide(): void;
   /** Saves the picture in a format that the kernel writes. */
   save(format: string): void;
 }
@@ -203,6 +209,9 @@ export interface Context {
   redraw(): void;
 }
 
+/** By how many px the button and the key enlarge the timeline. */
+export const ENLARGED = 190;
+
 /** The picture that is on screen: a stored one, or now. */
 export function shown(state: State): Graph | null {
   return state.past ?? state.now;
@@ -240,6 +249,8 @@ export function firstState(): State {
     answer: null,
     search: null,
     stretches: [],
+    enlarged: 0,
+    keepers: null,
     keepGrad: false,
     table: false,
     kept: new Map(),
