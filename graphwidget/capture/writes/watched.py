@@ -48,7 +48,7 @@ class WatchedTensors:
         self.index = {id(ref()): i for i, ref in enumerate(refs)}
 
     def position(self, tensor: Any) -> int | None:
-        """Return the position of a tensor; None if it is not watched. A new one may have the `id` of one that is gone."""
+        """Return the position of a tensor; None if not watched. A new one may have the `id` of one that is gone."""
         at = self.index.get(id(tensor))
         return at if at is not None and self.refs[at]() is tensor else None
 
