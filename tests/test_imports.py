@@ -40,7 +40,7 @@ ALLOWED = {
     "diagnosis.prediction": {"model", "engine", "diagnosis.wording"},
     "diagnosis.findings": EXPLAINS | {"diagnosis.no_graph"},
     "diagnosis": {"model", "engine", "diagnosis"},
-    "render": {"model"},
+    "render": {"model", "engine"},
     "arguments": set(),
     "notebook": {
         "arguments",

@@ -18,15 +18,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
-from graphwidget.engine import memory
-from graphwidget.model import BackwardCall, CellRun, Drawing, bytes_text
+from graphwidget.model import BackwardCall, CellRun, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.formats import FORMATS, export
-from graphwidget.render.wire import encode
+from graphwidget.render.recording import inspection, moment
 from graphwidget.render.words import count
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ log = logging.getLogger("graphwidget")
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
-MAX_KEPT_BY = 20
 
 
 class Actions:
@@ -176,11 +174,7 @@ class Actions:
             raise Refused(f"{OUT_OF_DATE}: that moment is not on the timeline.", LOOK_AGAIN)
         if found.snapshot is None:
             raise Refused("The graph of that moment was dropped to bound memory.", "Choose a later one.")
-        events = tuple(e for e in drawing.events if e.id <= event)
-        numbers = {e.call for e in events}
-        calls = tuple(call for call in drawing.calls if call.n in numbers)
-        past = Drawing(found.snapshot, calls, events, (), event, drawing.torch)
-        return {"wire": encode(past, event, self._offers.past(found.snapshot))}
+        return {"wire": moment(drawing, found, self._offers.past(found.snapshot))}
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""
@@ -196,23 +190,7 @@ class Actions:
         index = snapshot.index_of.get(uid)
         if index is None:
             raise Refused(f"{OUT_OF_DATE}: that node is gone.", LOOK_AGAIN)
-        kept_by = [
-            {
-                "path": kept.path,
-                "kind": kept.kind,
-                "releases": f"releases {count(kept.nodes, 'node')}, {bytes_text(kept.bytes)}"
-                if kept.nodes
-                else "alone releases nothing",
-            }
-            for kept in memory.kept_by(snapshot, index)[:MAX_KEPT_BY]
-        ]
-        slots = snapshot.slots_of(index)
-        storages = [
-            {"slot": slot - slots.start, "owners": list(snapshot.storages.owners.get(snapshot.slot_storage[slot], ()))}
-            for slot in slots
-            if snapshot.slot_storage[slot] >= 0
-        ]
-        return {"keptBy": kept_by, "storages": storages}
+        return inspection(snapshot, index)
 
     # -- verbs that run the user's graph or code ---------------------------------------------------------
 

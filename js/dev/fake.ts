@@ -204,7 +204,11 @@ export function encode(story: Story, serial: number): string {
       forecast: S("ok"),
     })),
     boundary: story.boundary.map(([old, fresh, path]) => [old, fresh, S(path)]),
-    events: story.events.map((event) => ({ ...event, label: S((event.label as string) ?? "") })),
+    events: story.events.map((event) => ({
+      ...event,
+      label: S((event.label as string) ?? ""),
+      steps: ((event.steps as string[]) ?? []).map(S),
+    })),
     event: (story.events[story.events.length - 1]?.id as number) ?? 0,
     findings: story.findings.map((finding) => ({
       ...finding,
@@ -377,10 +381,13 @@ export class FakeKernel {
     const then = raising ? `; afterwards ${raising.root}.backward() would then raise at ${raising.at}` : "";
     return {
       ok: fails === null,
-      outcome: fails ? "would raise" : `frees ${frees.length}`,
+      outcome: fails
+        ? `would raise at \`${fails.name}\`: ① freed its \`self\``
+        : `would free ${frees.length} saved tensors`,
+      held: -freed,
       facts: fails
-        ? [`${fails.name} needs saved tensors that an earlier call freed.`]
-        : [`${freed} B`, `${Math.round(freed / 2)} B comes back, the rest has other owners`],
+        ? ["Before that it would free nothing."]
+        : [`They are in 3 nodes, ${freed} B, all of which come back.`],
       failsAt: fails?.uid ?? null,
       frees,
       reaches: order.flatMap((node) => (node.leaf ? [node.leaf.path] : [])),

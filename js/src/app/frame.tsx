@@ -3,7 +3,6 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
-import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
@@ -11,9 +10,10 @@ import { ForecastPanel } from "../panels/forecast.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
-import { type PanelProps, Tool } from "../panels/parts.tsx";
+import type { PanelProps } from "../panels/parts.tsx";
+import { StageBar } from "../panels/stagebar.tsx";
 import { TablePanel } from "../panels/table.tsx";
-import { Timeline } from "../panels/timeline.tsx";
+import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
 
@@ -23,15 +23,6 @@ function Mounted({ element }: { element: HTMLElement }): VNode {
   // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
   return <div class="gw-mounted" ref={place} />;
-}
-
-function ZoomTools({ canvas }: { canvas: Canvas }): VNode {
-  return (
-    <div class="gw-row gw-lens">
-      <Tool name="plus" label="Zoom in" press={() => canvas.viewport.zoom(ZOOM_STEP)} shortcut="+" />
-      <Tool name="minus" label="Zoom out" press={() => canvas.viewport.zoom(1 / ZOOM_STEP)} shortcut="-" />
-    </div>
-  );
 }
 
 interface FrameProps extends PanelProps {
@@ -52,10 +43,12 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
       <Header {...props} boxes={boxes} />
       <div class="gw-body">
         <div class="gw-stage">
-          <Mounted element={canvas.element} />
-          <ZoomTools canvas={canvas} />
-          <Empty {...props} />
-          <TablePanel {...props} />
+          <StageBar {...props} canvas={canvas} />
+          <div class="gw-view">
+            <Mounted element={canvas.element} />
+            <Empty {...props} />
+            <TablePanel {...props} />
+          </div>
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />

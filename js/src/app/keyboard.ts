@@ -101,6 +101,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     N: () => act.nextHit(-1),
     "/": () => act.search(state.search?.text ?? ""),
     t: () => set({ table: !state.table }),
+    k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,
     "?": act.more,
     "+": zoomIn,

@@ -98,7 +98,7 @@ export class View {
 
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
-    const { set, state } = this.#context;
+    const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas);
@@ -110,11 +110,13 @@ export class View {
       render(null, root);
     });
     busy();
+    set({ link: kernel.state });
     set({ formats: (model.get("formats") as State["formats"] | undefined) ?? [] });
     receivePictures(model, signal, {
       now: () => state.now,
       received: (graph) => {
         set({ now: graph });
+        act.renewPreview();
         this.#announce(graph);
       },
       failed: (error) => this.#failed(error),

@@ -6,7 +6,6 @@ import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
-import { importantUids } from "../picture/scene/index.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { shown } from "../state/state.ts";
@@ -57,7 +56,7 @@ export class Picture implements Drawer {
     const draw = () =>
       drawn(
         graph,
-        this.#foldState(graph),
+        this.#foldState(),
         (boxes) => this.#options(boxes > MOST_CARDS),
         fitting.afresh ? null : this.drawing,
         this.#isWanted,
@@ -145,11 +144,11 @@ export class Picture implements Drawer {
     return inside.flatMap((box) => byKey.get(box.key) ?? []);
   }
 
-  #foldState(graph: Graph): FoldState {
-    const { opened, closed, spot, show } = this.#store.state;
+  #foldState(): FoldState {
+    const { opened, closed, spot, show, older } = this.#store.state;
     const { what, from } = show;
-    const visible = [...(spot ?? []), ...importantUids(graph)];
-    const state: FoldState = { opened, closed, visible, maxBoxes: this.fitting.most, expandAll: what === "all" };
+    const visible = spot ?? [];
+    const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
     if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
     return state;
   }

@@ -75,6 +75,7 @@ const KEYS: [string, string][] = [
   ["[ ] { }", "one step, one cell back or on"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
+  ["k", "keep the forecast, or let it go"],
   ["t", "table view"],
   ["l", "legend"],
   ["+ − 0", "zoom in, out, fit (also Ctrl + wheel, two fingers)"],
@@ -95,13 +96,14 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
-  // The SVG of this view, and its text, need no kernel.
-  const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
+  // The pictures of this view, and its text, need no kernel.
+  const written = state.formats.filter(([name]) => !["svg", "png", "text"].includes(name));
   return (
     <>
       <div class="gw-row">
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
+        {tool("Export PNG", () => act.export("png"))}
         {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
         {tool("Tidy: lay out afresh", act.tidy)}

@@ -14,6 +14,7 @@ type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
 function status({ now, past, pastEvent, link, running, drawing, busy }: State): [Shape, string] {
   if (past || pastEvent !== null) return ["past", "a picture of the past"];
   if (link === "gone") return ["readonly", "read-only: no kernel"];
+  if (link === "recorded") return ["readonly", now ? `recording · ${now.status.text}` : "recording"];
   if (running) return running.behind ? ["queued", "queued"] : ["busy", `running ${running.what}`];
   if (drawing !== null) return ["busy", `drawing ${count(drawing, "node")} …`];
   if (busy) return ["busy", busy];

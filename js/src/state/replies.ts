@@ -32,9 +32,11 @@ export interface Replies {
 /** One forecast as the kernel computes it; nothing has run. */
 export interface Forecast {
   ok: boolean | null;
-  /** The effect in a few words, and sentences about it. */
+  /** The effect in one line, and sentences about it. */
   outcome: string;
   facts: string[];
+  /** By how much it changes the bytes that saved tensors hold; null: not known. */
+  held: number | null;
   failsAt: number | null;
   /** [uid, position of the slot in its node] */
   frees: [number, number][];

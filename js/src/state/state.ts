@@ -14,6 +14,8 @@ export interface Preview {
   mode: Mode;
   /** null: requested, not received yet. */
   forecasts: Forecasts | null;
+  /** Whether it stays when the pointer and the focus leave its button. */
+  kept: boolean;
   problem: string;
 }
 
@@ -55,6 +57,8 @@ export interface State {
   opened: ReadonlySet<string>;
   closed: ReadonlySet<string>;
   show: Show;
+  /** Whether older graphs are shown, too. */
+  older: boolean;
   /** uids of nodes of a finding that the user wants to see; highlighted like search hits. */
   spot: readonly number[] | null;
   /** Id of the root whose line is highlighted. */
@@ -63,6 +67,8 @@ export interface State {
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
+  /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
+  stretches: readonly (readonly [number, number])[];
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -72,7 +78,12 @@ export type KeptOrNot = Kept | "asked" | "unknown";
 
 /** Requests to the kernel, and steps through its stored pictures. */
 export interface KernelActions {
+  /** Asks for a forecast; null: ends it, unless it is kept or the pointer goes to its panel. */
   preview(root: Root | null, mode?: Mode): void;
+  /** Keeps the forecast of a mode; null: lets it go. */
+  keepPreview(mode: Mode | null): void;
+  /** Asks again for a forecast that is kept: the picture is a new one. */
+  renewPreview(): void;
   backward(root: Root, mode: Mode): void;
   /** Asks the user first. */
   rebuild(root: Root): void;
@@ -96,13 +107,18 @@ export interface PictureActions {
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
-  /** Ends the search, the forecast, the selection, the table or the stored picture, in this order, one per press. */
+  /**
+   * Ends the search, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
+   * this order, one per press.
+   */
   escape(): void;
   show(what: Show["what"]): void;
+  /** Shows older graphs, too, or leaves them out again. */
+  showOlder(shown: boolean): void;
   fit(): void;
   /** Lays out again, without regard to the picture on screen. */
   tidy(): void;
-  export(what: "svg" | "text"): void;
+  export(what: "svg" | "png" | "text"): void;
   /** null: ends the search. */
   search(text: string | null): void;
   nextHit(by: number): void;
@@ -156,12 +172,14 @@ export function firstState(): State {
     opened: new Set(),
     closed: new Set(),
     show: { what: "auto", from: null },
+    older: false,
     spot: null,
     highlight: null,
     preview: null,
     running: null,
     answer: null,
     search: null,
+    stretches: [],
     keepGrad: false,
     table: false,
     kept: new Map(),
