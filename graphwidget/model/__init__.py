@@ -21,6 +21,7 @@ from graphwidget.model.parts import (
     Leaf,
     ModuleCall,
     NodeFacts,
+    Output,
     Owner,
     Place,
     SlotState,
@@ -47,7 +48,8 @@ from graphwidget.model.records import (
     Write,
 )
 from graphwidget.model.scenes import Scene, Sight, Value
-from graphwidget.model.sizes import bytes_text
+from graphwidget.model.sizes import bytes_text, type_text
+from graphwidget.model.steps import Step, Steps
 
 __all__ = [
     "Answer",
@@ -66,6 +68,7 @@ __all__ = [
     "ModuleCall",
     "Node",
     "NodeFacts",
+    "Output",
     "Owner",
     "Place",
     "Prediction",
@@ -76,6 +79,8 @@ __all__ = [
     "Sight",
     "SlotState",
     "Snapshot",
+    "Step",
+    "Steps",
     "Storage",
     "Storages",
     "TensorRef",
@@ -88,4 +93,5 @@ __all__ = [
     "cut_edit",
     "in_order",
     "is_notebooks",
+    "type_text",
 ]

@@ -23,9 +23,11 @@ from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
+from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.formats import FORMATS, export
 from graphwidget.render.recording import inspection, moment
+from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ log = logging.getLogger("graphwidget")
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
+_JOBS = {"backward": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}  # verbs that take a turn
 
 
 class Actions:
@@ -78,6 +81,7 @@ class Actions:
         self._refresh = refresh
         self._rerun = rerun
         self._why_not: str | None = None
+        self._stepping = Stepping()
 
     def refuse_all(self, why: str) -> None:
         """From now on every request is refused with `why`."""
@@ -126,10 +130,9 @@ class Actions:
 
     def _job(self, request: Request) -> Job:
         offer = self._offer(request.arguments["root"])
-        what = "backward" if request.verb == "backward" else "Rebuild"
         return Job(
             request.id,
-            f"{what} of {offer.ref.path or 'a tensor'}",
+            f"{_JOBS[request.verb]} of {offer.ref.path or 'a tensor'}",
             lambda: self._answer(request),
             lambda behind: self._send({"id": request.id, "queued": {"behind": behind}}),
             lambda why: self._send({"id": request.id, "ok": True, "result": {"said": _message(why)}}),
@@ -175,6 +178,30 @@ class Actions:
         if found.snapshot is None:
             raise Refused("The graph of that moment was dropped to bound memory.", "Choose a later one.")
         return {"wire": moment(drawing, found, self._offers.past(found.snapshot))}
+
+    def _steps_of(self, call: int) -> dict[str, Any]:
+        """A recorded call node by node, and the picture just before it."""
+        drawing = self._offers.drawing
+        found = next((each for each in drawing.calls if each.n == call), None)
+        if found is None:
+            raise Refused(f"{OUT_OF_DATE}: that call is not remembered.", LOOK_AGAIN)
+        steps = self._stepping.of_call(found)
+        if not steps["known"] or found.graph is None:
+            return {**steps, "wire": None}
+        then = before(found, found.graph, drawing.events, drawing.calls)
+        return {**steps, "wire": encode(then, call, self._offers.past(found.graph))}
+
+    def _steps_ahead(self, root: int, retain_graph: bool) -> dict[str, Any]:
+        """A call that has not been made, node by node: on the tensor that has this root's path now."""
+        source = self._tracked()
+        tensor = self._tensor(source, self._offer(root))
+        return {**self._stepping.ahead(source.graph(tensor), retain_graph), "wire": None}
+
+    def _more_steps(self, walk: int, at: int) -> dict[str, Any]:
+        found = self._stepping.more(walk, at)
+        if found is None:
+            raise Refused("The call that is stepped through is another one by now.", "Choose it again.")
+        return found
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""

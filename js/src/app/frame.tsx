@@ -12,6 +12,7 @@ import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
+import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
 import { Timeline } from "../time/timeline.tsx";
 
@@ -52,9 +53,14 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
-          <ForecastPanel {...props} />
-          <Findings {...props} />
-          <Inspector {...props} subject={subject} />
+          <StepperPanel context={context} />
+          {!context.state.walk && (
+            <>
+              <ForecastPanel {...props} />
+              <Findings {...props} />
+              <Inspector {...props} subject={subject} />
+            </>
+          )}
           <KeepGradBox context={context} />
         </aside>
       </div>

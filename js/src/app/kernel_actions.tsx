@@ -75,12 +75,12 @@ function forecasting({
 /** Requests that change nothing: stored pictures, the owners of a node, exports. */
 function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "save"> {
   async function travel(id: number | null): Promise<void> {
-    const now = { past: null, pastEvent: null };
+    const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
     const event = events.find((each) => each.id === id);
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
-    set({ pastEvent: id, preview: null });
+    set({ pastEvent: id, preview: null, walk: null });
     const isWanted = () => state.pastEvent === id;
     try {
       const { wire } = await kernel.ask("snapshot", { event: id }, 10000);

@@ -101,8 +101,9 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, past, stretches } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk, stretches } = state;
     if (search) set({ search: null });
+    else if (walk) context.act.walk(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });

@@ -26,6 +26,7 @@ import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
 /** Widths in px. Below the first the panel is under the drawing; below the second the stepper is over the timeline. */
@@ -87,6 +88,7 @@ export class View {
     const act: Actions = {
       ...kernelActions(context),
       ...pictureActions(context, this.#canvas, this.#picture),
+      ...stepActions(context, this.#picture),
       ...dialogs.actions,
     };
     this.#edge = followHeight(root, model, signal);
@@ -117,6 +119,7 @@ export class View {
       received: (graph) => {
         set({ now: graph });
         act.renewPreview();
+        if (state.walk && !("call" in state.walk.subject)) this.#context.act.walk(null); // of a graph that was
         this.#announce(graph);
       },
       failed: (error) => this.#failed(error),

@@ -12,6 +12,7 @@ import { shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
+import { Playback } from "./playback.ts";
 import type { Drawer } from "./schedule.ts";
 
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
@@ -26,6 +27,7 @@ export class Picture implements Drawer {
   readonly #store: Store;
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
+  readonly #playback: Playback;
   #measure: Measure = measureAsCode;
   /** Level of detail at the present scale; 3 is everything. */
   #level: Level = 3;
@@ -39,6 +41,7 @@ export class Picture implements Drawer {
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;
+    this.#playback = new Playback(canvas);
   }
 
   /** Brings items into view after the next drawing. */
@@ -101,6 +104,14 @@ export class Picture implements Drawer {
     return true;
   }
 
+  /** Shows the position of the step-through, at once. */
+  showStep(): void {
+    const { walk, past, now } = this.#store.state;
+    // A recorded call is shown on the picture before it, which may not be drawn yet.
+    const isOn = this.drawing?.graph === (walk?.told?.past ? past : now);
+    this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -121,6 +132,7 @@ export class Picture implements Drawer {
     if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
+    this.showStep();
     return true;
   }
 
@@ -155,7 +167,7 @@ export class Picture implements Drawer {
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past } = this.#store.state;
+    const { preview, highlight, search, past, walk } = this.#store.state;
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -163,7 +175,7 @@ export class Picture implements Drawer {
       compact: this.fitting.dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: !this.fitting.bare,
-      forecast: preview?.forecasts?.[preview.mode] ?? null,
+      forecast: walk ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

@@ -78,6 +78,13 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         <span>{words}</span>
       </span>
       <ShowMenu context={context} />
+      <Tool
+        name="step"
+        label="Step through a call"
+        press={() => act.walk(state.walk ? null : undefined)}
+        shortcut="s"
+        disabled={!graph || graph.n === 0}
+      />
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />

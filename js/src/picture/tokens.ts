@@ -98,6 +98,9 @@ export const STYLES = {
   hitring: line("acc", 1.2),
   focus: line("acc", 2),
   badge: { fill: "ink" },
+  running: line("ink", 2.4),
+  ran: line("ink", 2.6),
+  said: { fill: "bg", stroke: "ink", width: 1.2 },
 
   // Saved tensors.
   held: { fill: "slot" },

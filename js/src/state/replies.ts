@@ -13,6 +13,9 @@ export interface Args {
   uid?: number;
   format?: string;
   request?: number;
+  call?: number;
+  walk?: number;
+  at?: number;
 }
 
 export interface Replies {
@@ -22,6 +25,9 @@ export interface Replies {
   /** A stored picture. */
   snapshot: { wire: string };
   inspect: Kept;
+  steps_ahead: StepsTold;
+  steps_of: StepsTold;
+  more_steps: StepSentences;
   /** A file: its content, name and media type. */
   export: { text: string; name: string; type: string };
   /** An answer that `asks` means that nothing has run. */
@@ -50,6 +56,47 @@ export interface Forecast {
 export interface Forecasts {
   backward: Forecast;
   retain: Forecast;
+}
+
+/** What happens at one node of a call. */
+export interface StepRow {
+  node: string;
+  names: string[];
+  place: string;
+  source: string;
+  /** Topic and sentence. */
+  facts: [string, string][];
+  text: string;
+}
+
+export interface StepSentences {
+  /** Position of the first row among all steps. */
+  first: number;
+  rows: StepRow[];
+}
+
+/** A call node by node. */
+export interface StepsTold extends StepSentences {
+  /** Names it in requests for more sentences. */
+  walk: number;
+  /** Number of the call; null: it has not been made. */
+  n: number | null;
+  call: string;
+  past: boolean;
+  /** Whether the order is known; if not, `ending` says why. */
+  known: boolean;
+  ending: string;
+  assumes: string[];
+  /** uids in the engine's order. */
+  nodes: number[];
+  /** Per node: the positions of the slots that it frees. */
+  frees: number[][];
+  /** Positions of the nodes that set a `.grad` or add to it. */
+  sets: number[];
+  /** What the last node does: it raises, or whether it does is unknown; "": neither. */
+  stops: "" | "raises" | "unknown";
+  /** The picture just before a recorded call. */
+  wire: string | null;
 }
 
 export interface Kept {

@@ -6,6 +6,7 @@ import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
+import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
 
@@ -64,6 +65,8 @@ export interface State {
   /** Id of the root whose line is highlighted. */
   highlight: number | null;
   preview: Preview | null;
+  /** The call that is stepped through. */
+  walk: Walk | null;
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
@@ -97,6 +100,17 @@ export interface KernelActions {
   save(format: string): void;
 }
 
+/** Stepping through one call, node by node. */
+export interface StepActions {
+  /** Opens a call; without one, the call that the picture is about. null: ends the stepping. */
+  walk(subject?: StepSubject | null): void;
+  /** Goes to a position of the call. */
+  stepTo(at: number): void;
+  /** Lets the steps follow each other, or stops that. */
+  play(): void;
+  pace(pace: number): void;
+}
+
 /** Actions on the picture. */
 export interface PictureActions {
   /** A click on an item; `again`: the item is selected already. */
@@ -108,7 +122,7 @@ export interface PictureActions {
   /** The failing node, or the next finding. */
   failing(): void;
   /**
-   * Ends the search, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
+   * Ends the search, the stepping, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
    * this order, one per press.
    */
   escape(): void;
@@ -132,7 +146,7 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, DialogActions {}
+export interface Actions extends KernelActions, PictureActions, StepActions, DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -176,6 +190,7 @@ export function firstState(): State {
     spot: null,
     highlight: null,
     preview: null,
+    walk: null,
     running: null,
     answer: null,
     search: null,

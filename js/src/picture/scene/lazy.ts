@@ -59,6 +59,9 @@ export class LazyItem implements Item {
     this.#level = level;
     return this.#made;
   }
+  renew() {
+    this.#made = undefined;
+  }
   get marks() {
     return this.#all.marks;
   }

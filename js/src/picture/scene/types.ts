@@ -42,6 +42,8 @@ export interface Item {
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
   buttons?: Rect | undefined;
+  /** Lets the marks be made again from what the graph holds by now. */
+  renew?(): void;
 }
 
 export interface Scene {
