@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def quotes(self) -> list[str]:
-        """The grey blocks of a text cell: quoted from the output above it."""
+        """The blocks of a text cell that are quoted from the output above it."""
         return [one_line(text) for text in _QUOTE.findall(self.source)]
 
     @property
@@ -118,7 +118,7 @@ class Lecture:
 
 
 def one_line(text: str) -> str:
-    """Text without colours and line breaks: a note is wrapped at 100 columns."""
+    """Text without colours and line breaks: a note is wrapped."""
     return " ".join(_COLOUR.sub("", text).split())
 
 
