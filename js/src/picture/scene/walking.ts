@@ -3,6 +3,7 @@
 import { boxOfUid, type Folded } from "../fold/index.ts";
 import { LEAF_H, octagon, octagonOpen, path, rect, shape, text } from "../marks.ts";
 import type { Graph } from "../model.ts";
+import { leavesAbove } from "./cards.ts";
 import type { Context } from "./context.ts";
 import type { Item } from "./types.ts";
 
@@ -92,9 +93,12 @@ function frame(context: Context, card: Item, walking: Walking | null): Item[] {
     unknown: `? not known: ${position}`,
   }[stops];
   const wide = context.measure(words, "order") + 16;
-  const left = Math.min(0, w - wide);
-  marks.push(rect(left, -PILL_H - 3, wide, PILL_H, "said", PILL_H / 2));
-  marks.push(text(left + 8, -PILL_H / 2 - 3, words, stops === "raises" ? "order failword" : "order"));
+  // Above the card; beside it if its leaves stand above.
+  const b = context.folded.boxes.findIndex((box) => box.key === key);
+  const beside = b >= 0 && context.leaves[b]!.length > 0 && leavesAbove(context, b);
+  const [left, top] = beside ? [w + 10, (h - PILL_H) / 2] : [Math.min(0, w - wide), -PILL_H - 3];
+  marks.push(rect(left, top, wide, PILL_H, "said", PILL_H / 2));
+  marks.push(text(left + 8, top + PILL_H / 2, words, stops === "raises" ? "order failword" : "order"));
   if (stops === "raises") marks.push(...(past ? octagon : octagonOpen)(w, 0));
   return [{ key: `now ${key}`, role: "note", x, y, w, h, marks }];
 }
