@@ -72,7 +72,7 @@ class AutogradView(anywidget.AnyWidget):
     delta : str
         What changed since `wire`, or empty.
     height : int
-        Pixels.
+        Pixels; 0: by the content.
     busy : str
         What is running, or empty.
     formats : list of list of str
@@ -87,14 +87,14 @@ class AutogradView(anywidget.AnyWidget):
     >>> w = torch.ones(3, requires_grad=True)
     >>> loss = w.exp().sum()
     >>> shown = graphwidget.view(loss)
-    >>> shown.height  # pixels
-    520
+    >>> shown.height  # by the content
+    0
     >>> shown.close()
     """
 
     wire = traitlets.Unicode("").tag(sync=True)
     delta = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(520, min=120, max=4000).tag(sync=True)
+    height = traitlets.Int(0, min=0, max=4000).tag(sync=True)
     busy = traitlets.Unicode("").tag(sync=True)
     formats = traitlets.List([[name, form.label] for name, form in FORMATS.items() if form.suffix]).tag(sync=True)
 

@@ -54,7 +54,7 @@ const GRAPH: Rows = [
 ];
 
 const CALLS: Rows = [
-  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", true)} />, "backward call, in order"],
+  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", { solid: true })} />, "backward call, in order"],
   [<OctagonGlyph />, "raised here"],
   [<OctagonGlyph forecast />, "would raise here (forecast)"],
   [<Sign width={13} height={12} marks={pencil(1, 1)} />, "in-place write: step(), add_()"],

@@ -3,6 +3,8 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { Logo } from "../page/icons.tsx";
+import { isPast } from "../picture/fold/index.ts";
+import { foretells } from "../picture/model.ts";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
 import { Button, type PanelProps, Tool } from "./parts.tsx";
@@ -20,7 +22,9 @@ function status({ now, past, pastEvent, link, running, drawing, busy }: State): 
   if (busy) return ["busy", busy];
   if (!now) return ["ok", "waiting for the kernel"];
   const { state, text } = now.status;
-  const warns = now.findings.some(({ severity }) => severity === "warning");
+  const warns = now.findings.some(
+    (finding) => (finding.severity === "warning" || foretells(finding)) && !isPast(finding, now),
+  );
   const shapes = { idle: warns ? "warn" : "ok", raised: "raised", busy: "busy", off: "readonly" } as const;
   return [shapes[state], text];
 }

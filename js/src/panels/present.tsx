@@ -2,8 +2,8 @@
 
 import type { VNode } from "preact";
 import { OctagonGlyph, Prose, WarningGlyph } from "../page/glyphs.tsx";
+import { isPast } from "../picture/fold/index.ts";
 import { type Finding, type Graph, orderOfCall } from "../picture/model.ts";
-import { isPast } from "./findings.tsx";
 
 /** The finding that is presented: the first about what is on screen; an error before a warning. */
 export function presented(graph: Graph | null): Finding | null {
