@@ -21,6 +21,7 @@ from graphwidget.diagnosis.findings import (
     second_backward,
     silent,
 )
+from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
@@ -41,10 +42,15 @@ EXPLANATIONS: dict[str, Explanation] = {
     "inplace": inplace.explain,
     "input": lambda _, call: no_grad.of_input(call),
     "no_grad": no_grad.explain,
-    "unused": none_grads.of_unused,
+    "unused": unused.explain,
     "gradient": custom_functions.of_gradient,
     "no_backward": custom_functions.of_no_backward,
     "once_differentiable": custom_functions.of_once_differentiable,
+    "inference": inference.of_call,
+    "recomputed": checkpoints.of_recomputation,
+    "checkpoint_inputs": checkpoints.of_inputs,
+    "checkpoint_not_needed": checkpoints.of_unneeded,
+    "ready_twice": replicas.of_ready_twice,
 }
 
 

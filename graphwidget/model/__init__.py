@@ -47,7 +47,7 @@ from graphwidget.model.records import (
     Verdict,
     Write,
 )
-from graphwidget.model.scenes import Scene, Sight, Value
+from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.steps import Step, Steps
 
@@ -75,6 +75,7 @@ __all__ = [
     "Reason",
     "Record",
     "SavedTensor",
+    "RunningModule",
     "Scene",
     "Sight",
     "SlotState",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.findings import none_grads, outdated, roots
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals import inference, replicas, views
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -324,12 +325,6 @@ def _no_real_numbers(failure: Failure) -> Finding:
     )
 
 
-def _inference(failure: Failure) -> Finding:
-    text = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
-    fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
-    return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
-
-
 # Which finding explains which message. The first that fits is taken.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
     (torch_messages.NOT_SCALAR, roots.of_several_values),
@@ -346,6 +341,11 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.TO_NUMPY, _to_numpy),
     (torch_messages.COPIED, _copied),
     (torch_messages.NO_FLOAT, _no_real_numbers),
-    (torch_messages.INFERENCE, _inference),
+    (torch_messages.INFERENCE, inference.of_cell),
+    (torch_messages.INFERENCE_WRITTEN, inference.of_cell),
+    (torch_messages.INFERENCE_FLAG, inference.of_cell),
+    (torch_messages.HOOKED_VIEW_WRITTEN, views.of_hooked_module),
+    (torch_messages.VIEW_OF_ANOTHER_MODE, views.of_view_of_another_mode),
+    (torch_messages.NOT_REDUCED, replicas.of_unreported),
     (torch_messages.NONE, none_grads.of_none),
 )
