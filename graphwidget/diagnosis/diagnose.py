@@ -20,6 +20,7 @@ from graphwidget.diagnosis.findings import (
     refused,
     second_backward,
     silent,
+    starved,
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
@@ -67,6 +68,7 @@ DETECTORS: tuple[Detector, ...] = (
     leak.find,
     silent.find,
     idle_step.find,
+    starved.find,
     none_grads.of_reads,
     inplace.would_fail,
 )

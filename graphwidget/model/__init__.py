@@ -49,6 +49,7 @@ from graphwidget.model.records import (
 )
 from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
+from graphwidget.model.starved import StarvedParameters
 from graphwidget.model.steps import Step, Steps
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "Sight",
     "SlotState",
     "Snapshot",
+    "StarvedParameters",
     "Step",
     "Steps",
     "Storage",

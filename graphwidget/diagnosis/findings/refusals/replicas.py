@@ -63,6 +63,8 @@ def of_ready_twice(record: Record, call: BackwardCall) -> Finding:
     number = re.search(r"Parameter at index (\d+)", call.error or "")
     index = int(number[1]) if number is not None else -1
     name = scene.parameters[index] if 0 <= index < len(scene.parameters) else None
+    told = re.search(r"with name ([\w.]+) has been", call.error or "")
+    name = name or (told[1] if told is not None else None)
     shown = f"`{name}`" if name else "A parameter"
     reentrant = [one for one in calls(record, "checkpoint", "checkpoint_sequential") if _is_true(one)]
     place: Place | None = None

@@ -108,16 +108,15 @@ def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: 
     That is so where an earlier call led from the input's graph to the leaves, and a later write has modified them.
     """
     graph = call.graph
-    if graph is None or asked is None or asked.node < 0:
+    if graph is None or asked is None:
         return None
     below = _below(graph, call)
     leaves = {graph.uid[index] for index in below if index in graph.leaves}
     paths = {path for index in below if index in graph.leaves for path in graph.leaves[index].paths}
-    wanted = graph.uid[asked.node]
     for earlier in reversed(record.calls):
         if earlier.n >= call.n or earlier.result != "ok" or earlier.graph is None:
             continue
-        used = earlier.graph.index_of.get(wanted)
+        used = _node_then(record, earlier, call, asked)
         if used is None or used not in _below(earlier.graph, earlier) or not leaves & set(earlier.reached_uids):
             continue
         write = _write_between(record, earlier, call, paths)
@@ -137,6 +136,24 @@ def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: 
         )
         return _Why(text, write.place, (fix,))
     return None
+
+
+def _node_then(record: Record, earlier: BackwardCall, call: BackwardCall, asked: TensorRef) -> int | None:
+    """The node of an input in the graph of an earlier call, if it surely was the same tensor."""
+    then, now = earlier.graph, call.graph
+    if then is None or now is None:
+        return None
+    if asked.node >= 0:
+        return then.index_of.get(now.uid[asked.node])
+    found = [index for index, leaf in then.leaves.items() if set(leaf.paths) & set(asked.paths)]
+    if len(found) != 1:
+        return None
+    alive = record.snapshot.index_of.get(then.uid[found[0]])
+    if alive is not None:
+        leaf = record.snapshot.leaves.get(alive)
+        return found[0] if leaf is not None and set(leaf.paths) & set(asked.paths) else None
+    passes = [(one.place.run, one.place.iteration) for one in (earlier, call)]
+    return found[0] if passes[0] == passes[1] else None
 
 
 def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, paths: set[str]) -> Write | None:
@@ -161,8 +178,8 @@ def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown:
     place = place_of(cut.run, cut.statement.lineno)
     how = f"under `{cut.by}`" if cut.around is not None else f"and `{cut.by}` leaves the graph"
     text = (
-        f"{short(ast.unparse(cut.statement))} ({where(place)}) computes a part of `{root}` from {shown} {how}. "
-        "No path leads through that line."
+        f"No path leads from `{root}` to {shown}. {short(ast.unparse(cut.statement))} ({where(place)}) computes a "
+        f"part of it from {shown}, {how}."
     )
     do = f"take the line out of `{cut.by}`" if cut.around is not None else f"write the line without `{cut.by}`"
     fix = Fix("find_the_cut", f"If the gradient is wanted, {do} ({where(place)}).", False, at(place))
@@ -237,17 +254,22 @@ def _computes_with(text: str, statement: ast.stmt) -> bool:
     inside = source.function_at(text, statement.lineno)
     tree = source.parse(text)
     body = inside[1].body if inside is not None else tree.body if tree is not None else []
-    later = [one for one in source.own_statements(body) if one.lineno > statement.lineno]
-    asks = [
-        node
-        for one in later
-        for node in ast.walk(one)
-        if isinstance(node, ast.Compare)
-        and any(isinstance(c, ast.Constant) and c.value is None for c in node.comparators)
-    ]
     given = {root_of(name) for name in source.targets(statement)}
-    used = any(isinstance(node, ast.BinOp) for one in later if given & source.names_in(one) for node in ast.walk(one))
-    return used and not asks
+    later = [one for one in source.own_statements(body) if one.lineno > statement.lineno]
+    reading = [one for one in later if given & source.names_read(one)]
+    asks = any(_is_none(node) for one in (statement, *later) for node in ast.walk(one))
+    shown = all(isinstance(one, ast.Expr) and ast.unparse(one).startswith("print(") for one in reading)
+    nested = not isinstance(getattr(statement, "value", None), (ast.Call, ast.Subscript)) or any(
+        isinstance(node, (ast.BinOp, ast.comprehension)) for node in ast.walk(statement)
+    )
+    return not asks and (nested or not shown)
+
+
+def _is_none(node: ast.AST) -> bool:
+    """Whether a node compares something with None."""
+    return isinstance(node, ast.Compare) and any(
+        isinstance(one, ast.Constant) and one.value is None for one in node.comparators
+    )
 
 
 def _reaches_another(call: BackwardCall) -> bool:
