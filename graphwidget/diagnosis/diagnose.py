@@ -73,6 +73,9 @@ DETECTORS: tuple[Detector, ...] = (
     inplace.would_fail,
 )
 
+# Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
+_WHATEVER_CALLED = ("inference", "recomputed", "ready_twice")
+
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
 
@@ -117,7 +120,9 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     if reason is None:
         return
     within = record.scenes.get(call.n, Scene()).raised_in
-    if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
+    if (within == "call" and reason not in _WHATEVER_CALLED) or (
+        within == "python" and reason in ("no_grad", "input", "unused")
+    ):
         return  # the message is about another call's graph, or is the user's own
     found = EXPLANATIONS[reason](record, call)
     if found is not None:

@@ -85,6 +85,8 @@ class Scene:
         Names of inference tensors, also of those in modules. Only of errors that are about such tensors.
     checkpointed
         The function that a checkpoint was running again, as its qualified name. Empty: none.
+    computed
+        Names of computed tensors that modules keep. Only of errors of a copy.
     """
 
     grad_mode: bool | None = None
@@ -95,6 +97,7 @@ class Scene:
     parameters: tuple[str, ...] = ()
     inference: tuple[str, ...] = ()
     checkpointed: str = ""
+    computed: tuple[str, ...] = ()
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

@@ -47,6 +47,8 @@ def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any])
             found["parameters"] = _numbered_parameters(frames, objects)
         if torch_messages.says(message, _INFERENCE):
             found["inference"] = tuple(_inference_tensors(objects))
+        if torch_messages.says(message, torch_messages.COPIED):
+            found["computed"] = tuple(_computed_tensors(objects))
         if torch_messages.says(message, _CHECKPOINT):
             found["checkpointed"] = _checkpointed(frames)
     return found
@@ -135,6 +137,23 @@ def _inference_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
         if id(one) not in seen and len(seen) < MOST_NAMES and torch.is_inference(one):
             seen.add(id(one))
             yield path
+
+
+def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names under which modules keep tensors that were computed: as attributes, or in lists and dicts."""
+    for start in reversed(list(objects)):  # locals first: a module has a name in the line that failed
+        for path, module in _named_modules({start: objects[start]}):
+            for key, value in reading.own_attributes(module).items():
+                if key.startswith("_"):
+                    continue
+                inside: list[tuple[str, Any]] = [(f"{path}.{key}", value)]
+                if type(value) in (list, tuple):
+                    inside = [(f"{path}.{key}[{at}]", one) for at, one in enumerate(value[:MOST_NAMES])]
+                elif type(value) is dict:
+                    inside = [(f"{path}.{key}[{name!r}]", one) for name, one in value.items() if type(name) is str]
+                for name, one in inside:
+                    if ti.is_tensor(one) and ti.requires_grad(one) and not ti.is_leaf(one):
+                        yield name
 
 
 def _checkpointed(frames: Sequence[FrameType]) -> str:
