@@ -236,6 +236,7 @@ class Finding:
     tensor: str | None = None
     modified_at: Place | None = None
     failed_at: Place | None = None  # the line that raised, where `made_at` is another one and there is no call
+    modified_by: str = ""  # the statement there
     bytes: int = 0
     path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
     uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen

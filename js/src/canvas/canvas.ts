@@ -27,6 +27,8 @@ export interface CanvasEvents {
   press(item: Item, again: boolean): void;
   open(key: string): void;
   background(): void;
+  /** A click on a sign of a prediction: the key of a slot. */
+  mark(key: string): void;
   moved(): void;
   resized(): void;
 }
@@ -35,6 +37,8 @@ export interface DrawOptions {
   /** uid -> delay in milliseconds before the marks of that node change. */
   delays?: Map<number, number> | null;
   calm: boolean;
+  /** Whether the camera stays as it is if that shows everything. */
+  steady: boolean;
   /** Whether this is still the newest picture. */
   wanted(): boolean;
 }
@@ -49,6 +53,10 @@ interface Drawn {
 /** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
 
+/** The tooltip of an item of which something had to be cut off; "": nothing was. */
+const tipOf = ({ marks, label = "" }: Item) =>
+  marks.some((mark) => mark.kind === "text" && mark.cut) ? label.replaceAll(", ", "\n") : "";
+
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
 export class Canvas {
@@ -62,18 +70,23 @@ export class Canvas {
   focusKey: string | null = null;
   readonly #world = svg("g");
   readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
-  readonly #signs = new Signs();
+  readonly #signs = new Signs("gw-walking");
+  readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
     { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
     this.#world,
     this.#rings,
     this.#signs.element,
+    this.#guess.element,
   );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
+  /** Width of the element, and how much of it at the right is under something else, in px. */
+  #width = 0;
+  #covered = 0;
   #selected: string | null = null;
   #hits: readonly string[] = [];
   #frame = 0;
@@ -111,6 +124,11 @@ export class Canvas {
     element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const marked = /^mark (\d+:\d+)$/.exec(target.closest("[data-sign]")?.getAttribute("data-sign") ?? "");
+      if (marked) {
+        this.#events.mark(marked[1]!);
+        return;
+      }
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -141,18 +159,32 @@ export class Canvas {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
-    Object.assign(this.viewport, { width, height });
+    this.#width = width;
+    Object.assign(this.viewport, { width: width - this.#covered, height });
     setAttributes(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
     this.#events.resized();
   }
 
-  /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
-  #camera({ content, scene }: Space): Camera {
+  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  cover(px: number): void {
+    if (px === this.#covered) return;
+    this.#covered = px;
     const { viewport } = this;
-    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
+    viewport.width = this.#width - px;
+    const { x, w } = this.space.content;
+    const right = viewport.x + (x + w) * viewport.scale;
+    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
+    else viewport.go(this.#camera(this.space));
+  }
+
+  /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
+  #camera({ content, scene }: Space, steady = false): Camera {
+    const { viewport } = this;
+    if (viewport.taken || viewport.rests || this.#covered > 0 || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
-    return viewport.aim(content, first("octagon") ?? first("root"));
+    const best = viewport.aim(content, first("octagon") ?? first("root"));
+    return steady && this.space.scene.items.length && viewport.suits(content, best) ? viewport : best;
   }
 
   fit(): void {
@@ -162,10 +194,10 @@ export class Canvas {
   }
 
   /** Prepares a scene in slices, then shows it in one step. False: it was not `wanted` any more. */
-  async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
+  async draw(space: Space, graph: Graph, { delays = null, calm, steady, wanted }: DrawOptions): Promise<boolean> {
     const { items } = space.scene;
     const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
-    const camera = this.#camera(space);
+    const camera = this.#camera(space, steady);
     if (big) space.scene.look(camera.scale);
     const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
     const made = await drive(this.#make(big ? [] : items), wanted);
@@ -184,7 +216,7 @@ export class Canvas {
     if (big) this.#pin();
     else this.#patch(items, made, animate ? delays : null, animate);
     this.#map.load(space);
-    this.viewport.go(this.#camera(space));
+    this.viewport.go(this.#camera(space, steady));
     this.#ring();
     return true;
   }
@@ -205,6 +237,11 @@ export class Canvas {
       this.#redraw(drawn, made, 0);
       drawn.g.classList.toggle("gw-drains", drains);
     }
+  }
+
+  /** Draws the signs of a prediction. */
+  guess(items: readonly Item[]): void {
+    this.#guess.draw(items);
   }
 
   /** Draws signs over the picture, about the items of some keys. `moves`: a dot runs along the wires to these. */
@@ -231,8 +268,10 @@ export class Canvas {
   *#make(items: readonly Item[]): Slices<Made> {
     const made: Made = new Map();
     for (const item of items) {
-      const marks = JSON.stringify(item.marks);
-      if (marks !== this.#drawn.get(item.key)?.marks) made.set(item.key, { marks, shapes: drawMarks(item.marks) });
+      const tip = tipOf(item);
+      const marks = JSON.stringify([item.marks, tip]);
+      if (marks !== this.#drawn.get(item.key)?.marks)
+        made.set(item.key, { marks, shapes: [...drawMarks(item.marks), ...(tip ? [svg("title", {}, tip)] : [])] });
       yield;
     }
     return made;
@@ -252,7 +291,8 @@ export class Canvas {
         this.#drawn.set(key, drawn);
       }
       this.#dress(drawn, item);
-      this.#redraw(drawn, made, delays?.get(item.uid ?? -1) ?? 0);
+      // What is new is drawn at once; only what changes waits for its turn.
+      this.#redraw(drawn, made, (drawn.marks && delays?.get(item.uid ?? -1)) || 0);
       if (drawn.g === cursor) cursor = cursor.nextElementSibling;
       else this.#world.insertBefore(drawn.g, cursor);
     }
@@ -280,7 +320,7 @@ export class Canvas {
         "aria-expanded": opens && String(role === "open"),
         ...this.#standing(key),
       });
-    else setAttribute(g, "aria-hidden", "true");
+    else setAttributes(g, { "aria-hidden": "true", "aria-label": item.label });
   }
 
   /** Replaces the marks of an item, now or after `delay` milliseconds. */
@@ -374,7 +414,8 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings, this.#signs.element]) setAttribute(layer, "transform", transform);
+    for (const layer of [this.#world, this.#rings, this.#signs.element, this.#guess.element])
+      setAttribute(layer, "transform", transform);
     setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();
