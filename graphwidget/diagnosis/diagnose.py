@@ -22,6 +22,7 @@ from graphwidget.diagnosis.findings import (
     silent,
 )
 from graphwidget.diagnosis.fixes.harm import destroys
+from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
@@ -131,7 +132,7 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

@@ -29,6 +29,7 @@ from graphwidget.model.parts import (
     TensorRef,
     in_order,
     is_notebooks,
+    spot_text,
 )
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -88,4 +89,5 @@ __all__ = [
     "cut_edit",
     "in_order",
     "is_notebooks",
+    "spot_text",
 ]

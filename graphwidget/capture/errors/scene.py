@@ -76,7 +76,7 @@ def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence
         if scope is None:
             continue
         inside = frame.f_code.co_flags & reading.CO_OPTIMIZED
-        place = book.place(scope.base + line, scope.base + line, -1)
+        place = book.place(scope.base + line, -1, -1)
         names = _names([scope.cell.source, *(() if inside else texts)])
         own = dict(reading.locals_of(frame))
         variables = {**frame.f_globals, **own}
