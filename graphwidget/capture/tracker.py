@@ -32,7 +32,6 @@ from graphwidget.capture.failures import Failures
 from graphwidget.capture.ghosts import graphs_that_matter, merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import WorkLock
-from graphwidget.capture.lines.files import SourceFile
 from graphwidget.capture.lines.own_code import OwnCode
 from graphwidget.capture.lines.provenance import Provenance
 from graphwidget.capture.listeners import Listeners
@@ -42,18 +41,7 @@ from graphwidget.capture.problems import Problems
 from graphwidget.capture.python import hooks
 from graphwidget.capture.writes.recorder import WriteRecorder
 from graphwidget.capture.writes.statements import CellStatements
-from graphwidget.model import (
-    BackwardCall,
-    CellRun,
-    Drawing,
-    Event,
-    Finding,
-    Place,
-    Record,
-    Snapshot,
-    TensorRef,
-    Write,
-)
+from graphwidget.model import BackwardCall, CellRun, Drawing, Event, Finding, Place, Record, Snapshot, TensorRef, Write
 
 __all__ = ["HISTORY_BYTES", "Tracker"]
 
@@ -134,7 +122,7 @@ class Tracker:
             code_names=code_names,
             watched=statements.lines_of,
             watch=lambda frame, line, scope: self.write_recorder.line(frame, line, scope),
-            is_own=lambda filename: self.own_code(filename),
+            is_own=self.own_code,
             problem=problem,
         )
         self.history = History(history_bytes, self.provenance.place)
@@ -162,6 +150,7 @@ class Tracker:
             watch=self.write_recorder.watch,
             running=lambda: bool(self.cells.running),
             search_seconds=self.policy.search_seconds,
+            is_own=self.own_code,
         )
         self.cells = CellRuns(self.provenance.book, namespace, self.policy.max_runs)
         self.failures = Failures(self.policy, self.cells, record=lambda: self.record(), explain=explain)
@@ -244,30 +233,20 @@ class Tracker:
             Execution count.
         source, code
             The cell as the user sees it, and as it is compiled where magics changed it.
-        filename
-            The name under which its code will be compiled.
+        filename, script
+            The name under which its code will be compiled; code of that file, where it runs itself and is no cell.
         frame
             A frame of the cell that is already running.
-        script
-            Code of the file `filename`, where that runs itself and is no cell.
         """
         with self._guarded():
             if not self.running:
                 return
-            file = SourceFile(filename, script) if filename and script is not None else None
+            run = self.cells.next
             cell = self.provenance.begin_cell(
-                number,
-                source,
-                cell_id=cell_id,
-                run=self.cells.next,
-                filename=filename,
-                code=code,
-                frame=frame,
-                file=file,
+                number, source, cell_id=cell_id, run=run, filename=filename, code=code, frame=frame, script=script
             )
             self.cells.begin(cell, number, source, cell_id)
-            what = f"In[{number}]" if number is not None else file.shown if file is not None else "a cell"
-            self.busy = f"{what} is running"
+            self.busy = f"{cell.label} is running"
             self.write_recorder.install()  # torch's optimizers may have been imported since the last cell
             self.log.begin_cell()
             self.failures.begin_cell()
@@ -306,12 +285,9 @@ class Tracker:
         Raises
         ------
         ValueError
-            If there is no such file, folder or module. Then nothing has changed.
+            If there is no such file, folder or module.
         """
-        own = OwnCode((*self.own_code.added, *added), (*self.own_code.left_out, *left_out))
-        for name in added:
-            own.add(name)
-        self.own_code = own
+        self.own_code.change(added, left_out)
         self.provenance.book.forget_files()
 
     # ------------------------------------------------------------ calls

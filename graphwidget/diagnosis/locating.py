@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphwidget.diagnosis.reuse.reuse import call_at
-from graphwidget.diagnosis.wording import is_notebook_s, spoken
+from graphwidget.diagnosis.wording import is_notebook_s, place_of, spoken
 from graphwidget.model import Finding, Place, Record
 
 __all__ = ["located"]
@@ -18,7 +18,7 @@ def located(record: Record, finding: Finding) -> Finding:
     places = {
         "second_backward": (finding.cause, finding.made_at),
         "inplace": (finding.modified_at,),
-        "leak": (finding.stored_at, finding.made_at),
+        "leak": (finding.stored_at or _stored_at(record, finding), finding.made_at),
         "no_grad": (finding.cut_at, finding.made_at),
     }.get(finding.kind, (finding.cause, finding.made_at))
     candidates = (*places, call.place if call is not None and finding.kind == "refused" else None)
@@ -26,9 +26,20 @@ def located(record: Record, finding: Finding) -> Finding:
     return replace(
         finding,
         cause=finding.cause or cause,
+        stored_at=finding.stored_at or _stored_at(record, finding),
         freed_at=_known(freed.place) if freed is not None else None,
         names=finding.names or _names(finding),
     )
+
+
+def _stored_at(record: Record, finding: Finding) -> Place | None:
+    """The line that keeps the graphs that pile up: the one that the first edit has store numbers."""
+    fix = next((one for one in finding.fixes if one.edits and one.at is not None), None)
+    if finding.kind != "leak" or fix is None or fix.at is None:
+        return finding.made_at if finding.kind == "leak" else None
+    cell, line = fix.at
+    run = next((one for _, one in sorted(record.runs.items(), reverse=True) if one.cell == cell), None)
+    return place_of(run, line) if run is not None else None
 
 
 def _known(place: Place) -> Place | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from graphwidget.diagnosis.wording import where
 from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
 
 __all__ = ["verdict"]

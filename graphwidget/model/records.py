@@ -361,8 +361,9 @@ class CellRun:
 class CellError:
     """An error that a cell raised.
 
-    `step` counts runs from 1, `cell` is the file's cell (None: a script), `number` the execution count, `line` the outermost frame's.
-    `place`: the innermost line of the user's own code. `leaves`: it is a ``sys.exit()`` with status 0, which ended the cell and reports success.
+    `step` counts runs from 1, `cell` is the file's cell (None: a script), `number` the execution count, `line` the
+    outermost frame's. `place`: the innermost line of the user's own code. `leaves`: it is a ``sys.exit()`` with
+    status 0, which ended the cell and reports success.
     """
 
     step: int

@@ -27,8 +27,10 @@ class Answer:
 
 @dataclass
 class Journal:
-    """Of one shell, or of a program without one. `place_of` finds the line of the user's own that raised. `cells` turns an execution count into the file's cell: empty cells
-    get none. `exit` is the status that a program would have ended with at its first error.
+    """Of one shell, or of a program without one.
+
+    `place_of` finds the line of the user's own that raised. `cells` turns an execution count into the file's cell:
+    empty cells get none. `exit` is the status that a program would have ended with at its first error.
     """
 
     shell: Any = None

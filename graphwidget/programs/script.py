@@ -75,7 +75,13 @@ def run(start: Start, report: Report) -> None:
         sys.modules["__main__"] = main.module
         # What is registered first is called last.
         atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), tracker)
-        tracker.begin_cell(None, main.source, filename=main.code.co_filename, script=main.code)
+        own = tracker.own_code(main.code.co_filename)  # not where an installed program runs the user's code, as pytest
+        tracker.begin_cell(
+            None,
+            "" if own else main.source,
+            filename=main.code.co_filename if own else None,
+            script=main.code if own else None,
+        )
         exec(main.code, main.module.__dict__)
     except UnreadableProgram:
         tracker.stop()

@@ -62,9 +62,10 @@ def json_text(run: ProgramRun) -> str:
 
     Notes
     -----
-    A place is an object with `file` (relative to the working directory where it lies below it; null for a cell), `cell`
-    (null for a file), `line`, `function` and `source`, the line as it is written. `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
-    from 0, calls (`n`, `call`) from 1. A call's cell and line are those of the innermost frame in a cell.
+    A place is an object with `file` (relative to the working directory where it lies below it; null for a cell),
+    `cell` (null for a file), `line`, `function` and `source`, the line as it is written. `cell` counts the code
+    cells of the file from 1, `line` counts from 1 inside the cell, `iteration` from 0, calls (`n`, `call`) from
+    1. A call's cell and line are those of the innermost frame in a cell.
     """
     by_n = {call.n: call for call in run.calls}
     cell_of, verdict = run.cell_of, run.verdict

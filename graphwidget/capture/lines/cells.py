@@ -1,16 +1,16 @@
 """The user's cells and files as text: which code object belongs to which of them, and where its loops are.
 
-A file of the user's own is treated as a cell is; below, "cell" means both. A cell is found by the file name under which its code was compiled. That name is not unique: in a Jupyter kernel,
-the same source run twice has the same name. So a code object, once seen, is remembered by its `id` (weakly) as part
-of the run in which it first ran. This file does not know torch.
+A file of the user's own is treated as a cell is; below, "cell" means both. A cell is found by the file name under
+which its code was compiled. That name is not unique: in a Jupyter kernel, the same source run twice has the same
+name. So a code object, once seen, is remembered by its `id` (weakly) as part of the run in which it first ran. This
+file does not know torch.
 """
 
 from __future__ import annotations
 
-import ast
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from types import CodeType, FrameType, TracebackType
@@ -18,6 +18,7 @@ from typing import Any
 
 from graphwidget.capture.lines.bytecode import has_loop
 from graphwidget.capture.lines.files import SourceFile, block_of
+from graphwidget.capture.lines.loops import Loop, functions_in, loops_by_scope
 from graphwidget.model import CellRun, Place
 
 __all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
@@ -30,80 +31,12 @@ MAX_STACKS = 20_000  # different stacks of calling lines
 MAX_TEXTS = 300  # files whose texts a record has
 FILE_LINES = 1 << 24  # numbers that are set aside for the lines of a file, which is not read at once
 
-_NO_CODE = (ast.Global, ast.Nonlocal)
-
 # What a line does to the counts of loops: PLAIN, nothing; PASS, a pass begins (if the bytecode is at this offset; the
 # loops inside start over); ENTERS, a loop may be entered (if the frame comes from outside these lines); BOTH, where the
 # body of one loop begins with another loop; ANY, anything else.
 PLAIN, PASS, ENTERS, BOTH, ANY = range(5)
 # One of these, the position of the innermost loop around the line (-1: none), and the data named in brackets.
 Step = tuple[int, int, int, Any]
-
-
-class Loop:
-    """One `for` or `while` of a cell, in line numbers of the compiled source.
-
-    `mark` is the line at which every pass begins: the first statement of the body, or the loop's own
-    line if the body is on that line (`inline`). `parents` are the positions of the enclosing loops.
-    """
-
-    __slots__ = ("first", "inline", "last", "mark", "parents")
-
-    def __init__(self, node: ast.For | ast.AsyncFor | ast.While, parents: tuple[int, ...]) -> None:
-        body = next((s for s in node.body if not _makes_no_code(s)), node.body[0])
-        self.first = node.lineno
-        self.last = node.body[-1].end_lineno or node.body[-1].lineno
-        self.mark = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
-        self.inline = self.mark == self.first
-        self.parents = parents
-
-
-def _functions(source: str) -> list[tuple[int, int, str]]:
-    """The first and last line of the body of each function, and its qualified name."""
-    try:
-        waiting: list[tuple[ast.AST, str]] = [(ast.parse(source), "")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found = []
-    while waiting:
-        node, around = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            around = f"{around}.{node.name}" if around else node.name
-            if not isinstance(node, ast.ClassDef):
-                found.append((node.body[0].lineno, node.body[-1].end_lineno or 0, around))
-        waiting.extend((child, around) for child in ast.iter_child_nodes(node))
-    return found
-
-
-def _makes_no_code(statement: ast.stmt) -> bool:
-    return isinstance(statement, _NO_CODE) or (isinstance(statement, ast.AnnAssign) and statement.value is None)
-
-
-def loops_by_scope(source: str, before: int = 0) -> dict[tuple[str, int], list[Loop]]:
-    """Loops of each function of `source`, by its name and first line; ``("", 0)`` is the module level.
-
-    `before`: number of lines of the file before `source`.
-    """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    if before:
-        ast.increment_lineno(tree, before)
-    found: dict[tuple[str, int], list[Loop]] = {}
-    work: list[tuple[ast.AST, tuple[str, int], tuple[int, ...]]] = [(tree, ("", 0), ())]
-    while work:
-        node, scope, parents = work.pop()
-        inside = parents
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            scope, inside = (node.name, first), ()
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            loops = found.setdefault(scope, [])
-            inside = (*parents, len(loops))
-            loops.append(Loop(node, parents))
-        work.extend((child, scope, inside) for child in ast.iter_child_nodes(node))
-    return found
 
 
 class Cell:
@@ -114,8 +47,8 @@ class Cell:
     that is in no cell.
     """
 
-    __slots__ = ("_functions", "_lines", "base", "cell_id", "file", "inside", "loops", "magic_loops", "magic_shift", "number", "run",
-                 "shift")  # fmt: skip
+    __slots__ = ("_functions", "_lines", "base", "cell_id", "file", "inside", "loops", "magic_loops", "magic_shift",
+                 "number", "run", "shift")  # fmt: skip
 
     def __init__(
         self,
@@ -132,7 +65,8 @@ class Cell:
         self._lines = source.splitlines()
         self._functions: list[tuple[int, int, str]] | None = None
         self.shift = self.magic_shift = 0
-        self.loops = self.magic_loops = {}
+        self.loops: dict[tuple[str, int], list[Loop]] = {}
+        self.magic_loops = self.loops
         if file is None:
             self._find_loops(source, code)
 
@@ -153,6 +87,13 @@ class Cell:
         return self._lines if self.file is None else self.file.lines
 
     @property
+    def label(self) -> str:
+        """``In[3]``, the path of a file, or "a cell"."""
+        if self.file is not None:
+            return self.file.shown
+        return f"In[{self.number}]" if self.number is not None else "a cell"
+
+    @property
     def room(self) -> int:
         """How many numbers its lines need."""
         return len(self._lines) + self.magic_shift + self.shift + 16 if self.file is None else FILE_LINES
@@ -164,7 +105,7 @@ class Cell:
     def function_at(self, line: int) -> str | None:
         """The qualified name of the function around a line (``Encoder.forward``); None: it is in none."""
         if self._functions is None:
-            self._functions = _functions(self.source)
+            self._functions = functions_in(self.source)
         around = [(first, name) for first, last, name in self._functions if first <= line <= last]
         return max(around)[1] if around else None
 
@@ -311,6 +252,7 @@ class Book:
         self.stacks: list[tuple[int, int]] = []
         self._stack_numbers: dict[tuple[int, int], int] = {}
         self._file_runs = 0
+        self.modules: list[str] = []  # names of modules of the user's own in which code has run
         self._find_name = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
@@ -367,6 +309,11 @@ class Book:
         """Add a file. Its run has a number below zero, so that in an order of runs it stands before all cells."""
         self._file_runs += 1
         return self.open(name, None, None, "", -self._file_runs, file=SourceFile(name, code))
+
+    def note_module(self, name: object) -> None:
+        """Code of a module of the user's own runs."""
+        if isinstance(name, str) and name not in self.modules:
+            self.modules.append(name)
 
     def forget_files(self) -> None:
         """Ask again which files are the user's own. Code that was recorded keeps its places."""
@@ -450,19 +397,23 @@ class Book:
 
     def own_frames(self, frame: FrameType | None) -> Iterator[tuple[FrameType, Scope]]:
         """The frames of the user's own code, from `frame` outwards. What runs a cell is not the user's own."""
+        return self.own_among(_outwards(frame))
+
+    def own_among(self, frames: Iterable[FrameType]) -> Iterator[tuple[FrameType, Scope]]:
+        """The same of some frames, innermost first."""
         in_cell = False
-        while frame is not None:
+        for frame in frames:
             scope = None if frame.f_code.co_filename in self.foreign else self.scope(frame.f_code)
             if scope is not None and (scope.cell.file is None or not in_cell):
                 yield frame, scope
                 in_cell = in_cell or (scope.top and scope.cell.file is None)
                 if scope.outermost:
                     return
-            frame = frame.f_back
 
     def raised_at(self, traceback: TracebackType | None) -> tuple[Place | None, FrameType | None]:
         """Where in cells an error was raised, and the innermost frame of a cell that it passed. None: no cell."""
-        keys, frame = [], None
+        keys: list[int] = []
+        frame: FrameType | None = None
         while traceback is not None:
             scope = self.scope(traceback.tb_frame.f_code)
             if scope is not None:
@@ -477,6 +428,12 @@ class Book:
         """The cell and the line of `base + line`."""
         cell = self.cells[bisect_right(self.bases, key) - 1]
         return cell, key - cell.base
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _run_of_file(cell: Cell) -> CellRun:

@@ -78,6 +78,8 @@ class FrameState:
     def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
         if not scope.prepared:
             scope.prepare()
+            if scope.cell.file is not None:
+                thread.tracer.book.note_module(frame.f_globals.get("__name__"))
         self.scope, self.thread, self.base, self.steps = scope, thread, scope.base, scope.steps
         self.code_id = id(frame.f_code)
         self.line = frame.f_lineno or 0

@@ -31,20 +31,20 @@ class OwnCode:
         self.added: dict[str, str] = {}  # name as given -> path
         self.left_out: dict[str, str] = {}
         self._foreign = _foreign_folders()
-        for name in added:
-            self.add(name)
-        for name in left_out:
-            self.leave_out(name)
+        self.change(added, left_out)
 
-    def add(self, name: str) -> None:
-        """Treat the code of a package, a module or a folder as the user's own."""
-        self.left_out.pop(name, None)
-        self.added[name] = _path_of(name)
+    def change(self, added: Iterable[str] = (), left_out: Iterable[str] = ()) -> None:
+        """Add names, or leave them out.
 
-    def leave_out(self, name: str) -> None:
-        """Do not record the lines of a package, a module or a folder."""
-        self.added.pop(name, None)
-        self.left_out[name] = _path_of(name)
+        Raises
+        ------
+        ValueError
+            If there is no such file, folder or module. Then nothing has changed.
+        """
+        new = {name: _path_of(name) for name in added}
+        old = {name: _path_of(name) for name in left_out}
+        self.added = {name: path for name, path in (self.added | new).items() if name not in old}
+        self.left_out = {name: path for name, path in (self.left_out | old).items() if name not in new}
 
     def __call__(self, filename: str) -> bool:
         """Whether the code that was compiled under a file name is the user's own, and its file is there."""

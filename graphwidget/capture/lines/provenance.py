@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell, Scope
@@ -97,7 +97,7 @@ class Provenance:
         filename: str | None = None,
         code: str | None = None,
         frame: FrameType | None = None,
-        file: SourceFile | None = None,
+        script: CodeType | None = None,
     ) -> Cell:
         """A cell is about to run in this thread.
 
@@ -113,8 +113,8 @@ class Provenance:
             The source as it is compiled, where magics changed it.
         frame
             A frame of the cell that is running already (`gw.track` in a script).
-        file
-            The file, where it is no cell but a script.
+        script
+            Code of the file `filename`, where that runs itself and is no cell.
         """
         around = self._open[-1][0] if self._open and self._open[-1][1] == threading.get_ident() else None
         part = around is not None and around.number == number and around.source.rstrip().endswith(source.rstrip())
@@ -125,6 +125,7 @@ class Provenance:
             cell = self.book.open(filename or "", number, around.cell_id, whole, around.run, code or source)
             cell.shift, cell.inside = head, True
         else:
+            file = SourceFile(filename, script) if filename and script is not None else None
             cell = self.book.open(filename or "", number, cell_id, source, run, code, file)
         for name in MAGIC_FILES:
             self.book.bind(name, cell)
