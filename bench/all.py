@@ -116,6 +116,11 @@ def frames() -> Iterator[Figure]:
         yield Figure(f"longest task while {name} opens to every node", row["longest_ms"], 50, " ms")
 
 
+def stepping() -> Iterator[Figure]:
+    for name, row in script("stepping", "--nodes", 1000).items():
+        yield Figure(f"key to the painted step of a step-through, 95 %, {name}", row["p95"], 50, " ms")
+
+
 def paint() -> Iterator[Figure]:
     found = script("paint", "--repeat", 3)
     beyond = found["100"] - found["empty"]
@@ -182,7 +187,7 @@ def graph_file(name: str, folder: Path) -> Path:
 
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
-    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint, loop,
+    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint, stepping, loop,
 )  # fmt: skip
 
 

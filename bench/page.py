@@ -35,6 +35,7 @@ PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="widg
   }};
   widget.render({{ model, el: document.querySelector("#view") }});
   window.model = model;
+  window.reply = (answer) => listeners["msg:custom"]?.forEach((f) => f(answer));
 </script>"""
 
 

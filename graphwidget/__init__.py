@@ -5,8 +5,8 @@ In IPython and Jupyter::
     %load_ext graphwidget      # from now on cells and backward calls are recorded
     %graphwidget               # the live view
 
-In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `predict`, `explain` and `track`. Everything
-else that is public is a record that these functions return.
+In a script, in marimo, in a test: `view`, `snapshot`, `forecast`, `steps`, `predict`, `explain` and `track`.
+Everything else that is public is a record that these functions return.
 
 Names are imported when they are first used: `import graphwidget` alone loads neither torch nor
 anywidget nor networkx.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from graphwidget.api import explain, forecast, predict, snapshot, track, view
+    from graphwidget.api import explain, forecast, predict, snapshot, steps, track, view
     from graphwidget.capture.tracker import Tracker
     from graphwidget.model import (
         Answer,
@@ -40,13 +40,15 @@ if TYPE_CHECKING:
         SavedTensor,
         SlotState,
         Snapshot,
+        Step,
+        Steps,
         Storage,
         TensorRef,
     )
     from graphwidget.notebook.widget import AutogradView
 
 _HOMES = {
-    "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "track", "view"),
+    "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "steps", "track", "view"),
     "graphwidget.capture.tracker": ("Tracker",),
     "graphwidget.notebook.widget": ("AutogradView",),
     "graphwidget.model": (
@@ -67,6 +69,8 @@ _HOMES = {
         "SavedTensor",
         "SlotState",
         "Snapshot",
+        "Step",
+        "Steps",
         "Storage",
         "TensorRef",
     ),
@@ -93,6 +97,8 @@ __all__ = [
     "SavedTensor",
     "SlotState",
     "Snapshot",
+    "Step",
+    "Steps",
     "Storage",
     "TensorRef",
     "Tracker",
@@ -101,6 +107,7 @@ __all__ = [
     "load_ipython_extension",
     "predict",
     "snapshot",
+    "steps",
     "track",
     "unload_ipython_extension",
     "view",

@@ -1,4 +1,4 @@
-"""The functions behind `graphwidget.view`, `snapshot`, `forecast`, `predict`, `explain` and `track`.
+"""The functions behind `graphwidget.view`, `snapshot`, `forecast`, `steps`, `predict`, `explain` and `track`.
 
 They work in a notebook with the extension, in a script, in a test, in marimo. Misuse is an error that
 names the next step.
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from torch.autograd.graph import GradientEdge
 
     from graphwidget.capture.tracker import Tracker
-    from graphwidget.model import Finding, Forecast, Prediction, Snapshot
+    from graphwidget.model import BackwardCall, Finding, Forecast, Prediction, Snapshot, Steps
     from graphwidget.notebook.widget import AutogradView
 
-__all__ = ["explain", "forecast", "predict", "snapshot", "track", "view"]
+__all__ = ["explain", "forecast", "predict", "snapshot", "steps", "track", "view"]
 
 _CALLER = 2  # frames up from a public function: past the wrapper that checks its options
 
@@ -114,11 +114,7 @@ def forecast(
     from graphwidget.notebook.live import take_graphs
 
     starts = tensors_in(roots, "forecast")
-    ends = None if inputs is None else tensors_in(inputs, "forecast")
-    if api not in ("backward", "grad", "autograd.grad"):
-        raise ValueError(f'graphwidget.forecast(): api is "backward" or "grad", not {api!r}.')
-    if api != "backward" and ends is None:
-        raise ValueError('graphwidget.forecast(): api="grad" needs inputs=, as torch.autograd.grad does.')
+    ends = _inputs(inputs, api, "forecast")
     frame = sys._getframe(_CALLER)
     graph = take_graphs(starts, current_tracker(), _names(frame), inputs=ends or (), asked_from=frame)
     answer = engine.forecast(
@@ -132,6 +128,60 @@ def forecast(
         grad_given=gradient,
     )
     return _with_next_step(answer, [*starts, *(ends or ())])
+
+
+@refuses_unknown_options
+def steps(
+    call: torch.Tensor | GradientEdge | Sequence[torch.Tensor | GradientEdge] | BackwardCall,
+    *,
+    inputs: torch.Tensor | Iterable[torch.Tensor] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    api: str = "backward",
+    gradient: bool = True,
+) -> Steps:
+    """A backward call node by node, in the engine's order. Nothing runs.
+
+    For each node: the gradient that arrives, what it saved, what it frees, and where its gradients go.
+
+    Parameters
+    ----------
+    call
+        The tensor or tensors that backward would be called on; or a call that was made, from `Tracker.calls`.
+    inputs, retain_graph, create_graph, api, gradient
+        As for `graphwidget.forecast`; only for a call that has not been made.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For something that is no tensor and no call, no roots at all, or an unknown `api`.
+
+    Examples
+    --------
+    >>> import torch, graphwidget
+    >>> w = torch.ones(3, requires_grad=True)
+    >>> loss = w.exp().sum()
+    >>> print(graphwidget.steps(loss)[1].text)
+    A gradient float32[3] would arrive. It saved result float32[3]. It would free result, 12 B. It would hand a \
+gradient to the leaf w (float32[3]).
+    >>> with graphwidget.track() as tracker:
+    ...     loss = w.exp().sum()
+    ...     loss.backward()
+    >>> print(graphwidget.steps(tracker.calls[0]).ending)
+    3 nodes ran and freed 1 saved tensor, 12 B. The .grad of w was set.
+    """
+    from graphwidget.diagnosis.steps.calls import ahead, past
+    from graphwidget.diagnosis.written import Written
+    from graphwidget.model import BackwardCall
+    from graphwidget.notebook.live import take_graphs
+
+    if isinstance(call, BackwardCall):
+        return past(call)
+    starts, ends, frame = tensors_in(call, "steps"), _inputs(inputs, api, "steps"), sys._getframe(_CALLER)
+    graph = take_graphs(starts, current_tracker(), _names(frame), inputs=ends or (), asked_from=frame)
+    handed = gradient and any(root.numel != 1 or "complex" in root.dtype for root in graph.roots)
+    written = Written(handed, retain_graph, create_graph, ends is not None)
+    return ahead(graph, written, inputs=None if ends is None else graph.inputs, api=api)
 
 
 @refuses_unknown_options
@@ -183,7 +233,8 @@ def predict(
     Right: ExpBackward0.result would be freed: ExpBackward0 runs, and nothing retains the graph.
     Missed: MulBackward0.other would be freed, too: MulBackward0 runs, and nothing retains the graph.
     """
-    from graphwidget.diagnosis.prediction.predict import Written, predicted
+    from graphwidget.diagnosis.prediction.predict import predicted
+    from graphwidget.diagnosis.written import Written
     from graphwidget.engine import forecast as engine
     from graphwidget.notebook.live import take_graphs
 
@@ -334,6 +385,22 @@ def _names(frame: FrameType) -> dict[str, Any]:
 
     # Reading `frame.f_locals` would leave a dict in the frame that keeps every local alive.
     return {**_namespace(frame), **dict(locals_of(frame))}
+
+
+def _inputs(inputs: Any, api: str, function: str) -> list[Any] | None:
+    """The tensors of ``inputs=``; None: there are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no tensor; for an unknown `api`, or one that needs inputs.
+    """
+    ends = None if inputs is None else tensors_in(inputs, function)
+    if api not in ("backward", "grad", "autograd.grad"):
+        raise ValueError(f'graphwidget.{function}(): api is "backward" or "grad", not {api!r}.')
+    if api != "backward" and ends is None:
+        raise ValueError(f'graphwidget.{function}(): api="grad" needs inputs=, as torch.autograd.grad does.')
+    return ends
 
 
 def _with_next_step(answer: Forecast, tensors: Sequence[Any]) -> Forecast:

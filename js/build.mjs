@@ -11,7 +11,10 @@ const targets = [
   {
     file: "widget.js",
     entryPoints: ["src/app/widget.ts"],
-    format: "esm",
+    // One function, and an export of it as the last line: a page of its own (render/page.py) leaves that line out.
+    format: "iife",
+    globalName: "graphwidgetFrontEnd",
+    footer: { js: "export default graphwidgetFrontEnd.default;" },
     sourcemap: "external",
     banner: { js: LICENCE },
   },

@@ -21,11 +21,15 @@ REPORTS = ROOT / ".make" / "reports"
 BIN = Path(sys.executable).parent
 PY = [sys.executable, "-m"]
 AT_ONCE = "--numprocesses=2"
-# Tests that start interpreters, kernels and environments of their own, or grow a graph until a thread's stack is full.
+# Tests that start interpreters, kernels and environments of their own, grow a graph until a thread's stack is full, or
+# run a loop thousands of times.
 SLOW = [
     "tests/programs",
     "tests/notebook/test_kernel.py",
     "tests/capture/graph/test_deep.py",
+    "tests/capture/test_ranks.py",
+    "tests/capture/test_long_runs.py",
+    "tests/capture/calls/test_who_freed.py",
     "tests/torch_internals/test_private_names.py",
     "tests/test_package.py",
 ]

@@ -442,6 +442,7 @@ class Tracker:
                 events[-1].id if events else -1,
                 torch.__version__,
                 self.busy,
+                self.write_recorder.log.steps(),
             )
 
     def cells_of(self, snapshot: Snapshot, root: TensorRef) -> tuple[int, ...] | None:

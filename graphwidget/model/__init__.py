@@ -21,6 +21,7 @@ from graphwidget.model.parts import (
     Leaf,
     ModuleCall,
     NodeFacts,
+    Output,
     Owner,
     Place,
     SlotState,
@@ -48,7 +49,8 @@ from graphwidget.model.records import (
     Write,
 )
 from graphwidget.model.scenes import Scene, Sight, Value
-from graphwidget.model.sizes import bytes_text
+from graphwidget.model.sizes import bytes_text, type_text
+from graphwidget.model.steps import Step, Steps
 
 __all__ = [
     "Answer",
@@ -67,6 +69,7 @@ __all__ = [
     "ModuleCall",
     "Node",
     "NodeFacts",
+    "Output",
     "Owner",
     "Place",
     "Prediction",
@@ -77,6 +80,8 @@ __all__ = [
     "Sight",
     "SlotState",
     "Snapshot",
+    "Step",
+    "Steps",
     "Storage",
     "Storages",
     "TensorRef",
@@ -90,4 +95,5 @@ __all__ = [
     "in_order",
     "is_notebooks",
     "spot_text",
+    "type_text",
 ]

@@ -16,6 +16,7 @@ from graphwidget.model.parts import (
     Leaf,
     ModuleCall,
     NodeFacts,
+    Output,
     Owner,
     Place,
     SlotState,
@@ -53,6 +54,9 @@ class Snapshot(Exportable):
         1 for a node that has died but took part in a call shown on the timeline.
     edge_to, edge_nr
         Index of the next node; which of its inputs the gradient goes to.
+    output, outputs
+        Index into `outputs`: the outputs of the node's operation, whose gradients it takes. -1: unknown. Only a graph
+        on which a call was made, or asked about, has this column; that of others is empty.
     slot_name, slot_names ; slot_dtype, dtypes ; slot_shape, shapes
         Name as Python shows it without prefix (``self``, ``vec``, ``saved_tensors[0]``), type and shape.
     slot_state
@@ -105,6 +109,7 @@ class Snapshot(Exportable):
     edge_start: array[int] = field(default_factory=lambda: array("i", [0]))
     edge_to: array[int] = field(default_factory=lambda: array("i"))
     edge_nr: array[int] = field(default_factory=lambda: array("i"))
+    output: array[int] = field(default_factory=lambda: array("i"))
     slot_start: array[int] = field(default_factory=lambda: array("i", [0]))
     slot_name: array[int] = field(default_factory=lambda: array("i"))
     slot_state: bytearray = field(default_factory=bytearray)
@@ -115,6 +120,7 @@ class Snapshot(Exportable):
     slot_freed_by: array[int] = field(default_factory=lambda: array("i"))
     slot_version: array[int] = field(default_factory=lambda: array("q"))
     names: tuple[str, ...] = ()
+    outputs: tuple[tuple[Output, ...], ...] = ()
     slot_names: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -177,6 +183,11 @@ class Snapshot(Exportable):
         """The module call that made the node at `index`; None: none, or unknown."""
         at = self.module[index]
         return self.modules[at] if at >= 0 else None
+
+    def outputs_of(self, index: int) -> tuple[Output, ...] | None:
+        """The outputs of the operation that made the node at `index`; None: unknown."""
+        at = self.output[index] if index < len(self.output) else -1
+        return self.outputs[at] if at >= 0 else None
 
     def slots_of(self, index: int) -> range:
         """Slot positions of a node."""

@@ -14,6 +14,7 @@ __all__ = [
     "Leaf",
     "ModuleCall",
     "NodeFacts",
+    "Output",
     "Owner",
     "Place",
     "SlotState",
@@ -207,6 +208,17 @@ class Leaf:
     grad_storage: int = -1  # index into Snapshot.storages of `.grad`, -1: none
     grad_refuses: str = ""
     reshaped: bool = False
+
+
+class Output(NamedTuple):
+    """One output of an operation, and so the gradient that arrives for it: of its type, shape and device.
+
+    A length of -1 in the shape is not one number.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    device: str
 
 
 class Storage(NamedTuple):

@@ -280,7 +280,8 @@ class Drawing:
     """Everything that one picture shows; the tracker hands it to `render`.
 
     `snapshot` is the live graph merged with the ghosts of recent calls. `current_event` is the id of
-    the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs.
+    the event shown (-1: none yet), `torch` the version, `busy` a sentence while a cell runs. `steps` are the remembered
+    steps of optimizers, oldest first.
 
     Examples
     --------
@@ -300,6 +301,7 @@ class Drawing:
     current_event: int = -1
     torch: str = ""
     busy: str | None = None
+    steps: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

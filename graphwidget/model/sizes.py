@@ -1,4 +1,4 @@
-"""Memory sizes as text."""
+"""Sizes and types as text."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def bytes_text(count: int) -> str:
         size /= 1000
         del units[0]
     return f"{size:.1f} {units[0]}" if size < 99.95 else f"{size:.0f} {units[0]}"
+
+
+def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
+    """``float32[3,4]``; ``float32`` where the shape is unknown; empty where both are."""
+    if dtype is None and shape is None:
+        return ""
+    return (dtype or "?") + ("" if shape is None else f"[{','.join(map(str, shape))}]")

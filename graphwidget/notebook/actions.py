@@ -18,14 +18,16 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
-from graphwidget.engine import memory
-from graphwidget.model import BackwardCall, CellRun, Drawing, bytes_text
+from graphwidget.model import BackwardCall, CellRun, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
+from graphwidget.notebook.predicted import Said
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
+from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.formats import FORMATS, export
+from graphwidget.render.recording import inspection, moment
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
@@ -39,7 +41,8 @@ log = logging.getLogger("graphwidget")
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
-MAX_KEPT_BY = 20
+# What a job is called, of each verb that takes a turn.
+_JOBS = {"backward": "backward", "predict": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}
 
 
 class Actions:
@@ -80,6 +83,7 @@ class Actions:
         self._refresh = refresh
         self._rerun = rerun
         self._why_not: str | None = None
+        self._stepping = Stepping()
 
     def refuse_all(self, why: str) -> None:
         """From now on every request is refused with `why`."""
@@ -128,10 +132,9 @@ class Actions:
 
     def _job(self, request: Request) -> Job:
         offer = self._offer(request.arguments["root"])
-        what = "backward" if request.verb == "backward" else "Rebuild"
         return Job(
             request.id,
-            f"{what} of {offer.ref.path or 'a tensor'}",
+            f"{_JOBS[request.verb]} of {offer.ref.path or 'a tensor'}",
             lambda: self._answer(request),
             lambda behind: self._send({"id": request.id, "queued": {"behind": behind}}),
             lambda why: self._send({"id": request.id, "ok": True, "result": {"said": _message(why)}}),
@@ -176,11 +179,31 @@ class Actions:
             raise Refused(f"{OUT_OF_DATE}: that moment is not on the timeline.", LOOK_AGAIN)
         if found.snapshot is None:
             raise Refused("The graph of that moment was dropped to bound memory.", "Choose a later one.")
-        events = tuple(e for e in drawing.events if e.id <= event)
-        numbers = {e.call for e in events}
-        calls = tuple(call for call in drawing.calls if call.n in numbers)
-        past = Drawing(found.snapshot, calls, events, (), event, drawing.torch)
-        return {"wire": encode(past, event, self._offers.past(found.snapshot))}
+        return {"wire": moment(drawing, found, self._offers.past(found.snapshot))}
+
+    def _steps_of(self, call: int) -> dict[str, Any]:
+        """A recorded call node by node, and the picture just before it."""
+        drawing = self._offers.drawing
+        found = next((each for each in drawing.calls if each.n == call), None)
+        if found is None:
+            raise Refused(f"{OUT_OF_DATE}: that call is not remembered.", LOOK_AGAIN)
+        steps = self._stepping.of_call(found)
+        if not steps["known"] or found.graph is None:
+            return {**steps, "wire": None}
+        then = before(found, found.graph, drawing.events, drawing.calls)
+        return {**steps, "wire": encode(then, call, self._offers.past(found.graph))}
+
+    def _steps_ahead(self, root: int, retain_graph: bool) -> dict[str, Any]:
+        """A call that has not been made, node by node: on the tensor that has this root's path now."""
+        source = self._tracked()
+        tensor = self._tensor(source, self._offer(root))
+        return {**self._stepping.ahead(source.graph(tensor), retain_graph), "wire": None}
+
+    def _more_steps(self, walk: int, at: int) -> dict[str, Any]:
+        found = self._stepping.more(walk, at)
+        if found is None:
+            raise Refused("The call that is stepped through is another one by now.", "Choose it again.")
+        return found
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""
@@ -196,23 +219,7 @@ class Actions:
         index = snapshot.index_of.get(uid)
         if index is None:
             raise Refused(f"{OUT_OF_DATE}: that node is gone.", LOOK_AGAIN)
-        kept_by = [
-            {
-                "path": kept.path,
-                "kind": kept.kind,
-                "releases": f"releases {count(kept.nodes, 'node')}, {bytes_text(kept.bytes)}"
-                if kept.nodes
-                else "alone releases nothing",
-            }
-            for kept in memory.kept_by(snapshot, index)[:MAX_KEPT_BY]
-        ]
-        slots = snapshot.slots_of(index)
-        storages = [
-            {"slot": slot - slots.start, "owners": list(snapshot.storages.owners.get(snapshot.slot_storage[slot], ()))}
-            for slot in slots
-            if snapshot.slot_storage[slot] >= 0
-        ]
-        return {"keptBy": kept_by, "storages": storages}
+        return inspection(snapshot, index)
 
     # -- verbs that run the user's graph or code ---------------------------------------------------------
 
@@ -223,11 +230,18 @@ class Actions:
         """
         offer = self._offer(root)
         source = self._tracked()
-        tracker, tensor = source.tracker, self._tensor(source, offer)
-        what = f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
+        tensor = self._tensor(source, offer)
+        what = _written(offer, retain_graph)
         asks = self._asks(source, tensor, what, retain_graph, keep_grad)
         if asks is not None and asks["key"] != confirmed:
             return {"asks": asks}
+        return self._run(source, tensor, what, retain_graph, keep_grad)
+
+    def _run(
+        self, source: Source, tensor: torch.Tensor, what: str, retain_graph: bool, keep_grad: bool
+    ) -> dict[str, Any]:
+        """Make a call and say what it did."""
+        tracker = source.tracker
         before = {call.n for call in tracker.calls} if tracker else set()
         raised: dict[str, Any] | None = None
         try:
@@ -270,6 +284,27 @@ class Actions:
             self._refresh()
             raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
 
+    def _predict(
+        self, root: int, retain_graph: bool, keep_grad: bool, fails: str, fails_at: int, frees: list[list[int]] | None
+    ) -> dict[str, Any]:
+        """The real call, after somebody has said what it does: compared with what it did.
+
+        It is made also if it would raise: a question before would give the answer away. The page says so beforehand.
+        """
+        offer = self._offer(root)
+        source = self._tracked()
+        if source.tracker is None:
+            raise Refused("What a call did is recorded only while graphwidget tracks.", "Run %load_ext graphwidget.")
+        tensor = self._tensor(source, offer)
+        graph = source.graph(tensor)
+        try:
+            picture = self._offers.drawing.snapshot
+            said = Said(graph, picture, retain_graph, fails, fails_at, frees, source.tracker)
+        except LookupError as error:
+            raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
+        ran = self._run(source, tensor, _written(offer, retain_graph), retain_graph, keep_grad)
+        return {**ran, **said.compared()}
+
     def _rebuild(self, root: int) -> dict[str, Any]:
         """Run the cells again that made this root's graph; stop at the first error."""
         offer = self._offer(root)
@@ -294,6 +329,11 @@ class Actions:
         else:
             said = _message(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
         return {"cells": cells, "error": error, "said": said}
+
+
+def _written(offer: Offer, retain_graph: bool) -> str:
+    """``loss.backward(retain_graph=True)``."""
+    return f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
 
 
 def _message(text: str, next: str = "", *, alert: bool = False) -> dict[str, str]:

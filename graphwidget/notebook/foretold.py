@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
+from graphwidget.diagnosis.wording import number, opening
 from graphwidget.engine import forecast as engine
 from graphwidget.model import BackwardCall, Forecast, Kind, Node, Snapshot, TensorRef, bytes_text
 from graphwidget.render.words import call_text, count, op_name, place_text
@@ -18,6 +19,7 @@ MAX_LEAVES = 8  # leaves that a question names
 
 def shown(snapshot: Snapshot, calls: Sequence[BackwardCall], forecast: Forecast) -> dict[str, Any]:
     """A forecast made on `snapshot`."""
+    held = engine.after(snapshot, forecast).held_bytes() if forecast.ok is not None else None
     affordable = len(snapshot) * len(snapshot.roots) <= MAX_AFTERWARDS
     later = engine.afterwards(snapshot, forecast) if affordable else ()
     outcome, *facts = _outcome(forecast, calls)
@@ -25,6 +27,8 @@ def shown(snapshot: Snapshot, calls: Sequence[BackwardCall], forecast: Forecast)
         "ok": forecast.ok,
         "outcome": outcome,
         "facts": facts,
+        # By how much it changes the bytes that saved tensors hold.
+        "held": held - snapshot.held_bytes() if held is not None else None,
         "failsAt": forecast.fails_at.uid if forecast.fails_at else None,
         "frees": [
             [node.uid, saved.slot - snapshot.slot_start[node.index]]
@@ -92,23 +96,46 @@ def _freer(node: Node, forecast: Forecast, calls: Sequence[BackwardCall]) -> int
 
 
 def _outcome(forecast: Forecast, calls: Sequence[BackwardCall]) -> Iterator[str]:
-    """The effect of a call in a few words, then sentences about it."""
-    slots = sum(map(len, forecast.frees.values()))
+    """The effect of a call in one line, then sentences about it."""
+    slots = _slots(forecast) or "nothing"
     if forecast.ok is False:
-        yield "would raise"
-        yield why(forecast, calls)
+        yield from _failure(forecast, calls)
         if forecast.executes:
-            yield f"before that it frees {_slots(forecast) or 'nothing'}"
+            yield f"Before that it would free {slots}."
         return
-    yield f"frees {slots}" + ("?" if forecast.ok is None else "")
-    if slots:
-        yield f"in {count(sum(map(bool, forecast.frees.values())), 'node')}, {bytes_text(forecast.freed_bytes)}"
-        rest = ", the rest has other owners" if forecast.returned_bytes < forecast.freed_bytes else ""
-        yield f"{bytes_text(forecast.returned_bytes)} comes back{rest}"
+    yield f"would free {slots}" if forecast.ok else f"not certain: would free at least {slots}"
+    if forecast.frees and any(forecast.frees.values()):
+        nodes = sum(map(bool, forecast.frees.values()))
+        yield f"{'It is' if slots.startswith('1 ') else 'They are'} in {count(nodes, 'node')}, {_bytes(forecast)}."
     else:
-        yield f"{count(_inner(forecast.executes), 'node')} run, all slots stay held"
+        yield f"{count(_inner(forecast.executes), 'node')} would run. What is held stays held."
     if forecast.ok is None and forecast.why:
-        yield forecast.why
+        yield f"Not known: {forecast.why}."
+
+
+def _failure(forecast: Forecast, calls: Sequence[BackwardCall]) -> Iterator[str]:
+    """Where and why a call would raise, in one line; then the places in the code, as far as they are known."""
+    node = forecast.fails_at
+    reason = forecast.why or "the reason is not known"
+    freer = _freer(node, forecast, calls) if node is not None and forecast.reason == "freed" else None
+    if freer is not None:
+        slot = f"`{forecast.fails_slot.name}`" if forecast.fails_slot is not None else "what it needs"
+        reason = f"{number(freer)} freed {f'its {slot}' if forecast.fails_slot is not None else slot}"
+    yield f"would raise at `{op_name(node.name)}`: {reason}" if node is not None else f"would raise: {reason}"
+    made = place_text(node.place) if node is not None else ""
+    if made:
+        yield f"The node was made at {made}."
+    ran = place_text(next((call.place for call in calls if call.n == freer), None))
+    if ran:
+        yield f"{opening(freer or 0)} ran at {ran}."
+
+
+def _bytes(forecast: Forecast) -> str:
+    """``110.5 kB, of which 17.3 kB come back: the rest has other owners``."""
+    freed, returned = bytes_text(forecast.freed_bytes), bytes_text(forecast.returned_bytes)
+    if forecast.returned_bytes == forecast.freed_bytes:
+        return f"{freed}, all of which come back"
+    return f"{freed}, of which {returned} come back: the rest has other owners"
 
 
 def _inner(nodes: Iterable[Node]) -> int:

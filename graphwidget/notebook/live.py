@@ -62,6 +62,7 @@ def take_graphs(
             refuses_inputs=refuses,
             thorough=thorough,
             around=around,
+            outputs=thorough,
         )
     with tracker.lock:
         return take(
@@ -75,6 +76,7 @@ def take_graphs(
             refuses_inputs=refuses,
             thorough=thorough,
             around=around,
+            outputs=thorough,
         )
 
 

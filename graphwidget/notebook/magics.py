@@ -23,6 +23,7 @@ VERBS = {
     "off": "record nothing more; what was recorded stays",
     "explain": "[NAME] what went wrong, or would",
     "forecast": "NAME [--retain-graph] what NAME.backward() would do",
+    "steps": "NAME [--retain-graph] | N  node by node: what NAME.backward() would do, or what call N did",
     "predict": "NAME [fails=no|yes|NODE] [frees=SLOT,SLOT] [--retain-graph] say it before you call NAME.backward()",
     "notes": "on | off: whether errors are explained under their traceback",
     "text": "the picture as plain text",
@@ -30,13 +31,14 @@ VERBS = {
     "reset": "forget calls and ghosts, go on with what is alive",
 }
 RETAIN = "--retain-graph"
-RETAINS = ("forecast", "predict")  # the verbs that take it
-TAKES_MORE = ("explain", "forecast", "predict", "notes")
+RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
+TAKES_MORE = ("explain", "forecast", "steps", "predict", "notes")
 USAGE = (
-    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | predict NAME [--retain-graph] | "
-    "notes on|off | text | svg | reset]"
+    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | steps NAME|N | "
+    "predict NAME [--retain-graph] | notes on|off | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
+_MOST_CALLS = 20  # that a message lists
 _FAILS = {"yes": True, "no": False}
 _COMMENT = re.compile(r"(^|\s)#.*")  # IPython hands comments on
 
@@ -50,7 +52,7 @@ def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]
     """The function behind ``%graphwidget``: `run` gets the arguments, and the unknown options."""
 
     @magic_arguments(NAME)
-    @argument(RETAIN, action="store_true", help="with forecast and predict: a call with retain_graph=True")
+    @argument(RETAIN, action="store_true", help="with forecast, steps and predict: a call with retain_graph=True")
     @argument("words", nargs="*", metavar="WORDS", help="what to do; default: show")
     @kwds(description=_HELP)
     def graphwidget(line: str) -> None:
@@ -106,8 +108,8 @@ class Magics:
             if option not in known:
                 near = difflib.get_close_matches(option, known, 1)
                 raise _usage(f"There is no option `{option}`. " + (f"Did you mean `{near[0]}`?" if near else USAGE))
-        if verb == "forecast":
-            self._forecast(name, retain=arguments.retain_graph)
+        if verb in ("forecast", "steps"):
+            getattr(self, f"_{verb}")(name, retain=arguments.retain_graph)
         elif verb == "predict":
             self._predict(rest, retain=arguments.retain_graph)
         else:
@@ -184,6 +186,21 @@ class Magics:
         option = "retain_graph=True" if retain else ""
         answer = api.forecast(self._tensor(name), retain_graph=retain, gradient=False)
         print("\n".join(forecast_lines(f"{name}.backward({option})", answer)))
+
+    def _steps(self, name: str, *, retain: bool) -> None:
+        from graphwidget import api
+
+        calls = self.extension.tracker.calls
+        if name.isdecimal():
+            call = next((call for call in calls if call.n == int(name) - 1), None)
+            if call is None:
+                known = ", ".join(str(call.n + 1) for call in calls[-_MOST_CALLS:]) or "none"
+                raise _usage(f"Call {name} is not remembered. Calls that are: {known}.")
+            print(api.steps(call))
+        elif name:
+            print(api.steps(self._tensor(name), retain_graph=retain or None, gradient=False))
+        else:
+            raise _usage(f"Of which call? `%graphwidget steps NAME`, or `%graphwidget steps N`. {self._hint('')}")
 
     def _predict(self, words: list[str], *, retain: bool) -> None:
         from graphwidget import api

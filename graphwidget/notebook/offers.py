@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from graphwidget.capture.calls.hues import Hues, key_of
+from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Kind, Snapshot, TensorRef
 from graphwidget.render.wire import OfferedRoot
 
@@ -73,7 +73,7 @@ class Offers:
         return self._next - 1
 
     def _orders(self, snapshot: Snapshot, refs: list[TensorRef]) -> list[int]:
-        return self._hues.look([key_of(snapshot, ref) for ref in refs])
+        return self._hues.look(snapshot, refs)
 
 
 def _numbers_of_runs(snapshot: Snapshot) -> dict[int | None, int | None]:

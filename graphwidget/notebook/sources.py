@@ -164,6 +164,7 @@ class TensorSource:
             findings=tuple(findings),
             current_event=events[-1].id if events else -1,
             busy=self.tracker.busy,
+            steps=self.tracker.write_recorder.log.steps(),
         )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphwidget.model import Kind, Node, SlotState, Snapshot
-from graphwidget.render.words import place_text, type_text
+from graphwidget.model import Kind, Node, SlotState, Snapshot, type_text
+from graphwidget.render.words import place_text
 
 __all__ = ["to_dot"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwidget.model import Drawing, Snapshot
-from graphwidget.render import dot, json_export, networkx_export, picture, program, text
+from graphwidget.render import dot, json_export, networkx_export, page, picture, program, text
 
 __all__ = ["FORMATS", "Format", "export"]
 
@@ -45,7 +45,7 @@ class Format:
 FORMATS: dict[str, Format] = {
     "text": Format("Text", text.picture, program.text, ".txt", "text/plain"),
     "json": Format("JSON", lambda d: json_export.to_json(d.snapshot), program.json_text, ".json", "application/json"),
-    "html": Format("HTML", picture.to_html, picture.program_html, ".html", "text/html"),
+    "html": Format("HTML, interactive", page.to_html, page.program_html, ".html", "text/html"),
     "svg": Format("SVG", picture.to_svg, picture.program_svg, ".svg", "image/svg+xml"),
     "dot": Format("Graphviz", lambda d: dot.to_dot(d.snapshot), program.dot_text, ".dot", "text/vnd.graphviz"),
     "networkx": Format("networkx", lambda d: networkx_export.to_networkx(d.snapshot)),

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
-from graphwidget.model import BackwardCall, Drawing, Forecast, Kind, SlotState, Snapshot, bytes_text
+from graphwidget.model import BackwardCall, Drawing, Forecast, Kind, SlotState, Snapshot, bytes_text, type_text
 from graphwidget.render.report import finding_lines
-from graphwidget.render.words import call_text, count, op_name, place_text, type_text
+from graphwidget.render.words import call_text, count, op_name, place_text
 
 __all__ = ["forecast_lines", "picture"]
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place, spot_text
 
-__all__ = ["call_text", "count", "op_name", "ordinal", "place_text", "spot_text", "type_text"]
-
-
-def type_text(dtype: str | None, shape: tuple[int, ...] | None) -> str:
-    """``float32[3,4]``; ``float32`` where the shape is unknown; empty where both are."""
-    if dtype is None and shape is None:
-        return ""
-    return (dtype or "?") + ("" if shape is None else f"[{','.join(map(str, shape))}]")
+__all__ = ["call_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
 
 
 def op_name(name: str) -> str:

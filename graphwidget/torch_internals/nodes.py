@@ -42,6 +42,7 @@ __all__ = [
     "node_that_saved_a_view",
     "number_of",
     "number_of_inputs",
+    "outputs_of",
     "saved_by_custom",
     "sequence_numbers",
     "slot_names",
@@ -87,7 +88,7 @@ _saved = find(
 )
 _input_metadata = find(
     "torch._C._functions.MulBackward0._input_metadata",
-    "That a leaf changed its shape or type after it was used is not noticed.",
+    "Shapes of gradients are unknown; that a leaf changed its shape or type after it was used is not noticed.",
     None,
 )
 RAW_SAVED_TENSORS = "_raw_saved_tensors"  # the attribute of `ctx`, to be found in the source of a backward
@@ -340,6 +341,19 @@ def accumulated_variable(node: Any) -> Any:
 def dtype_of_input(node: Any) -> str:
     """The dtype of the gradients that a node takes, such as "float32"; "" if unknown."""
     return "" if _input_metadata is None else name_of_dtype(node._input_metadata[0].dtype)
+
+
+def outputs_of(node: Any) -> tuple[tuple[Any, Any, Any], ...] | None:
+    """(dtype, shape, device) of each output of the operation: those of the gradients that its node takes.
+
+    As torch returns them; a shape may have symbolic lengths. None: unknown.
+    """
+    if _input_metadata is None:
+        return None
+    try:
+        return tuple((of.dtype, of.shape, of.device) for of in node._input_metadata)
+    except (AttributeError, RuntimeError):  # a nested tensor has no shape
+        return None
 
 
 def accumulators_now(leaves: Sequence[torch.Tensor]) -> list[Any]:

@@ -204,7 +204,11 @@ export function encode(story: Story, serial: number): string {
       forecast: S("ok"),
     })),
     boundary: story.boundary.map(([old, fresh, path]) => [old, fresh, S(path)]),
-    events: story.events.map((event) => ({ ...event, label: S((event.label as string) ?? "") })),
+    events: story.events.map((event) => ({
+      ...event,
+      label: S((event.label as string) ?? ""),
+      steps: ((event.steps as string[]) ?? []).map(S),
+    })),
     event: (story.events[story.events.length - 1]?.id as number) ?? 0,
     findings: story.findings.map((finding) => ({
       ...finding,
@@ -294,7 +298,7 @@ export class FakeKernel {
       }
     };
     const later = () => (this.delay ? setTimeout(answer, this.delay) : queueMicrotask(answer));
-    if (this.behind && verb === "backward") {
+    if (this.behind && ["backward", "steps_ahead", "predict"].includes(String(verb))) {
       const { behind } = this;
       queueMicrotask(() => this.model.emit("msg:custom", { id, queued: { behind } }));
       this.waiting.push(later);
@@ -313,6 +317,18 @@ export class FakeKernel {
         return (
           this.asks(root!, message) ?? this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad))
         );
+      case "predict":
+        return this.predict(root!, message);
+      case "steps_ahead":
+        return this.steps(root!, Boolean(message.retain_graph), null);
+      case "steps_of": {
+        const n = Number(message.call);
+        const { rootUids } = this.story.calls[n] as { rootUids: number[] };
+        const called = this.story.roots.find(({ uid }) => uid === rootUids[0])!;
+        return this.steps(called, false, n);
+      }
+      case "more_steps":
+        return { first: 0, rows: [] };
       case "inspect": {
         const owners = this.story.owners.filter(([, uid]) => uid === message.uid);
         return {
@@ -345,8 +361,8 @@ export class FakeKernel {
   }
 
   /** Engine order: the highest sequence number first among the ready ones; stops at a freed slot. */
-  private run(root: FakeRoot): Run {
-    const byUid = new Map(this.story.nodes.map((node) => [node.uid, node]));
+  private run(root: FakeRoot, story = this.story): Run {
+    const byUid = new Map(story.nodes.map((node) => [node.uid, node]));
     const seen = new Set<FakeNode>();
     const stack = [byUid.get(root.uid)!];
     while (stack.length) {
@@ -377,16 +393,78 @@ export class FakeKernel {
     const then = raising ? `; afterwards ${raising.root}.backward() would then raise at ${raising.at}` : "";
     return {
       ok: fails === null,
-      outcome: fails ? "would raise" : `frees ${frees.length}`,
+      outcome: fails
+        ? `would raise at \`${fails.name}\`: ① freed its \`self\``
+        : `would free ${frees.length} saved tensors`,
+      held: -freed,
       facts: fails
-        ? [`${fails.name} needs saved tensors that an earlier call freed.`]
-        : [`${freed} B`, `${Math.round(freed / 2)} B comes back, the rest has other owners`],
+        ? ["Before that it would free nothing."]
+        : [`They are in 3 nodes, ${freed} B, all of which come back.`],
       failsAt: fails?.uid ?? null,
       frees,
       reaches: order.flatMap((node) => (node.leaf ? [node.leaf.path] : [])),
       assumes: [],
       afterwards,
       sentence: fails ? `would raise at ${fails.name}.` : `frees ${frees.length} saved tensors${then}.`,
+    };
+  }
+
+  /** Makes the call, and compares. */
+  private predict(root: FakeRoot, message: Record<string, unknown>): unknown {
+    const retain = Boolean(message.retain_graph);
+    const { order, fails } = this.run(root);
+    const freed = retain
+      ? []
+      : order.flatMap((node) => kept(node).map((slot) => `${node.uid}:${node.slots!.indexOf(slot)}`));
+    const said = (message.frees as [number, number][] | null)?.map(([uid, at]) => `${uid}:${at}`) ?? null;
+    const marks = [...new Set([...(said ?? []), ...(said ? freed : [])])].map((key) => {
+      const verdict = !freed.includes(key) ? "extra" : said!.includes(key) ? "right" : "missed";
+      return [...key.split(":").map(Number), verdict];
+    });
+    const right = (message.fails === "yes") === (fails !== null);
+    const answers = [
+      [right, right ? "Right: so it was." : "Wrong: it was not."],
+      ...marks.map(([, , verdict]) => [verdict === "right", `${verdict}: a reason.`]),
+    ];
+    return {
+      ...(this.backward(root, retain, Boolean(message.keep_grad)) as object),
+      ...{ fact: true, fails: right, failsAt: fails ? message.fails_at === fails.uid : null },
+      ...{ freed: said ? freed.length : 0, marks, answers, more: 0, score: right ? 1 : 0 },
+    };
+  }
+
+  /** A call node by node. Of a recorded one: as if it had been the first on a graph that held everything. */
+  private steps(root: FakeRoot, retain: boolean, n: number | null): unknown {
+    const story: Story = structuredClone(this.story);
+    if (n !== null) {
+      for (const slot of story.nodes.flatMap((node) => node.slots ?? [])) Object.assign(slot, { state: 0 });
+      for (const node of story.nodes) if (node.leaf) node.leaf.grad = false;
+      story.calls = story.calls.slice(0, n + 1).map((call) => ({ ...call, result: "running", failedUid: null }));
+      story.findings = [];
+    }
+    const { order, fails } = n === null ? this.run(root) : { ...this.run(root, story), fails: null };
+    const nodes = fails ? [...order, fails] : order;
+    const frees = nodes.map((node) =>
+      retain || node === fails ? [] : kept(node).map((slot) => node.slots!.indexOf(slot)),
+    );
+    const v = (would: string, did: string) => (n === null ? would : did);
+    const rows = nodes.map((node, i) => {
+      const facts: [string, string][] = [["gradient", `A gradient float32[3] ${v("would arrive", "arrived")}.`]];
+      if (node.leaf) facts.push(["grad", `The .grad of ${node.leaf.path} ${v("would be", "was")} set.`]);
+      else if (node === fails) facts.push(["raises", "It would raise."]);
+      else facts.push(["frees", frees[i]!.length ? `It ${v("would free", "freed")} it.` : "It saved no tensor."]);
+      const text = facts.map(([, sentence]) => sentence).join(" ");
+      const names = story.owners.flatMap(([path, uid]) => (uid === node.uid ? path : []));
+      return { node: node.name, names, place: "In[1]:3", source: node.place?.[2] ?? "", facts, text };
+    });
+    return {
+      ...{ walk: 1, n, past: n !== null, known: true, assumes: [], first: 0, rows, frees },
+      call: `${root.path}.backward()`,
+      ending: `${nodes.length} nodes ${v("would run", "ran")}.`,
+      nodes: nodes.map((node) => node.uid),
+      sets: nodes.flatMap((node, i) => (node.leaf ? [i] : [])),
+      stops: fails ? "raises" : "",
+      wire: n === null ? null : encode(story, 1000 + n),
     };
   }
 

@@ -19,13 +19,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   canvas: ["picture", "page"],
   drawing: ["picture", "page", "state", "canvas"],
   panels: ["picture", "page", "state", "canvas"],
-  app: ["picture", "page", "state", "canvas", "drawing", "panels"],
+  time: ["picture", "page", "state", "panels"],
+  app: ["picture", "page", "state", "canvas", "drawing", "panels", "time"],
 };
-const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts"];
+const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts", "picture/sheet.ts"];
 /** Packages from outside, and the rooms that may use them. */
 const PACKAGES: Record<string, readonly string[]> = {
-  preact: ["page", "state", "panels", "app"],
-  "preact/hooks": ["panels", "app"],
+  preact: ["page", "state", "panels", "time", "app"],
+  "preact/hooks": ["panels", "time", "app"],
 };
 
 function roomOf(file: string): string {

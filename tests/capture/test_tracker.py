@@ -10,7 +10,6 @@ from cells import Notebook
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.calls.history import History
-from graphwidget.capture.calls.hues import key_of
 from graphwidget.capture.scripts import track
 from graphwidget.capture.tracker import Tracker
 from graphwidget.engine.forecast import forecast
@@ -59,7 +58,7 @@ def test_a_tensor_that_was_passed_to_a_call_is_a_root_too(notebook: Notebook) ->
 def test_a_root_keeps_its_hue_while_it_lives(notebook: Notebook) -> None:
     def looks() -> dict[str | None, int]:
         graph = notebook.tracker.snapshot()
-        orders = notebook.tracker.hues.look([key_of(graph, root) for root in graph.roots])
+        orders = notebook.tracker.hues.look(graph, graph.roots)
         return {root.path: order for root, order in zip(graph.roots, orders)}
 
     notebook.run("x = torch.ones(2, requires_grad=True)\na, b = x.sum(), (x * 2).sum()")

@@ -1,7 +1,7 @@
 """The judge of the differential fuzz: every call of the engine is forecast, run, and compared.
 
 The judge compares whether the call raised and with which kind of error; the failing node; in traced calls the exact
-order of execution; the state of every slot afterwards, also of nodes that did not run. An unknown forecast is judged,
+order of execution and the shapes of the gradients; what happens to each `.grad` (`steps.py`); the state of every slot afterwards, also of nodes that did not run. An unknown forecast is judged,
 too: its certain parts must hold. And observing must change nothing.
 """
 
@@ -22,10 +22,12 @@ import torch
 from graphwidget import torch_internals as internals
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.snapshot import take
+from graphwidget.diagnosis.written import Written
 from graphwidget.engine import forecast as engine
 from graphwidget.model import Forecast, SlotState, Snapshot
 from tests.fuzz import prelude
 from tests.fuzz.programs import program
+from tests.fuzz.steps import StepsOfCall
 from tests.fuzz.watching import Engine, reachable, watching
 
 _WORDS = {  # in torch's message -> reason
@@ -222,6 +224,7 @@ class _Call:
             freed_by={} if tracked else None,
             settle=settle,
             refuses_inputs=internals.refuses_reentrant_checkpoints(),
+            outputs=True,
             thorough=not tracked,
             around=() if tracked else [value for value in named if internals.is_tensor(value)],
         )
@@ -243,6 +246,9 @@ class _Call:
             allow_unused=allow_unused,
             grad_given=True,
         )
+        self.steps = StepsOfCall(
+            self.graph, self.outputs, self.identity, Written(True, self.keep, create, bool(self.inputs)), api
+        )
         if judge.visible_state() != before:
             judge.wrong("looking changed something")
 
@@ -256,7 +262,12 @@ class _Call:
         log, stack = self.log, _stack()
 
         def recorder(uid: int) -> Callable[[Any], None]:
-            return lambda grads: log.append(uid) if stack[-1] is self else None
+            def record(grads: Any) -> None:
+                if stack[-1] is self:
+                    log.append(uid)
+                    self.steps.arrived(uid, grads)
+
+            return record
 
         handles = [node.register_prehook(recorder(uid)) for node, uid in zip(nodes, uids, strict=True)]
         del nodes
@@ -284,6 +295,9 @@ class _Call:
             return
         if self.log is not None and (certain or told.ok is None):
             self._compare_order(certain)
+        if certain:
+            for what in self.steps.differences(self.log):
+                judge.wrong(what)
         if certain or (told.ok is None and not told.assumes):
             self._compare_slots(certain)
 

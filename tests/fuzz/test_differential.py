@@ -6,6 +6,7 @@ from datetime import date
 import pytest
 import torch
 
+from graphwidget.diagnosis.steps.sentences import Telling
 from graphwidget.engine import forecast as engine
 from tests.fuzz.judge import Judge
 from tests.fuzz.programs import program
@@ -93,3 +94,19 @@ def without_facts(snapshot, roots, **kwargs):
 )
 def test_the_judge_finds_a_forecast_with_one_rule_broken(wrong):
     assert judged(wrong, programs=60).mistakes
+
+
+def always_set(self, at):
+    return "set"
+
+
+def reversed_shapes(self, node, nr):
+    outputs = self.graph.outputs_of(node)
+    return None if outputs is None else (*outputs[nr].shape, 1)
+
+
+@pytest.mark.parametrize("name, wrong", [("grad", always_set), ("_shape", reversed_shapes)])
+def test_the_judge_finds_steps_that_tell_something_wrong(name, wrong, monkeypatch):
+    assert not judged(programs=20).mistakes
+    monkeypatch.setattr(Telling, name, wrong)
+    assert judged(programs=20).mistakes

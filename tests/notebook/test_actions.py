@@ -266,9 +266,10 @@ def test_a_forecast_runs_nothing_and_says_what_would_happen(stage: Stage) -> Non
     stage.cell("loss2 = loss * 2")
     result = stage.result("forecast", root=stage.root("loss2"))
     plain, retain = result["backward"], result["retain"]
-    assert plain["ok"] and plain["outcome"] == "frees 3" and len(plain["frees"]) == 3
-    assert plain["facts"] == ["in 3 nodes, 32 B", "32 B comes back"]
-    assert retain["outcome"] == "frees 0" and retain["facts"] == ["4 nodes run, all slots stay held"]
+    assert plain["ok"] and plain["outcome"] == "would free 3 saved tensors" and len(plain["frees"]) == 3
+    assert plain["facts"] == ["They are in 3 nodes, 32 B, all of which come back."] and plain["held"] == -32
+    assert retain["facts"] == ["4 nodes would run. What is held stays held."]
+    assert retain["outcome"] == "would free nothing" and retain["held"] == 0
     assert retain["ok"] and retain["frees"] == [] and retain["sentence"] == "frees nothing."
     assert plain["sentence"].startswith("frees 3 saved tensors; afterwards ")
     assert " loss2.backward() would then raise at " in plain["sentence"]
@@ -282,7 +283,8 @@ def test_a_forecast_runs_nothing_and_says_what_would_happen(stage: Stage) -> Non
 def test_a_forecast_of_a_freed_graph_names_the_failing_node(stage: Stage) -> None:
     stage.result("backward", root=stage.root("loss"))
     plain = stage.result("forecast", root=stage.root("loss"))["backward"]
-    assert plain["ok"] is False and plain["outcome"] == "would raise" and plain["failsAt"] is not None
+    assert plain["ok"] is False and plain["failsAt"] is not None
+    assert plain["outcome"] == "would raise at `ExpBackward0`: ① freed its `result`"
 
 
 def test_inspect_says_what_keeps_a_node(stage: Stage) -> None:

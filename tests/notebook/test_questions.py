@@ -139,12 +139,13 @@ def test_a_hover_says_the_same_and_counts_as_the_view_does(stage: Stage) -> None
     stage.cell("loss1.backward()")
     told = stage.result("forecast", root=stage.root("loss2"))
     plain = told["backward"]
-    assert plain["outcome"] == "would raise" and plain["reaches"] == ["v"]
+    assert plain["outcome"] == "would raise at `ExpBackward0`: ① freed its `result`" and plain["reaches"] == ["v"]
     assert plain["facts"] == [
-        "at `ExpBackward0` (In[1]:3): its saved tensor result was freed by call 1 (In[2]:1)",
-        "before that it frees 3 saved tensors",
+        "The node was made at In[1]:3.",
+        "① ran at In[2]:1.",
+        "Before that it would free 3 saved tensors.",
     ]
-    assert told["retain"]["facts"][1] == "before that it frees nothing"
+    assert told["retain"]["facts"][-1] == "Before that it would free nothing."
     assert plain["sentence"] == (
         "would raise at ExpBackward0 (In[1]:3): its saved tensor result was freed by call 1 (In[2]:1)."
     )
@@ -170,6 +171,7 @@ def test_a_loss_that_a_step_has_made_impossible_says_so_before_anybody_runs_it(s
     told = stage.result("forecast", root=stage.root("g_loss"))
     for one in told.values():
         assert one["ok"] is False and "modified in place" in one["sentence"] and one["failsAt"] is not None
+        assert one["outcome"] == "would raise at `AddmmBackward0`: its saved tensor mat2 was modified in place since"
     question = asks(stage, "g_loss")
     assert question["title"] == "g_loss.backward() would raise" and "modified in place" in question["lines"][0]
     assert all(parameter.grad is None for parameter in stage.names["G"].parameters())

@@ -241,11 +241,13 @@ def test_a_root_keeps_its_id_and_a_name_keeps_its_look() -> None:
     offers = Offers()
     first = offers.update(Drawing(graph(paths=("a", "b"))))
     again = offers.update(Drawing(graph(state=SlotState.FREED, paths=("a", "b"))))
-    assert [(r.id, r.order) for r in first] == [(r.id, r.order) for r in again] == [(1, 0), (2, 1)]
+    assert (
+        [(r.id, r.order) for r in first] == [(r.id, r.order) for r in again] == [(1, 1), (2, 0)]
+    )  # `b` was made first
     only = graph(paths=("a", "b"))
     (left,) = offers.update(Drawing(replace(only, roots=only.roots[1:])))
-    assert (left.id, left.order) == (2, 1) and set(offers.current) == {2}
+    assert (left.id, left.order) == (2, 0) and set(offers.current) == {2}
     anew = replace(only, uid=array("q", [50, 51, 52]))
     new_a, new_b = offers.update(Drawing(anew))
-    assert new_b.id not in (1, 2) and new_b.order == 1, "computed anew: a new id, the old look"
-    assert new_a.order == 0
+    assert new_b.id not in (1, 2) and new_b.order == 0, "computed anew: a new id, the old look"
+    assert new_a.order == 1

@@ -152,6 +152,8 @@ def test_ctrl_c_ends_the_run_and_the_kernel(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # The tests may run as a background job of a shell, which ignores the signal and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (line := process.stderr.readline()).startswith("kernel"):
         assert process.poll() is None

@@ -136,9 +136,9 @@ def test_the_status_of_explain_and_of_the_program_are_two_things(tmp_path, how, 
 
 def test_cells_get_arguments_too_and_a_notebook_takes_none(tmp_path):
     file(tmp_path, "# %%\nimport sys\nprint(sys.argv)\nsys.exit(3)\n", "cells.py")
-    done, document = explained(tmp_path, "cells.py", "--order", "2")
-    assert "['cells.py', '--order', '2']" in done.stderr
-    assert (document["argv"], document["exit"]) == (["--order", "2"], 3)
+    done, document = explained(tmp_path, "cells.py", "--epochs", "2")
+    assert "['cells.py', '--epochs', '2']" in done.stderr
+    assert (document["argv"], document["exit"]) == (["--epochs", "2"], 3)
     file(tmp_path, "# %%\n%time import sys\nprint(sys.argv)\n", "magic.py")
     done, document = explained(tmp_path, "magic.py", "x")
     assert "['magic.py', 'x']" in done.stderr and document["argv"] == ["x"]

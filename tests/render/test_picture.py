@@ -1,4 +1,4 @@
-"""Static pictures: SVG and HTML drawn by the front end's own code."""
+"""Static pictures: SVG drawn by the front end's own code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import sys
 import threading
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from build import call, chain, leaf, reused_product, snapshot
 
 from graphwidget.model import Drawing, Event, Finding, Fix, Snapshot
 from graphwidget.render import picture
-from graphwidget.render.formats import export
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -66,10 +64,10 @@ def test_the_finding_and_its_ways_out_stand_below_the_drawing() -> None:
 
 
 def test_a_picture_needs_nothing_from_elsewhere() -> None:
-    for page in (picture.to_svg(story()), picture.to_html(story())):
-        assert "<script" not in page
-        assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
-        assert "url(" not in page
+    svg = picture.to_svg(story())
+    assert "<script" not in svg
+    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+    assert "url(" not in svg
 
 
 def test_light_and_dark_are_in_one_file_unless_one_is_asked_for() -> None:
@@ -90,27 +88,12 @@ def test_an_empty_graph_is_drawn_too() -> None:
     assert ET.fromstring(Snapshot().to_svg()).tag == f"{SVG}svg"
 
 
-def test_the_html_file_holds_the_picture_the_findings_and_the_words(tmp_path: Path) -> None:
-    path = tmp_path / "graph.html"
-    export(story(), "html", path)
-    page = path.read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert page.count("<svg") == 1
-    assert "✕ Call 2 needs saved tensors that call 1 freed." in page
-    assert "1. Compute y inside the loop: y = t @ a" in page
-    assert "The graph in words" in page
-    assert page.split("</svg>")[1].count("Call 2 needs saved tensors that call 1 freed.") == 1
-
-
 def test_names_from_the_notebook_stay_text() -> None:
     evil = "<b>'&\ud800\0"
     graph = snapshot([reused := leaf(evil)], roots={evil: 0})
     assert reused.leaf is not None
     drawing = replace(story(), snapshot=graph, findings=(replace(story().findings[0], headline=evil, node_uid=None),))
     assert "<b>" not in picture.to_svg(drawing)
-    page = picture.to_html(drawing, title=evil)
-    assert "<b>" not in page
-    page.encode("utf-8")
     ET.fromstring(picture.to_svg(drawing))
 
 

@@ -59,6 +59,7 @@ class GraphReader:
             previous=self.earlier(since),
             watched_from=self.watched_from,
             thorough=thorough,
+            outputs=True,
         )
         return self.last_call
 

@@ -2,21 +2,26 @@
 
 A root keeps its order for life, alive or dead. It gets one when a call on it is over, or when the cell that computed it
 ends. Drawing never assigns one, so it does not matter what is drawn, or when. A name that is computed again keeps its
-order; different names have different ones.
+order; different names that are seen together have different ones.
+
+Seen together are the roots of the present: those that one cell made or called, and older ones that share nodes with
+them. Roots of older graphs do not count, so in each section of a notebook the first two hues are free again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from graphwidget.model import BackwardCall, Snapshot, TensorRef
+from graphwidget.model import BackwardCall, Kind, Snapshot, TensorRef
 
 __all__ = ["Hues", "key_of"]
 
 Key = tuple[int, int]  # uid of a root's node, number of the output
 MAX_KNOWN = 20_000  # roots remembered; also names remembered
+# In graphs of more nodes it is not looked up whether roots share some: then they do not count as seen together.
+MAX_SHARED = 20_000
 
 
 class Hues:
@@ -25,7 +30,9 @@ class Hues:
     def __init__(self) -> None:
         self._orders: dict[Key, int] = {}
         self._names: dict[str, int] = {}  # the order that a name gets unless another root has it
-        self._recent: dict[str, Key] = {}  # names of roots that live, or were called since the last cell ended
+        self._present: dict[str, Key] = {}  # names of the present's roots when the last cell ended, and of called ones
+        self._nodes: set[int] = set()  # uids of their nodes, without the leaves
+        self._run = -1  # the run of a cell that made or called them
 
     def of_call(self, call: BackwardCall, graph: Snapshot | None, earlier: BackwardCall | None) -> int:
         """Return the order of a finished call, which is the order of its first root; -1 if it has no root.
@@ -45,38 +52,67 @@ class Hues:
         key, name = key_of(graph, root)
         avoid = {earlier.order} if earlier is not None else set()
         if key not in self._orders:
+            self._begin(graph, root)
             # Nodes below this root are no roots any more: their orders are free.
-            known = {one: at for one, at in self._recent.items() if one != name}
-            below = _below(graph, [ref.node for ref in call.roots if ref.node >= 0]) if known else set()
+            known = {one: at for one, at in self._present.items() if one != name}
+            tops = [ref.node for ref in call.roots if ref.node >= 0]
+            below = _computed(graph, tops) - {graph.uid[node] for node in tops} if known else set()
             others = {one: self._orders[at] for one, at in known.items() if at[0] not in below and at in self._orders}
             self._orders[key] = self._free(name, others, avoid)
             if not avoid:
                 self._names.setdefault(name, self._orders[key])
             _drop_oldest(self._orders)
-        self._recent[name] = key
+        self._present[name] = key
         return self._orders[key]
+
+    def _begin(self, graph: Snapshot, root: TensorRef) -> None:
+        """A root was called: if a later cell made it, and it shares no node with the present, a new one begins."""
+        run = _run_of(graph, root)
+        if run <= self._run:
+            return
+        self._run = run
+        if len(graph) > MAX_SHARED or self._nodes.isdisjoint(graph.uid):
+            self._present.clear()
 
     def settle(self, graph: Snapshot) -> None:
         """Fix the orders of the roots of a cell that has ended."""
-        roots = [key_of(graph, ref) for ref in graph.roots if ref.node >= 0]
-        orders = self.look(roots)
-        for (key, name), order in zip(roots, orders):
+        refs = [ref for ref in graph.roots if ref.node >= 0]
+        for ref, order in zip(refs, self.look(graph, refs)):
+            key, name = key_of(graph, ref)
             self._orders[key] = order
             self._names.setdefault(name, order)
-        self._recent = {name: key for key, name in roots}
+        present = self._seen_together(graph, refs)
+        self._run = max([self._run, *(_run_of(graph, ref) for ref in present)])
+        self._present = {name: key for key, name in (key_of(graph, ref) for ref in present)}
+        self._nodes = _computed(graph, [ref.node for ref in present]) if len(graph) <= MAX_SHARED else set()
         _drop_oldest(self._orders)
         _drop_oldest(self._names)
 
-    def look(self, roots: Sequence[tuple[Key, str]]) -> list[int]:
-        """Return orders for the roots (key, name) of one picture: the known ones, and free ones for new names."""
-        shown = {name: self._orders[key] for key, name in roots if key in self._orders}
-        orders = []
-        for key, name in roots:
-            order = self._orders.get(key)
-            if order is None:
-                order = shown[name] = self._free(name, shown)
-            orders.append(order)
+    def look(self, graph: Snapshot, refs: Sequence[TensorRef]) -> list[int]:
+        """Return orders for roots of one picture: the known ones, and free ones for new names."""
+        keys = [key_of(graph, ref) for ref in refs]
+        if all(key in self._orders for key, _ in keys):
+            return [self._orders[key] for key, _ in keys]
+        together = {key_of(graph, ref) for ref in self._seen_together(graph, refs)}
+        shown = {name: self._orders[key] for key, name in keys if key in self._orders and (key, name) in together}
+        orders = [self._orders.get(key, -1) for key, _ in keys]
+        for i in sorted(range(len(refs)), key=lambda i: graph.seq[refs[i].node]):  # as the program made them
+            name = keys[i][1]
+            if orders[i] < 0:
+                orders[i] = shown[name] = self._free(name, shown)
         return orders
+
+    def _seen_together(self, graph: Snapshot, refs: Sequence[TensorRef]) -> list[TensorRef]:
+        """Return the roots that the newest cell made or called, and those that share nodes with them."""
+        runs = [_run_of(graph, ref) for ref in refs]
+        newest = max([self._run, *runs])
+        called = set(self._present.values()) if newest == self._run else set()
+        own = [ref for ref, run in zip(refs, runs) if run == newest or key_of(graph, ref)[0] in called]
+        others = [ref for ref in refs if ref not in own]
+        if not others or len(graph) > MAX_SHARED:
+            return own
+        uids = _computed(graph, [ref.node for ref in own])
+        return own + [ref for ref in others if not uids.isdisjoint(_computed(graph, [ref.node]))]
 
     def _free(self, name: str, others: dict[str, int], avoid: Collection[int] = ()) -> int:
         taken = {order for other, order in others.items() if other != name} | set(avoid)
@@ -84,6 +120,24 @@ class Hues:
         if wanted is not None and wanted not in taken:
             return wanted
         return next(order for order in count() if order not in taken)
+
+
+def _run_of(graph: Snapshot, ref: TensorRef) -> int:
+    """The run of the cell that made a root; -1: unknown."""
+    place = graph.place_of(ref.node) if ref.node >= 0 else None
+    return -1 if place is None or place.run is None else place.run
+
+
+def _computed(graph: Snapshot, nodes: Iterable[int]) -> set[int]:
+    """Return the uids of some nodes and all below them, without the leaves."""
+    work = [node for node in dict.fromkeys(nodes) if node >= 0]
+    found = set(work)
+    for node in work:  # grows while it is read
+        for after in graph.next(node):
+            if after not in found and graph.kind[after] != Kind.ACCUMULATE:
+                found.add(after)
+                work.append(after)
+    return {graph.uid[node] for node in found}
 
 
 def key_of(graph: Snapshot, ref: TensorRef) -> tuple[Key, str]:

@@ -187,9 +187,10 @@ class Facts:
             self._read_unpack_hooks(index, [answer.hook])
         if answer.function is not None:
             self._read_custom(index, answer.function)
-            there = [edge is not None for edge, _ in node.next_functions]
-            returns = _per_edge(read_backward(ti.forward_class(answer.function)), there)
-            entry["returns"] = (True, *returns[1:])  # None as the gradient of the view becomes zeros
+            returns = _per_edge(read_backward(ti.forward_class(answer.function)), answer.function)
+            if returns and node.next_functions[0][0] is not None:
+                returns = (True, *returns[1:])  # None as the gradient of the view becomes zeros
+            entry["returns"] = returns
             if answer.stale is None:
                 entry["effect"] = "was perhaps released through another of its outputs"
 
@@ -217,7 +218,7 @@ class Facts:
             effect=_effect_on_the_graph(reading) or _wrong_count(reading, ti.number_of_inputs(node)),
             reads_saved=reading.reads_saved,
             materialize_grads=materializes_grads(forward),
-            returns=_per_edge(reading, [edge is not None for edge, _ in node.next_functions]),
+            returns=_per_edge(reading, node),
             arguments=ti.arguments_of_custom(node),
         )
 
@@ -330,19 +331,11 @@ def _wrong_count(reading: Reading, inputs: int) -> str:
     return f"raises: it returns {count} gradient{'s' * (count != 1)} for {inputs} input{'s' * (inputs != 1)}"
 
 
-def _per_edge(reading: Reading, there: Sequence[bool]) -> tuple[bool | None, ...]:
-    """For each edge, whether the gradient that the backward returns for it is a tensor.
-
-    `there` says for each tensor argument whether it has an edge. An argument that is not a tensor is not in `there`
-    and has no edge; its gradient is None.
-    """
+def _per_edge(reading: Reading, node: Any) -> tuple[bool | None, ...]:
+    """For each edge of a custom Function, whether the gradient that its backward returns for it is a tensor."""
     returns = reading.returns
-    edges = sum(there)
-    if returns is None:
+    positions = [at for at in ti.arguments_of_custom(node) if at >= 0]
+    edges = sum(edge is not None for edge, _ in node.next_functions)
+    if returns is None or len(positions) != edges or any(at >= len(returns) for at in positions):
         return ()
-    if len(returns) == len(there):
-        return tuple(value for value, edge in zip(returns, there, strict=True) if edge)
-    if len(set(returns)) == 1:
-        return (returns[0],) * edges
-    tensors = [value for value in returns if value is not False]
-    return tuple(tensors) if len(tensors) == edges else ()
+    return tuple(map(returns.__getitem__, positions))

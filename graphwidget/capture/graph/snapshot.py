@@ -9,12 +9,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 from graphwidget import torch_internals as ti
 from graphwidget.capture.graph import facts as fact_reading
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.capture.graph.identity import Identity
+from graphwidget.capture.graph.made_at import place_columns
+from graphwidget.capture.graph.outputs import outputs as outputs_of
 from graphwidget.capture.graph.pieces import at_once, within
 from graphwidget.capture.graph.slots import SlotColumns
 from graphwidget.capture.graph.tables import Tables
@@ -34,9 +36,6 @@ from graphwidget.model import (
 
 __all__ = ["take", "taking"]
 
-# Two columns, each with its table. In quotes: before Python 3.12 `array[int]` raises when it runs.
-_PlaceColumns: TypeAlias = "tuple[array[int], tuple[Place, ...], array[int], tuple[ModuleCall, ...]]"
-
 
 def taking(
     roots: Sequence[Any],
@@ -46,6 +45,7 @@ def taking(
     identity: Identity | None = None,
     places: Any = None,
     slots: bool = True,
+    outputs: bool = False,
     freed_by: Freed | Mapping[int, int] | None = None,
     previous: Snapshot | None = None,
     settle: bool = False,
@@ -73,6 +73,8 @@ def taking(
         modules)`, or with `place_of(number, name)` and `module_of(number, name)`.
     slots
         False leaves the saved tensors out.
+    outputs
+        True reads the outputs of each operation, too.
     freed_by
         Which call freed a node, as `Freed` or uid -> n, if all calls were watched. None: they were not.
     previous
@@ -101,9 +103,8 @@ def taking(
         Nodes in order of discovery: roots, owners, breadth first. Leaf roots that torch has made no node for are last.
     """
     who = freed_by if freed_by is None or isinstance(freed_by, Freed) else Freed(freed_by)
-    reader = _Reader(
-        Identity() if identity is None else identity, previous, who, settle, watched_from, refuses_inputs, thorough
-    )
+    who_is = Identity() if identity is None else identity
+    reader = _Reader(who_is, previous, who, settle, watched_from, refuses_inputs, thorough, outputs)
     return (yield from within(_without_side_effects, reader.reading(roots, inputs, owners, slots, around, places)))
 
 
@@ -141,7 +142,9 @@ class _Reader:
         watched_from: int,
         refuses_inputs: bool,
         thorough: bool,
+        outputs: bool,
     ) -> None:
+        self.outputs = outputs
         self.identity = identity
         self.previous = previous
         self.freed_by = freed_by
@@ -183,7 +186,7 @@ class _Reader:
         self.read_facts(around)
         yield 0
         names = tuple(self.walk.names)
-        found = _places(places, self.walk.seq, list(map(names.__getitem__, self.walk.name)))
+        found = place_columns(places, self.walk.seq, list(map(names.__getitem__, self.walk.name)))
         yield 0
         return self.snapshot(*found)
 
@@ -347,6 +350,7 @@ class _Reader:
         module_table: tuple[ModuleCall, ...],
     ) -> Snapshot:
         walk, columns, tables = self.walk, self.columns, self.tables
+        output, outputs = outputs_of(walk.nodes) if self.outputs else (array("i"), ())
         for name, count in columns.unreadable.items():
             self.notes.append(f"the saved tensors of {count} {name} could not be read")
         return Snapshot(
@@ -360,6 +364,8 @@ class _Reader:
             edge_start=walk.edge_start,
             edge_to=walk.edge_to,
             edge_nr=walk.edge_nr,
+            output=output,
+            outputs=outputs,
             slot_start=columns.start,
             slot_name=columns.name,
             slot_state=columns.state,
@@ -427,21 +433,3 @@ class _Reader:
             for seed, holding in self.owned
             if seed.node is not None and (at := self.walk.at(seed.node)) is not None
         )
-
-
-def _places(places: Any, numbers: array[int], names: Sequence[str]) -> _PlaceColumns:
-    if places is None:
-        nowhere = array("i", [-1]) * len(numbers)
-        return nowhere, (), nowhere[:], ()
-    if hasattr(places, "lookup"):
-        place, place_table, module, module_table = places.lookup(numbers, names)
-        return place, tuple(place_table), module, tuple(module_table)
-    found_places: dict[Place, int] = {}
-    found_modules: dict[ModuleCall, int] = {}
-    place_column, module_column = array("i"), array("i")
-    for number, name in zip(numbers, names, strict=True):
-        where = places.place_of(number, name) if number >= 0 else None
-        call = places.module_of(number, name) if number >= 0 else None
-        place_column.append(-1 if where is None else found_places.setdefault(where, len(found_places)))
-        module_column.append(-1 if call is None else found_modules.setdefault(call, len(found_modules)))
-    return place_column, tuple(found_places), module_column, tuple(found_modules)

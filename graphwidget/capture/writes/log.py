@@ -12,6 +12,7 @@ from graphwidget.model import Place, Write, in_order
 __all__ = ["WriteLog"]
 
 MAX_WRITES = 512  # writes remembered
+MAX_STEPS = 8192  # steps of optimizers remembered for the timeline
 MAX_LINES, MAX_PER_LINE = 64, 256  # lines that write through `.data`, and writes remembered for each
 
 
@@ -44,17 +45,29 @@ class WriteLog:
     def __init__(self, calls: Callable[[], int], place: Callable[[Place | tuple[int, int, int]], Place]) -> None:
         self.calls, self.place = calls, place
         self._entries: deque[Write | _Step] = deque(maxlen=MAX_WRITES)
+        self._steps: deque[Write | _Step] = deque(maxlen=MAX_STEPS)
         self._hidden: dict[tuple[int | None, int | None, int | None], list[Write]] = {}
 
     def writes(self) -> tuple[Write, ...]:
         """Return all remembered writes, except those through ``.data``."""
-        made = [entry.as_write(self.place) if isinstance(entry, _Step) else entry for entry in self._entries]
-        self._entries = deque(made, maxlen=MAX_WRITES)
-        return tuple(made)
+        return self._settled(self._entries)
+
+    def steps(self) -> tuple[Write, ...]:
+        """Return the remembered steps of optimizers, of which there are more than of the writes."""
+        return self._settled(self._steps)
+
+    def _settled(self, entries: deque[Write | _Step]) -> tuple[Write, ...]:
+        """Turn the steps among the entries into writes."""
+        for at, entry in enumerate(entries):
+            if isinstance(entry, _Step):
+                entries[at] = entry.as_write(self.place)
+        return tuple(entries)  # type: ignore[arg-type]
 
     def add_step(self, where: Place | tuple[int, int, int], like: Write) -> None:
         """Remember a step of an optimizer that wrote the same as `like`. `where`: its place, or the key of it."""
-        self._entries.append(_Step(where, like, self.calls()))
+        step = _Step(where, like, self.calls())
+        self._entries.append(step)
+        self._steps.append(step)
 
     def add(
         self, place: Place | None, by: str, changed: list[tuple[str, Any]], optimizer: bool, number: int = -1
@@ -79,6 +92,8 @@ class WriteLog:
         made = () if optimizer else _makers(changed)
         write = Write(place, by, paths, storages, self.calls(), optimizer, made, -1 if optimizer else number)
         self._entries.append(write)
+        if optimizer:
+            self._steps.append(write)
         return write
 
     def hide(self, place: Place, by: str, written: list[tuple[str, Any, int]], number: int) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from graphwidget.diagnosis.wording import number
+from graphwidget.diagnosis.written import kept_by
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import BackwardCall, Forecast, SlotState, Snapshot
 
-__all__ = ["Outcome", "call_on", "foreseen", "happened", "kept_by"]
+__all__ = ["Outcome", "call_on", "foreseen", "happened"]
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,6 @@ class Outcome:
             return False
         runs = self.runs(self.graph.node_with(slot))
         return None if runs and state == SlotState.UNKNOWN else runs
-
-
-def kept_by(keeps: bool, create_graph: bool) -> str:
-    """The argument that makes a call keep what its nodes saved, as it is written; empty if it does not."""
-    return ("create_graph=True" if create_graph else "retain_graph=True") if keeps else ""
 
 
 def foreseen(graph: Snapshot, answer: Forecast, keeps: str) -> Outcome:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from graphwidget.diagnosis.prediction.names import Names
-from graphwidget.diagnosis.prediction.outcome import Outcome, call_on, foreseen, happened, kept_by
+from graphwidget.diagnosis.prediction.outcome import Outcome, call_on, foreseen, happened
 from graphwidget.diagnosis.prediction.scoring import Said, answers
-from graphwidget.diagnosis.wording import spoken
+from graphwidget.diagnosis.written import Written
 from graphwidget.model import BackwardCall, Forecast, Prediction, Snapshot
 
-__all__ = ["Record", "Written", "predicted"]
+__all__ = ["Record", "predicted"]
 
 
 class Record(Protocol):
@@ -21,26 +21,6 @@ class Record(Protocol):
     @property
     def calls(self) -> Sequence[BackwardCall]:
         """Those that are remembered, oldest first."""
-
-
-class Written(NamedTuple):
-    """How a call is written."""
-
-    gradient: bool
-    retain_graph: bool | None
-    create_graph: bool
-
-    @property
-    def arguments(self) -> str:
-        """``retain_graph=True``; empty where there are none."""
-        options = {"retain_graph": self.retain_graph, "create_graph": self.create_graph or None}
-        given = [f"{name}={value}" for name, value in options.items() if value is not None]
-        return ", ".join(["gradient"] * self.gradient + given)
-
-    @property
-    def keeps(self) -> str:
-        """The argument that makes it keep what its nodes saved; empty: it frees that."""
-        return kept_by(self.create_graph if self.retain_graph is None else self.retain_graph, self.create_graph)
 
 
 def predicted(
@@ -66,7 +46,7 @@ def predicted(
         If the graph has no node or slot of a name that was said, or several.
     """
     names = Names(graph)
-    said = _said(names, _call_text(graph, call.arguments), fails, frees)
+    said = _said(names, call.on(graph.roots), fails, frees)
     expected = foreseen(graph, forecast, call.keeps)
     prediction = Prediction(said.call, names.nodes, names.slots, answers(said, names, expected))
     if record is None:
@@ -96,14 +76,6 @@ def _said(names: Names, call: str, fails: bool | str | None, frees: str | Iterab
         slots = tuple(dict.fromkeys(places))
     at = graph.uid[names.node(fails)] if isinstance(fails, str) else None
     return Said(call, bool(fails) if fails is not None else None, at, slots)
-
-
-def _call_text(graph: Snapshot, arguments: str) -> str:
-    """``loss.backward(retain_graph=True)``."""
-    roots = [spoken(root.path) if root.path else "tensor" for root in graph.roots]
-    if len(roots) == 1:
-        return f"{roots[0]}.backward({arguments})"
-    return f"torch.autograd.backward([{', '.join(roots)}]{f', {arguments}' if arguments else ''})"
 
 
 def _checked(first: Prediction, said: Said, expected: Outcome, record: Record, since: int) -> Prediction:

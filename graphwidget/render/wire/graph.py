@@ -6,9 +6,9 @@ from itertools import compress, groupby
 from operator import attrgetter
 from typing import Any
 
-from graphwidget.model import SlotState, Snapshot
+from graphwidget.model import SlotState, Snapshot, type_text
 from graphwidget.render.wire.columns import Numbered, Strings, column, in_state, looked_up, small
-from graphwidget.render.words import op_name, type_text
+from graphwidget.render.words import op_name
 
 __all__ = ["freed_by", "graph", "leaves"]
 

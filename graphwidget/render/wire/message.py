@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from itertools import count as counting
 from typing import Any
 
-from graphwidget.model import Drawing, Snapshot, TensorRef
+from graphwidget.model import Drawing, Snapshot, TensorRef, type_text
 from graphwidget.render.wire.columns import Strings
 from graphwidget.render.wire.graph import graph
 from graphwidget.render.wire.story import story
-from graphwidget.render.words import type_text
 
 __all__ = ["SCHEMA", "Base", "OfferedRoot", "dump", "encode", "offer"]
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from graphwidget.model import BackwardCall, Drawing, Event, Finding, Fix
+from graphwidget.model import BackwardCall, Drawing, Finding, Fix
 from graphwidget.render.border import boundary
 from graphwidget.render.wire.columns import Strings
+from graphwidget.render.wire.moments import moments
 from graphwidget.render.words import count, ordinal, spot_text
 
-__all__ = ["MAX_CALLS", "MAX_EVENTS", "story"]
+__all__ = ["MAX_CALLS", "story"]
 
-# A loop of a thousand iterations makes a thousand calls and events; the page gets the newest ones, and
-# every call that something on the page refers to.
+# A loop of a thousand iterations makes a thousand calls; the page gets the newest ones, and every call that something
+# on the page refers to.
 MAX_CALLS = 200
-MAX_EVENTS = 400
 # The page uses engine order to show slots emptying one after the other, which takes at most a second.
 MAX_EXECUTED = 2000
 
@@ -24,13 +24,10 @@ def story(drawing: Drawing, strings: Strings, off: bool) -> dict[str, Any]:
     """Everything but the graph."""
     calls = _shown_calls(drawing)
     executed = _shown_orders(calls)
-    events = drawing.events[-MAX_EVENTS:]
-    shown = {event.call for event in events}
-    freed = {call.n: call.freed_bytes for call in drawing.calls if call.n in shown}
     return {
         "calls": [_call(call, strings, executed) for call in calls],
         "boundary": [[old, new, strings(path or "")] for old, new, path in boundary(drawing)],
-        "events": [_event(event, freed, strings) for event in events],
+        "events": moments(drawing, strings),
         "event": drawing.current_event,
         "findings": [_finding(finding, drawing, strings) for finding in drawing.findings],
         "held": drawing.snapshot.held_bytes(),
@@ -79,6 +76,7 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
         "order": call.order,
         "result": call.result,
         "failedUid": call.failed_uid,
+        "freedBy": call.freed_by,
         "executed": call.executed.tolist() if call.n in with_order else None,
         "executedCount": call.executed_count,
     }
@@ -105,22 +103,6 @@ def _did(call: BackwardCall) -> str:
     return "ran, freed nothing"
 
 
-def _event(event: Event, freed: Mapping[int, int], strings: Strings) -> dict[str, Any]:
-    return {
-        "id": event.id,
-        "kind": event.kind,
-        "cell": event.cell,
-        "call": event.call,
-        "iteration": event.iteration,
-        "label": strings(event.label),
-        "ok": event.ok,
-        "held": event.held_bytes,
-        # Bytes that the call freed: with `held` they give what was held before it, which nobody measured.
-        "freed": freed.get(event.call, 0) if event.call is not None else 0,
-        "kept": event.snapshot is not None,
-    }
-
-
 _KINDS = {
     "second_backward": "Second backward",
     "inplace": "In-place conflict",
@@ -135,6 +117,16 @@ def _is_past(finding: Finding, drawing: Drawing) -> bool:
     """Whether another call has succeeded since the one that raised."""
     since = [event.call for event in drawing.events if event.kind == "call" and event.ok and event.call is not None]
     return finding.severity == "error" and finding.call is not None and max(since, default=-1) > finding.call
+
+
+def _cell(finding: Finding, drawing: Drawing) -> int | None:
+    """The cell in which an error happened; None: unknown, or the finding is about the present state."""
+    if finding.severity != "error":
+        return None
+    place = next((call.place for call in drawing.calls if call.n == finding.call), finding.made_at)
+    if place is None:
+        return None
+    return place.outer_cell if place.outer_cell is not None else place.cell
 
 
 def _kicker(finding: Finding, drawing: Drawing) -> str:
@@ -158,6 +150,8 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "kicker": strings(_kicker(finding, drawing)),
         "headline": strings(finding.headline),
         "text": strings(finding.text),
+        "call": finding.call,
+        "cell": _cell(finding, drawing),
         "node": strings(finding.node),
         "uid": finding.node_uid,
         "carriers": strings.many(finding.carriers),

@@ -3,17 +3,19 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
-import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
 import { ForecastPanel } from "../panels/forecast.tsx";
+import { GuessPanel } from "../panels/guess.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
-import { type PanelProps, Tool } from "../panels/parts.tsx";
+import type { PanelProps } from "../panels/parts.tsx";
+import { StageBar } from "../panels/stagebar.tsx";
+import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
-import { Timeline } from "../panels/timeline.tsx";
+import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
 
@@ -23,15 +25,6 @@ function Mounted({ element }: { element: HTMLElement }): VNode {
   // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
   return <div class="gw-mounted" ref={place} />;
-}
-
-function ZoomTools({ canvas }: { canvas: Canvas }): VNode {
-  return (
-    <div class="gw-row gw-lens">
-      <Tool name="plus" label="Zoom in" press={() => canvas.viewport.zoom(ZOOM_STEP)} shortcut="+" />
-      <Tool name="minus" label="Zoom out" press={() => canvas.viewport.zoom(1 / ZOOM_STEP)} shortcut="-" />
-    </div>
-  );
 }
 
 interface FrameProps extends PanelProps {
@@ -52,16 +45,24 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
       <Header {...props} boxes={boxes} />
       <div class="gw-body">
         <div class="gw-stage">
-          <Mounted element={canvas.element} />
-          <ZoomTools canvas={canvas} />
-          <Empty {...props} />
-          <TablePanel {...props} />
+          <StageBar {...props} canvas={canvas} />
+          <div class="gw-view">
+            <Mounted element={canvas.element} />
+            <Empty {...props} />
+            <TablePanel {...props} />
+          </div>
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
-          <ForecastPanel {...props} />
-          <Findings {...props} />
-          <Inspector {...props} subject={subject} />
+          <StepperPanel context={context} />
+          <GuessPanel context={context} />
+          {!context.state.walk && !context.state.guess && (
+            <>
+              <ForecastPanel {...props} />
+              <Findings {...props} />
+              <Inspector {...props} subject={subject} />
+            </>
+          )}
           <KeepGradBox context={context} />
         </aside>
       </div>

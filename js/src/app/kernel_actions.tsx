@@ -4,6 +4,7 @@ import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
+import { isAsked } from "../state/guess.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
 import { backwardName, cellList } from "../state/say.ts";
@@ -13,6 +14,8 @@ import { isHere } from "./home.ts";
 
 const QUEUED_MS = 700;
 const FORECAST_MS = 6000;
+/** Time for the pointer to get from a button to the panel. */
+const LEAVE_MS = 250;
 const EXPORT_MS = 30_000;
 
 export const statusAnswer = (text: string, next = ""): Answer => ({ kind: "status", text, next });
@@ -24,13 +27,17 @@ export function problem(error: unknown): Answer {
   return alertAnswer(`The view failed: ${text}`, "The kernel is not affected.");
 }
 
-/** Requests that change nothing: forecasts, stored pictures, the owners of a node. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "preview" | "travel" | "inspect" | "save"> {
-  async function preview(root: Root | null, mode: Mode = "backward"): Promise<void> {
-    if (!root) return set({ preview: null });
-    const asked = { root, mode, forecasts: null, problem: "" };
-    set({ preview: asked });
-    const change = (patch: Partial<Preview>) => state.preview === asked && set({ preview: { ...asked, ...patch } });
+/** Forecasts. One is shown while the pointer or the focus is on its button, on its panel, or until it is let go. */
+function forecasting({
+  root: view,
+  state,
+  kernel,
+  set,
+}: Context): Pick<KernelActions, "preview" | "keepPreview" | "renewPreview"> {
+  async function ask(root: Root, mode: Mode, kept: boolean): Promise<void> {
+    set({ preview: { root, mode, kept, forecasts: null, problem: "" } });
+    const isWanted = () => state.preview?.root === root;
+    const change = (patch: Partial<Preview>) => isWanted() && set({ preview: { ...state.preview!, ...patch } });
     try {
       change({ forecasts: await kernel.ask("forecast", { root: root.id }, FORECAST_MS) });
     } catch (error) {
@@ -39,13 +46,43 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     }
   }
 
+  function preview(root: Root | null, mode: Mode = "backward"): void {
+    const before = state.preview;
+    if (before?.kept) return;
+    if (root && isAsked(state.guess)) return; // it would give the answer away
+    if (root) void ask(root, mode, false);
+    else
+      setTimeout(() => {
+        const isRead = view.querySelector(".gw-forecast")?.matches(":hover") === true;
+        if (state.preview === before && !isRead) set({ preview: null });
+      }, LEAVE_MS);
+  }
+
+  function keepPreview(mode: Mode | null): void {
+    if (mode === null || !state.preview) set({ preview: null });
+    else set({ preview: { ...state.preview, mode, kept: true } });
+  }
+
+  function renewPreview(): void {
+    const { preview: before, now } = state;
+    if (!before?.kept) return;
+    const root = now?.roots.find(({ id, alive }) => alive && id === before.root.id);
+    if (root) void ask(root, before.mode, true);
+    else set({ preview: null });
+  }
+
+  return { preview, keepPreview, renewPreview };
+}
+
+/** Requests that change nothing: stored pictures, the owners of a node, exports. */
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "save"> {
   async function travel(id: number | null): Promise<void> {
-    const now = { past: null, pastEvent: null };
+    const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
     const event = events.find((each) => each.id === id);
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
-    set({ pastEvent: id, preview: null });
+    set({ pastEvent: id, preview: null, walk: null });
     const isWanted = () => state.pastEvent === id;
     try {
       const { wire } = await kernel.ask("snapshot", { event: id }, 10000);
@@ -59,7 +96,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
   async function inspect(uid: number): Promise<void> {
     if (state.kept.has(uid)) return;
     const say = (value: KeptOrNot) => set({ kept: new Map(state.kept).set(uid, value) });
-    if (state.link === "gone" || state.past) return say("unknown");
+    if (state.past) return say("unknown");
     say("asked");
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }
@@ -73,12 +110,11 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "previe
     }
   }
 
-  return { preview, travel, inspect, save };
+  return { travel, inspect, save };
 }
 
 export function kernelActions(context: Context): KernelActions {
   const { state, kernel, set } = context;
-  const { preview, travel, inspect, save } = questions(context);
   const say = (answer: Answer) => set({ answer });
 
   /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
@@ -188,7 +224,7 @@ export function kernelActions(context: Context): KernelActions {
     for (let i = at; all[i]; i += by) {
       const { id, kept, kind } = all[i]!;
       if ((!kept && i < all.length - 1) || (onlyCells && kind !== "cell")) continue;
-      if (i !== position(state)) void travel(id);
+      if (i !== position(state)) context.act.travel(id);
       return;
     }
   }
@@ -200,5 +236,5 @@ export function kernelActions(context: Context): KernelActions {
   }
 
   const cell = (by: number) => walk(position(state) + by, by, true);
-  return { preview, travel, inspect, save, backward, cancel, rebuild, step, cell };
+  return { ...forecasting(context), ...questions(context), backward, cancel, rebuild, step, cell };
 }

@@ -3,11 +3,12 @@
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Picture } from "../drawing/picture.ts";
 import { focusedElement } from "../page/elements.ts";
-import { search as searchNodes } from "../picture/fold/index.ts";
+import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
-import { type Context, type PictureActions, type Show, shown } from "../state/state.ts";
-import { copyText, saveSvg } from "./export.ts";
-import { statusAnswer } from "./kernel_actions.tsx";
+import { isAsked } from "../state/guess.ts";
+import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
+import { copyText, savePicture } from "./export.ts";
+import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<PictureActions, "press" | "open"> {
@@ -27,13 +28,17 @@ function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<Pic
     set({ opened, closed, selected: state.selected === key ? null : state.selected });
   }
 
-  function press({ key, role, root }: Item, again = false): void {
+  function press({ key, role, root, uid }: Item, again = false): void {
     if (role === "root") set({ highlight: state.highlight === root ? null : root! });
     if (again && role === "group") {
       open(key);
       return;
     }
     canvas.focus(key);
+    if (isAsked(state.guess)) {
+      if (state.guess?.fails === "yes" && role === "node" && uid !== undefined) context.act.say({ failsAt: uid });
+      return;
+    }
     set({ selected: key });
   }
 
@@ -46,13 +51,20 @@ function finding(
   canvas: Canvas,
   picture: Picture,
 ): Pick<PictureActions, "reveal" | "failing" | "search" | "nextHit"> {
+  /** What shows these nodes where they belong to older graphs. */
+  function withOlder(uids: readonly number[]): Partial<State> {
+    const graph = shown(state);
+    const mask = graph && presentOf(graph).mask;
+    return mask && uids.some((uid) => mask[graph.indexOf(uid)] === 0) ? { older: true } : {};
+  }
+
   function reveal(uids: readonly number[]): void {
     if (uids.length === 0) return;
     picture.bring(
       uids.map((uid) => `n${uid}`),
       uids.length === 1,
     );
-    set({ spot: uids });
+    set({ spot: uids, ...withOlder(uids) });
   }
 
   function failing(): void {
@@ -73,7 +85,7 @@ function finding(
     }
     const hits = searchNodes(graph, text);
     if (hits.length > 0 && picture.drawing) picture.bring([picture.keyOf(hits[0]!)]);
-    set({ search: { text, hits, at: 0 } });
+    set({ search: { text, hits, at: 0 }, ...withOlder(hits.slice(0, 1)) });
   }
 
   function nextHit(by: number): void {
@@ -84,7 +96,7 @@ function finding(
     const uid = search.hits[at]!;
     picture.bring([`n${uid}`]);
     const isInside = !canvas.byKey.has(`n${uid}`);
-    set({ search: { ...search, at }, ...(isInside && { spot: [uid] }) });
+    set({ search: { ...search, at }, ...withOlder([uid]), ...(isInside && { spot: [uid] }) });
   }
 
   return { reveal, failing, search, nextHit };
@@ -94,11 +106,14 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, past } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk, guess, stretches } = state;
     if (search) set({ search: null });
+    else if (walk) context.act.walk(null);
+    else if (guess) context.act.guess(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
+    else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again
   }
@@ -130,17 +145,22 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     set({ show: { what, from: startOf(what) } });
   }
 
+  function showOlder(shown: boolean): void {
+    startAfresh();
+    set({ older: shown });
+  }
+
   function tidy(): void {
     startAfresh();
     context.redraw();
   }
 
-  function takeAlong(what: "svg" | "text"): void {
-    if (!picture.drawing) return;
-    const { graph, space } = picture.drawing;
-    const say = (words: string) => set({ answer: statusAnswer(words) });
-    if (what === "svg") say(saveSvg(space.scene, root));
-    else void copyText(graph).then(say);
+  async function takeAlong(what: "svg" | "png" | "text"): Promise<void> {
+    const { drawing } = picture;
+    if (!drawing) return;
+    const done = what === "text" ? copyText(drawing.graph) : savePicture(what, drawing, root);
+    const answer = await done.then((words) => statusAnswer(words), problem);
+    set({ answer });
   }
 
   return {
@@ -148,6 +168,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     ...finding(context, canvas, picture),
     escape: closeLast,
     show,
+    showOlder,
     fit: () => canvas.fit(),
     tidy,
     export: takeAlong,

@@ -15,17 +15,20 @@ import { followTheme } from "../page/theme.ts";
 import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
 import { type Graph, nodeCount } from "../picture/model.ts";
+import { isAsked } from "../state/guess.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
+import { guessActions } from "./guess_actions.ts";
 import { followHeight } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
 /** Widths in px. Below the first the panel is under the drawing; below the second the stepper is over the timeline. */
@@ -76,6 +79,7 @@ export class View {
     this.#canvas = new Canvas(root, signal, {
       press: (item, again) => act.press(item, again),
       open: (key) => act.open(key),
+      mark: (key) => act.mark(key),
       background: () => set({ selected: null, spot: null }),
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
@@ -87,6 +91,8 @@ export class View {
     const act: Actions = {
       ...kernelActions(context),
       ...pictureActions(context, this.#canvas, this.#picture),
+      ...stepActions(context, this.#picture),
+      ...guessActions(context, this.#picture),
       ...dialogs.actions,
     };
     this.#edge = followHeight(root, model, signal);
@@ -98,7 +104,7 @@ export class View {
 
   #connect(model: Model, signal: AbortSignal): void {
     const root = this.#root;
-    const { set, state } = this.#context;
+    const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
     listenToKeys(this.#context, this.#canvas);
@@ -110,11 +116,16 @@ export class View {
       render(null, root);
     });
     busy();
+    set({ link: kernel.state });
     set({ formats: (model.get("formats") as State["formats"] | undefined) ?? [] });
     receivePictures(model, signal, {
       now: () => state.now,
       received: (graph) => {
         set({ now: graph });
+        act.renewPreview();
+        if (isAsked(state.guess) && !graph.roots.some(({ id, alive }) => alive && id === state.guess?.root.id))
+          act.guess(null);
+        if (state.walk && !("call" in state.walk.subject)) this.#context.act.walk(null); // of a graph that was
         this.#announce(graph);
       },
       failed: (error) => this.#failed(error),

@@ -1,5 +1,6 @@
 /** The entry that anywidget calls. One model may have many views; each view ends with its signal. */
 import type { Model } from "../state/kernel.ts";
+import { openRecording } from "./recorded.ts";
 import { View } from "./view.ts";
 
 interface RenderProps {
@@ -15,4 +16,5 @@ function render({ model, el, signal }: RenderProps): () => void {
   return () => life.abort();
 }
 
+export { openRecording };
 export default { initialize: () => {}, render };

@@ -38,7 +38,7 @@ interface Shot extends Camera {
   graph: Graph;
   width: number;
   height: number;
-  /** Number of colour changes up to this drawing. */
+  /** Number of changes of colours or marks up to this drawing. */
   colours: number;
 }
 
@@ -96,6 +96,11 @@ export class Bitmap {
   /** Draws again after a change of colours. */
   forget(): void {
     this.#values.clear();
+    this.refresh();
+  }
+
+  /** Draws again after a change of some marks. */
+  refresh(): void {
     this.#colours++;
     this.paint();
   }

@@ -14,6 +14,7 @@ import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
 import { followGestures } from "./gestures.ts";
 import { Minimap } from "./minimap.ts";
+import { Signs } from "./signs.ts";
 import { isFocusable, Space } from "./space.ts";
 import { type Box, type Camera, Viewport } from "./viewport.ts";
 
@@ -26,6 +27,8 @@ export interface CanvasEvents {
   press(item: Item, again: boolean): void;
   open(key: string): void;
   background(): void;
+  /** A click on a sign of a prediction: the key of a slot. */
+  mark(key: string): void;
   moved(): void;
   resized(): void;
 }
@@ -61,11 +64,15 @@ export class Canvas {
   focusKey: string | null = null;
   readonly #world = svg("g");
   readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
+  readonly #signs = new Signs("gw-walking");
+  readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
     { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
     this.#world,
     this.#rings,
+    this.#signs.element,
+    this.#guess.element,
   );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
@@ -108,6 +115,11 @@ export class Canvas {
     element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const marked = /^mark (\d+:\d+)$/.exec(target.closest("[data-sign]")?.getAttribute("data-sign") ?? "");
+      if (marked) {
+        this.#events.mark(marked[1]!);
+        return;
+      }
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -186,6 +198,37 @@ export class Canvas {
     return true;
   }
 
+  /** Makes the marks of some items again. `drains`: their slots empty before one's eyes. */
+  renew(keys: readonly string[], drains: boolean): void {
+    const items = keys.flatMap((key) => this.byKey.get(key) ?? []);
+    for (const item of items) item.renew?.();
+    if (this.big) {
+      if (items.length > 0) this.#bitmap.refresh();
+      return;
+    }
+    const made = runSlices(this.#make(items));
+    for (const item of items) {
+      const drawn = this.#drawn.get(item.key);
+      if (!drawn) continue;
+      this.#dress(drawn, item);
+      this.#redraw(drawn, made, 0);
+      drawn.g.classList.toggle("gw-drains", drains);
+    }
+  }
+
+  /** Draws the signs of a prediction. */
+  guess(items: readonly Item[]): void {
+    this.#guess.draw(items);
+  }
+
+  /** Draws signs over the picture, about the items of some keys. `moves`: a dot runs along the wires to these. */
+  sign(items: readonly Item[], keys: readonly string[] = [], moves = false): void {
+    this.#signs.draw(items, keys, moves ? this.space.scene.items : []);
+    if (this.big) this.#pin();
+    const [first] = keys.flatMap((key) => this.byKey.get(key) ?? []);
+    if (first) this.viewport.show(first);
+  }
+
   /** Gives the existing elements of a large scene the marks for another scale. */
   look(): void {
     this.space.scene.look(this.viewport.scale);
@@ -194,7 +237,7 @@ export class Canvas {
 
   /** With a bitmap, only the tab stop and the selected card are elements. */
   #pin(): void {
-    const keys = new Set([this.focusKey, this.#selected]);
+    const keys = new Set([this.focusKey, this.#selected, ...this.#signs.keys]);
     const items = [...keys].flatMap((key) => this.byKey.get(key ?? "") ?? []);
     this.#patch(items, runSlices(this.#make(items)));
   }
@@ -345,7 +388,8 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings]) setAttribute(layer, "transform", transform);
+    for (const layer of [this.#world, this.#rings, this.#signs.element, this.#guess.element])
+      setAttribute(layer, "transform", transform);
     setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();

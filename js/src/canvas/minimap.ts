@@ -19,8 +19,6 @@ const HEIGHT = 84;
 const MARGIN = 8;
 /** Milliseconds after the last move until the picture counts as resting. */
 const REST_MS = 400;
-/** Room of the buttons that zoom, at the top right. */
-const TOOLS = 34;
 
 const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
 type Corner = (typeof CORNERS)[number];
@@ -87,10 +85,9 @@ export class Minimap {
   #boxAt(corner: Corner): Box {
     const { width, height } = this.#viewport;
     const [vertical, horizontal] = corner.split(" ");
-    const top = horizontal === "right" ? TOOLS : MARGIN;
     return {
       x: horizontal === "right" ? width - MARGIN - WIDTH : MARGIN,
-      y: vertical === "bottom" ? height - MARGIN - HEIGHT : top,
+      y: vertical === "bottom" ? height - MARGIN - HEIGHT : MARGIN,
       w: WIDTH,
       h: HEIGHT,
     };

@@ -6,18 +6,22 @@ import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
-import { importantUids } from "../picture/scene/index.ts";
+import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
+import { choices, isAsked, slotKey } from "../state/guess.ts";
 import { shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
+import { Playback } from "./playback.ts";
 import type { Drawer } from "./schedule.ts";
 
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+/** The nodes of a prediction are drawn one by one unless there are more. */
+const MOST_ASKED = 60;
 
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
@@ -27,6 +31,7 @@ export class Picture implements Drawer {
   readonly #store: Store;
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
+  readonly #playback: Playback;
   #measure: Measure = measureAsCode;
   /** Level of detail at the present scale; 3 is everything. */
   #level: Level = 3;
@@ -40,6 +45,7 @@ export class Picture implements Drawer {
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;
+    this.#playback = new Playback(canvas);
   }
 
   /** Brings items into view after the next drawing. */
@@ -57,7 +63,7 @@ export class Picture implements Drawer {
     const draw = () =>
       drawn(
         graph,
-        this.#foldState(graph),
+        this.#foldState(),
         (boxes) => this.#options(boxes > MOST_CARDS),
         fitting.afresh ? null : this.drawing,
         this.#isWanted,
@@ -102,6 +108,29 @@ export class Picture implements Drawer {
     return true;
   }
 
+  /** Shows the position of the step-through, at once. */
+  showStep(): void {
+    const { walk, past, now } = this.#store.state;
+    // A recorded call is shown on the picture before it, which may not be drawn yet.
+    const isOn = this.drawing?.graph === (walk?.told?.past ? past : now);
+    this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
+  }
+
+  /** Draws the marks of the prediction, at once. */
+  showGuess(): void {
+    const { guess, now } = this.#store.state;
+    if (!guess || !now || this.drawing?.graph !== now) {
+      this.#canvas.guess([]);
+      return;
+    }
+    const { result, frees, failsAt } = guess;
+    const verdicts =
+      result && new Map(result.marks.map(([uid, position, verdict]) => [slotKey(uid, position), verdict]));
+    const nodes = choices(now).map(({ uid }) => uid);
+    const signs = { nodes, marked: frees, failsAt, verdicts, failsRight: result ? result.failsAt : null };
+    this.#canvas.guess(guessSigns(now, this.#canvas.byKey, signs));
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -122,6 +151,8 @@ export class Picture implements Drawer {
     if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
+    this.showStep();
+    this.showGuess();
     return true;
   }
 
@@ -145,18 +176,19 @@ export class Picture implements Drawer {
     return inside.flatMap((box) => byKey.get(box.key) ?? []);
   }
 
-  #foldState(graph: Graph): FoldState {
-    const { opened, closed, spot, show } = this.#store.state;
+  #foldState(): FoldState {
+    const { opened, closed, spot, show, older, guess, now } = this.#store.state;
     const { what, from } = show;
-    const visible = [...(spot ?? []), ...importantUids(graph)];
-    const state: FoldState = { opened, closed, visible, maxBoxes: this.fitting.most, expandAll: what === "all" };
+    const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
+    const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
+    const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
     if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
     return state;
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
   #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past } = this.#store.state;
+    const { preview, highlight, search, past, walk, guess } = this.#store.state;
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -164,7 +196,8 @@ export class Picture implements Drawer {
       compact: this.fitting.dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: !this.fitting.bare,
-      forecast: preview?.forecasts?.[preview.mode] ?? null,
+      asks: isAsked(guess),
+      forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

@@ -4,7 +4,7 @@ import { type ComponentChildren, render, type VNode } from "preact";
 import { html, setAttributes } from "../page/elements.ts";
 import { OctagonGlyph, SlotGlyph } from "../page/glyphs.tsx";
 import { Glyph } from "../page/marks.tsx";
-import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, tag, wire } from "../picture/marks.ts";
+import { callNumberMark, leaf, type Mark, pencil, rect, type SlotLook, shape, tag, wire } from "../picture/marks.ts";
 import type { Context, DialogActions } from "../state/state.ts";
 import { Button, Terms } from "./parts.tsx";
 
@@ -24,8 +24,8 @@ function Sign({ width, height, marks }: { width: number; height: number; marks: 
   return <Glyph marks={marks} width={width} height={height} origin="-1 -1" />;
 }
 
-function CardSign({ look }: { look: string }): VNode {
-  return <Sign width={48} height={21} marks={[rect(0, 0, 44, 18, look, 5)]} />;
+function CardSign({ look, more = [] }: { look: string; more?: Mark[] }): VNode {
+  return <Sign width={48} height={21} marks={[rect(0, 0, 44, 18, look, 5), ...more]} />;
 }
 
 function LineSign({ order, look = "" }: { order: number; look?: "" | "gone" }): VNode {
@@ -50,6 +50,8 @@ const CALLS: Rows = [
   [<OctagonGlyph />, "raised here"],
   [<OctagonGlyph forecast />, "would raise here (forecast)"],
   [<Sign width={13} height={12} marks={pencil(1, 1)} />, "in-place write: step(), add_()"],
+  [<CardSign look="node" more={[shape("M6 18H38", "ran")]} />, "step by step: it has run (of a group: so far)"],
+  [<CardSign look="node" more={[rect(-2, -2, 48, 22, "running", 6)]} />, "step by step: it runs now"],
 ];
 
 function Legend(): VNode {
@@ -73,8 +75,11 @@ const KEYS: [string, string][] = [
   ["f", "the failing node, or the next finding"],
   ["r 1 … 9, r 0", "one root; all again"],
   ["[ ] { }", "one step, one cell back or on"],
+  ["q", "predict first what a call does; then 1 … 9 marks a slot of the focused card"],
+  ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
+  ["k", "keep the forecast, or let it go"],
   ["t", "table view"],
   ["l", "legend"],
   ["+ − 0", "zoom in, out, fit (also Ctrl + wheel, two fingers)"],
@@ -95,13 +100,14 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
       </Button>
     );
   };
-  // The SVG of this view, and its text, need no kernel.
-  const written = state.formats.filter(([name]) => name !== "svg" && name !== "text");
+  // The pictures of this view, and its text, need no kernel.
+  const written = state.formats.filter(([name]) => !["svg", "png", "text"].includes(name));
   return (
     <>
       <div class="gw-row">
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
+        {tool("Export PNG", () => act.export("png"))}
         {written.map(([name, label]) => tool(`Export ${label}`, () => act.save(name)))}
         {tool("Copy as text", () => act.export("text"))}
         {tool("Tidy: lay out afresh", act.tidy)}

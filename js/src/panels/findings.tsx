@@ -4,6 +4,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { copy } from "../page/clipboard.ts";
 import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "../page/glyphs.tsx";
+import { presentOf } from "../picture/fold/index.ts";
 import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
 import type { Context } from "../state/state.ts";
@@ -22,6 +23,11 @@ function nodesOf(name: string, finding: Finding, graph: Graph): number[] {
   const held = graph.owners.filter((owner) => owner.path === name).map((owner) => graph.uid[owner.node]!);
   if (held.length > 0) return held;
   return finding.uids.filter((uid) => nameOf(graph, graph.indexOf(uid)) === name);
+}
+
+interface Shows {
+  /** Puts the finding in front, and shows its nodes. */
+  show(): void;
 }
 
 interface OneFinding {
@@ -167,8 +173,22 @@ function Details({ context, finding, graph, orderOf }: OneFinding & { orderOf: O
   );
 }
 
+/** A finding of an earlier cell, or about an older graph: one line that opens. */
+function PastFinding({
+  finding: { kind, severity, kicker, headline, text },
+  show,
+}: Pick<OneFinding, "finding"> & Shows): VNode {
+  return (
+    <section class="gw-finding gw-past" data-finding={kind} data-severity={severity}>
+      <Button class="gw-link" press={show} title={headline || text} expanded={false}>
+        {`${kicker} ▸`}
+      </Button>
+    </section>
+  );
+}
+
 /** One finding. `full`: the one in front; other findings show one line and the best fix. */
-function FindingSection({ context, finding, graph, full, show }: OneFinding & { full: boolean; show(): void }): VNode {
+function FindingSection({ context, finding, graph, full, show }: OneFinding & Shows & { full: boolean }): VNode {
   const { kind, severity, kicker, headline, text, fixes } = finding;
   const orderOf = (n: number) => orderOfCall(graph, n);
   const best = fixes.find((fix) => fix.verified);
@@ -203,19 +223,31 @@ function uidsOf({ uid, uids }: Finding): number[] {
   return uids.length > 0 || uid === null ? uids : [uid];
 }
 
+/** Whether it happened before the newest cell that made or ran something, or is about an older graph only. */
+export function isPast({ cell, uid, uids }: Finding, graph: Graph): boolean {
+  const present = presentOf(graph);
+  if (cell !== null) return present.cell !== null && cell < present.cell;
+  const nodes = [uid, ...uids].map((each) => graph.indexOf(each)).filter((node) => node >= 0);
+  return present.mask !== null && nodes.length > 0 && nodes.every((node) => !present.mask![node]);
+}
+
 /** The section. It interrupts a screen reader only for an error. */
 export function Findings({ context, graph }: PanelProps): VNode {
   const { state, set, act } = context;
   const alerts: ComponentChildren[] = [];
   const quiet: ComponentChildren[] = [];
+  const first = graph?.findings.findIndex((finding) => !isPast(finding, graph)) ?? -1;
   graph?.findings.forEach((finding, i) => {
-    const full = i === (state.finding ?? 0) && state.selected === null;
+    const past = isPast(finding, graph);
+    const full = i === (state.finding ?? first) && state.selected === null;
     const show = () => {
       set({ finding: i, selected: null });
       act.reveal(uidsOf(finding));
     };
     const list = finding.severity === "error" ? alerts : quiet;
-    list.push(<FindingSection key={i} context={context} finding={finding} graph={graph} full={full} show={show} />);
+    if (past && !full) list.push(<PastFinding key={i} finding={finding} show={show} />);
+    else
+      list.push(<FindingSection key={i} context={context} finding={finding} graph={graph} full={full} show={show} />);
   });
   return (
     <div hidden={alerts.length + quiet.length === 0 || state.preview !== null}>

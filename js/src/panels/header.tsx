@@ -14,6 +14,7 @@ type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
 function status({ now, past, pastEvent, link, running, drawing, busy }: State): [Shape, string] {
   if (past || pastEvent !== null) return ["past", "a picture of the past"];
   if (link === "gone") return ["readonly", "read-only: no kernel"];
+  if (link === "recorded") return ["readonly", now ? `recording · ${now.status.text}` : "recording"];
   if (running) return running.behind ? ["queued", "queued"] : ["busy", `running ${running.what}`];
   if (drawing !== null) return ["busy", `drawing ${count(drawing, "node")} …`];
   if (busy) return ["busy", busy];
@@ -77,6 +78,20 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         <span>{words}</span>
       </span>
       <ShowMenu context={context} />
+      <Tool
+        name="step"
+        label="Step through a call"
+        press={() => act.walk(state.walk ? null : undefined)}
+        shortcut="s"
+        disabled={!graph || graph.n === 0}
+      />
+      <Tool
+        name="guess"
+        label="Predict first"
+        press={() => act.guess(state.guess ? null : undefined)}
+        shortcut="q"
+        disabled={!graph?.roots.some((root) => root.alive)}
+      />
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />

@@ -43,7 +43,11 @@ export function Messages({ context: { act, state } }: PanelProps): VNode {
 /** The option to restore every .grad after a call. */
 export function KeepGradBox({ context: { set, state } }: Pick<PanelProps, "context">): VNode {
   return (
-    <label class="gw-row gw-mute gw-keep" title="The call runs for real; afterwards every .grad is put back.">
+    <label
+      class="gw-row gw-mute gw-keep"
+      hidden={state.link === "recorded"}
+      title="The call runs for real; afterwards every .grad is put back."
+    >
       <input
         type="checkbox"
         checked={state.keepGrad}

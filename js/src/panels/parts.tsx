@@ -18,14 +18,17 @@ interface ButtonProps {
   title?: string | undefined;
   hidden?: boolean;
   disabled?: boolean;
+  /** Whether what it opens is open. */
+  expanded?: boolean;
+  "data-role"?: string;
   /** Gets the focus when its dialog opens. */
   autofocus?: boolean;
   children?: ComponentChildren;
 }
 
-export function Button({ press, label, children, ...rest }: ButtonProps): VNode {
+export function Button({ press, label, expanded, children, ...rest }: ButtonProps): VNode {
   return (
-    <button type="button" onClick={press} aria-label={label} {...rest}>
+    <button type="button" onClick={press} aria-label={label} aria-expanded={expanded} {...rest}>
       {children}
     </button>
   );

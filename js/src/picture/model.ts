@@ -70,6 +70,8 @@ export interface Call {
   order: number;
   result: "ok" | "raised" | "running";
   failedUid: number | null;
+  /** n of the call that freed what this one needed; null: none, or unknown. */
+  freedBy: number | null;
   executed: number[] | null;
   executedCount: number;
 }
@@ -86,7 +88,13 @@ export interface TimelineEvent {
   held: number | null;
   /** Bytes that the call freed. */
   freed?: number;
-  nodes: number;
+  /** Nodes alive after the event; null: unknown. */
+  nodes: number | null;
+  /** `order` of the call's root, which picks its hue; -1: unknown, or no call. */
+  order: number;
+  /** Steps of optimizers since the event before: "opt.step()". */
+  steps: string[];
+  /** Whether the kernel has stored a picture of it. */
   kept: boolean;
 }
 
@@ -106,11 +114,13 @@ export interface Finding {
   kicker: string;
   headline: string;
   text: string;
+  /** n of the call that it explains; null: none. */
   call: number | null;
+  /** The cell in which it happened; null: it is about the present state. */
+  cell: number | null;
   node: string;
   uid: number | null;
   carriers: string[];
-  freedBy: number | null;
   path: string[];
   uids: number[];
   bytes: number;

@@ -1,14 +1,14 @@
 /** All steps from a graph, or a wire message, to a picture; also a bundle of its own for engines without a page. */
 
-import { type Folded, type FoldState, foldSlices } from "./fold/index.ts";
+import { type Folded, type FoldState, foldSlices, presentSlices } from "./fold/index.ts";
 import { type LayoutInput, type LayoutOutput, layoutSlices } from "./layout/index.ts";
 import { measureByTable } from "./measure.ts";
 import type { Graph } from "./model.ts";
 import { importantUids, sceneSlices } from "./scene/index.ts";
 import { type Earlier, inputSlices, type Plan, planSlices } from "./scene/plan.ts";
 import type { Scene, SceneOptions } from "./scene/types.ts";
+import { sheetOf } from "./sheet.ts";
 import { runSlices, type Slices } from "./slices.ts";
-import { withStory } from "./story.ts";
 import { renderSvg, type SvgOptions } from "./svg.ts";
 import { decode } from "./wire.ts";
 
@@ -51,7 +51,10 @@ export function* drawSlices(
   options: (boxes: number) => SceneOptions,
   earlier?: Earlier | null,
 ): Slices<Picture> {
-  const folded = yield* foldSlices(graph, { ...state, standing: earlier?.plan.context.folded.standing });
+  const { roots } = state.older || state.focus ? graph : yield* presentSlices(graph);
+  const visible = [...(state.visible ?? []), ...importantUids(graph, roots)];
+  const standing = earlier?.plan.context.folded.standing;
+  const folded = yield* foldSlices(graph, { ...state, visible, standing });
   const plan = yield* planSlices(graph, folded, options(folded.boxes.length));
   const input = yield* inputSlices(plan, earlier);
   yield;
@@ -76,19 +79,19 @@ export function* redrawSlices(picture: Picture, options: SceneOptions): Slices<P
 
 export interface DrawOptions extends SvgOptions, Partial<SceneOptions> {
   fold?: FoldState;
-  /** false: leave out the sentences of the finding below the drawing. */
-  story?: boolean;
+  /** false: only the drawing, without title, finding and legend. */
+  sheet?: boolean;
 }
 
 /** The scene of a graph without an earlier picture: folded and laid out from the start. */
 export function sceneOf(graph: Graph, options: DrawOptions = {}): Scene {
-  const state = { visible: importantUids(graph), ...options.fold };
-  return runSlices(drawSlices(graph, state, () => ({ measure: measureByTable, ...options }))).scene;
+  return runSlices(drawSlices(graph, options.fold ?? {}, () => ({ measure: measureByTable, ...options }))).scene;
 }
 
 /** A wire message as SVG text. */
 export function draw(wire: string, options: DrawOptions = {}): string {
   const graph = decode(wire);
   const scene = sceneOf(graph, options);
-  return renderSvg(options.story === false ? scene : withStory(scene, graph, measureByTable), options);
+  const { sheet = true, title = "" } = options;
+  return renderSvg(sheet ? sheetOf(scene, graph, measureByTable, title) : scene, options);
 }

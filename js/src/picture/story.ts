@@ -5,10 +5,10 @@ import { type Measure, shorten } from "./measure.ts";
 import type { Finding, Graph } from "./model.ts";
 import type { Item, Scene } from "./scene/types.ts";
 
-const MARGIN = 12;
+export const MARGIN = 12;
 const INDENT = 22;
 const MOST_FIXES = 3;
-const LEAST_WIDTH = 480;
+export const LEAST_WIDTH = 480;
 /** Share of the width for measured lines: without Arial, viewers fall back to wider fonts. */
 const SHARE = 0.88;
 

@@ -98,6 +98,15 @@ export const STYLES = {
   hitring: line("acc", 1.2),
   focus: line("acc", 2),
   badge: { fill: "ink" },
+  running: line("ink", 2.4),
+  ran: line("ink", 2.6),
+  mayring: line("ink3", 1, { dash: [1.5, 2.5], cap: "round" }),
+  ring: line("acc", 2.2),
+  ringmissed: line("err", 2.2, { dash: [3, 2] }),
+  ringextra: line("err", 2.2),
+  disc: { fill: "bg" },
+  cross: line("err", 2, { cap: "round" }),
+  said: { fill: "bg", stroke: "ink", width: 1.2 },
 
   // Saved tensors.
   held: { fill: "slot" },

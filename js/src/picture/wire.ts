@@ -207,7 +207,7 @@ const RECORDS = {
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
   calls: "source$ text$ did$ roots$",
-  events: "label$",
+  events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ carriers$ path$",
   fixes: "id$ text$ note$ edit$",
   status: "text$",
@@ -239,6 +239,32 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
   });
 }
 
+/** No loop is sent with more passes together than this. */
+const MOST_EVENTS = 200_000;
+
+/** The events, also those of further passes of a loop: of each pass only the numbers differ. */
+function readEvents(at: Reading): TimelineEvent[] {
+  // A picture that was saved by an earlier version has no steps.
+  const rows = list(at.json, "events").map((row) => (isObject(row) ? { steps: [], order: -1, ...row } : row));
+  const out: TimelineEvent[] = [];
+  for (const { again, ...event } of records<TimelineEvent & { again?: unknown }>(at, "events", rows)) {
+    out.push(event);
+    const [size, times] = Array.isArray(again) ? again : [1, 0];
+    if (!(size >= 1 && size <= out.length && times >= 0 && out.length + size * times <= MOST_EVENTS)) fail("events");
+    const pass = out.slice(-size);
+    const calls = pass.filter(({ call }) => call !== null).length;
+    for (let i = 1; i <= times; i++)
+      for (const { id, call, iteration, ...rest } of pass)
+        out.push({
+          ...rest,
+          id: id + i * size,
+          call: call === null ? null : call + i * calls,
+          iteration: iteration === null ? null : iteration + i,
+        });
+  }
+  return out;
+}
+
 /** The parts that may change while the graph's structure stays; full messages and deltas both have them. */
 function story(at: Reading) {
   const { json, table } = at;
@@ -250,7 +276,7 @@ function story(at: Reading) {
     leaves: new Map(records<Leaf>(at, "leaves").map((leaf) => [leaf.node, leaf])),
     calls: records<Call>(at, "calls"),
     boundary: records<Graph["boundary"][number]>(at, "boundary"),
-    events: records<TimelineEvent>(at, "events"),
+    events: readEvents(at),
     event: json.event as number,
     findings,
     held: json.held as number,

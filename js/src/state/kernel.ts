@@ -21,7 +21,16 @@ export interface Model {
   widget_manager?: unknown;
 }
 
-export type Link = "asking" | "alive" | "gone";
+/** "recorded": there never was a kernel, only the answers that were written down with the picture. */
+export type Link = "asking" | "alive" | "gone" | "recorded";
+
+/** Answers that are stored with a picture (trait `answers`), by `answerKey`. */
+export type Recorded = Readonly<Record<string, unknown>>;
+
+/** The name of an answer in a recording: `snapshot 12`. The kernel's side writes the same in render/recording.py. */
+export function answerKey(verb: Verb, args: Args): string {
+  return [verb, ...Object.values(args)].join(" ");
+}
 
 /** Error: the kernel refused the request; the text says what to do. */
 export class Refused extends Error {
@@ -75,11 +84,14 @@ export class Kernel {
   readonly #pingMs: number;
   readonly #changed: (state: Link) => void;
   #asking = false;
-
   constructor(model: Model, signal: AbortSignal, changed: (state: Link) => void = () => {}, pingMs = 4000) {
     this.#model = model;
     this.#changed = changed;
     this.#pingMs = pingMs;
+    if (model.get("link") === "recorded") {
+      this.state = "recorded";
+      return;
+    }
     const host = this.#host();
     const alive = () => this.#set("alive");
     follow(model, signal, {
@@ -105,6 +117,8 @@ export class Kernel {
     queued: (behind: string) => void = () => {},
   ): Promise<Replies[V]> & { id: number } {
     const id = ++lastId;
+    if (verb !== "ping" && (this.state === "recorded" || this.state === "gone"))
+      return Object.assign(this.#fromRecording(verb, args), { id });
     let timer: ReturnType<typeof setTimeout> | undefined;
     const answer = new Promise<Replies[V]>((resolve, reject) => {
       const giveUp = (why: string) =>
@@ -139,7 +153,7 @@ export class Kernel {
 
   /** Checks whether the kernel answers. While a cell runs, a late answer is no silence. */
   async ping(): Promise<void> {
-    if (this.#asking) return;
+    if (this.#asking || this.state === "recorded") return;
     this.#asking = true;
     try {
       await this.ask("ping", {}, this.#pingMs);
@@ -156,6 +170,15 @@ export class Kernel {
 
   #host(): HostKernel | undefined {
     return (this.#model.widget_manager as { kernel?: HostKernel } | undefined)?.kernel;
+  }
+
+  /** Without a kernel, an answer that is stored with the picture, or the reason why there is none. */
+  async #fromRecording<V extends Verb>(verb: V, args: Args): Promise<Replies[V]> {
+    const stored = (this.#model.get("answers") as Recorded | undefined)?.[answerKey(verb, args)];
+    if (stored !== undefined) return stored as Replies[V];
+    if (this.state === "recorded") throw new Refused("This was not recorded.", "Run the notebook for a live view.");
+    void this.ping(); // it may be there again
+    throw new NoAnswer("This is not stored here, and no kernel answers.", "Run the notebook, then it can be asked.");
   }
 
   #set(state: Link): void {

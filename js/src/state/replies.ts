@@ -13,6 +13,12 @@ export interface Args {
   uid?: number;
   format?: string;
   request?: number;
+  call?: number;
+  walk?: number;
+  at?: number;
+  fails?: string;
+  fails_at?: number;
+  frees?: [number, number][] | null;
 }
 
 export interface Replies {
@@ -22,19 +28,25 @@ export interface Replies {
   /** A stored picture. */
   snapshot: { wire: string };
   inspect: Kept;
+  steps_ahead: StepsTold;
+  steps_of: StepsTold;
+  more_steps: StepSentences;
   /** A file: its content, name and media type. */
   export: { text: string; name: string; type: string };
   /** An answer that `asks` means that nothing has run. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
+  predict: Compared;
 }
 
 /** One forecast as the kernel computes it; nothing has run. */
 export interface Forecast {
   ok: boolean | null;
-  /** The effect in a few words, and sentences about it. */
+  /** The effect in one line, and sentences about it. */
   outcome: string;
   facts: string[];
+  /** By how much it changes the bytes that saved tensors hold; null: not known. */
+  held: number | null;
   failsAt: number | null;
   /** [uid, position of the slot in its node] */
   frees: [number, number][];
@@ -48,6 +60,66 @@ export interface Forecast {
 export interface Forecasts {
   backward: Forecast;
   retain: Forecast;
+}
+
+/** What happens at one node of a call. */
+export interface StepRow {
+  node: string;
+  names: string[];
+  place: string;
+  source: string;
+  /** Topic and sentence. */
+  facts: [string, string][];
+  text: string;
+}
+
+export interface StepSentences {
+  /** Position of the first row among all steps. */
+  first: number;
+  rows: StepRow[];
+}
+
+/** A call node by node. */
+export interface StepsTold extends StepSentences {
+  /** Names it in requests for more sentences. */
+  walk: number;
+  /** Number of the call; null: it has not been made. */
+  n: number | null;
+  call: string;
+  past: boolean;
+  /** Whether the order is known; if not, `ending` says why. */
+  known: boolean;
+  ending: string;
+  assumes: string[];
+  /** uids in the engine's order. */
+  nodes: number[];
+  /** Per node: the positions of the slots that it frees. */
+  frees: number[][];
+  /** Positions of the nodes that set a `.grad` or add to it. */
+  sets: number[];
+  /** What the last node does: it raises, or whether it does is unknown; "": neither. */
+  stops: "" | "raises" | "unknown";
+  /** The picture just before a recorded call. */
+  wire: string | null;
+}
+
+/** A prediction compared with what the call did. */
+export interface Compared {
+  said: Answer;
+  /** Whether the call was recorded; else it was refused at once, and its forecast counts. */
+  fact: boolean;
+  /** Whether it was right that the call raises, or does not, and where; null: not said, or not known. */
+  fails: boolean | null;
+  failsAt: boolean | null;
+  /** Number of slots that were freed. */
+  freed: number;
+  /** uid, position of the slot in its node, verdict. */
+  marks: [number, number, "right" | "missed" | "extra" | "open"][];
+  /** Right, wrong or not known, and the sentence with the reason. */
+  answers: [boolean | null, string][];
+  /** Answers that are left out. */
+  more: number;
+  score: number | null;
 }
 
 export interface Kept {

@@ -41,12 +41,13 @@ export function eventTitle({ label, call }: TimelineEvent): string {
   return label || `after call ${callNumber(call ?? 0)}`;
 }
 
-/** The slider's words: "In[2], iteration 1, after call 2, 0 B held". */
-export function eventText({ cell, iteration, call, ok, held }: TimelineEvent): string {
+/** The slider's words: "In[2], iteration 1, after opt.step(), after call 2, 0 B held". */
+export function eventText({ cell, iteration, call, label, ok, held, steps }: TimelineEvent): string {
   return join(
     ", ",
-    cell === null ? "from the view" : `In[${cell}]`,
+    cell === null ? label.trim() || "from the view" : `In[${cell}]`,
     iteration !== null && `iteration ${iteration}`,
+    steps.length > 0 && `after ${[...new Set(steps)].join(" and ")}`,
     call !== null && `after call ${callNumber(call)}`,
     !ok && "which raised",
     held !== null && `${bytes(held)} held`,

@@ -4,8 +4,10 @@ import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
+import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
+import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
 
@@ -14,6 +16,8 @@ export interface Preview {
   mode: Mode;
   /** null: requested, not received yet. */
   forecasts: Forecasts | null;
+  /** Whether it stays when the pointer and the focus leave its button. */
+  kept: boolean;
   problem: string;
 }
 
@@ -55,14 +59,22 @@ export interface State {
   opened: ReadonlySet<string>;
   closed: ReadonlySet<string>;
   show: Show;
+  /** Whether older graphs are shown, too. */
+  older: boolean;
   /** uids of nodes of a finding that the user wants to see; highlighted like search hits. */
   spot: readonly number[] | null;
   /** Id of the root whose line is highlighted. */
   highlight: number | null;
   preview: Preview | null;
+  /** The call that is stepped through. */
+  walk: Walk | null;
+  /** What the user says that a call does. */
+  guess: Guess | null;
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
+  /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
+  stretches: readonly (readonly [number, number])[];
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -72,7 +84,12 @@ export type KeptOrNot = Kept | "asked" | "unknown";
 
 /** Requests to the kernel, and steps through its stored pictures. */
 export interface KernelActions {
+  /** Asks for a forecast; null: ends it, unless it is kept or the pointer goes to its panel. */
   preview(root: Root | null, mode?: Mode): void;
+  /** Keeps the forecast of a mode; null: lets it go. */
+  keepPreview(mode: Mode | null): void;
+  /** Asks again for a forecast that is kept: the picture is a new one. */
+  renewPreview(): void;
   backward(root: Root, mode: Mode): void;
   /** Asks the user first. */
   rebuild(root: Root): void;
@@ -86,6 +103,28 @@ export interface KernelActions {
   save(format: string): void;
 }
 
+/** Stepping through one call, node by node. */
+export interface StepActions {
+  /** Opens a call; without one, the call that the picture is about. null: ends the stepping. */
+  walk(subject?: StepSubject | null): void;
+  /** Goes to a position of the call. */
+  stepTo(at: number): void;
+  /** Lets the steps follow each other, or stops that. */
+  play(): void;
+  pace(pace: number): void;
+}
+
+/** Predicting what a call does. */
+export interface GuessActions {
+  /** Begins with a root, or with the selected or last one; null: ends it. */
+  guess(root?: Root | null, retain?: boolean): void;
+  say(patch: Partial<Pick<Guess, "fails" | "failsAt">>): void;
+  /** Marks a slot, or takes the mark back. */
+  mark(key: string): void;
+  /** Makes the call, and compares. */
+  compare(): void;
+}
+
 /** Actions on the picture. */
 export interface PictureActions {
   /** A click on an item; `again`: the item is selected already. */
@@ -96,13 +135,18 @@ export interface PictureActions {
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
-  /** Ends the search, the forecast, the selection, the table or the stored picture, in this order, one per press. */
+  /**
+   * Ends the search, the stepping, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
+   * this order, one per press.
+   */
   escape(): void;
   show(what: Show["what"]): void;
+  /** Shows older graphs, too, or leaves them out again. */
+  showOlder(shown: boolean): void;
   fit(): void;
   /** Lays out again, without regard to the picture on screen. */
   tidy(): void;
-  export(what: "svg" | "text"): void;
+  export(what: "svg" | "png" | "text"): void;
   /** null: ends the search. */
   search(text: string | null): void;
   nextHit(by: number): void;
@@ -116,7 +160,7 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, DialogActions {}
+export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -156,12 +200,16 @@ export function firstState(): State {
     opened: new Set(),
     closed: new Set(),
     show: { what: "auto", from: null },
+    older: false,
     spot: null,
     highlight: null,
     preview: null,
+    walk: null,
+    guess: null,
     running: null,
     answer: null,
     search: null,
+    stretches: [],
     keepGrad: false,
     table: false,
     kept: new Map(),

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type Folded, type FoldState, fold } from "../../src/picture/fold/index.ts";
+import { type Folded, type FoldState, fold as foldPresent } from "../../src/picture/fold/index.ts";
 import type { Graph } from "../../src/picture/model.ts";
 import { Builder, lstm, type PlainNode, random, recorded, toGraph } from "../graphs/index.ts";
 import { bare, GRAPHS } from "./graphs.ts";
+
+/** With all graphs: which of them are present is tested in present.test.ts. */
+const fold = (graph: Graph, state: FoldState = {}) => foldPresent(graph, { older: true, ...state });
 
 function hasCycle(folded: Folded): boolean {
   const count = folded.boxes.length;

@@ -46,7 +46,7 @@ describe("where groups are opened and closed again", () => {
       runSlices(
         drawSlices(
           graph,
-          { visible: importantUids(graph), opened: new Set(opened) },
+          { visible: importantUids(graph, graph.roots), opened: new Set(opened) },
           () => ({ measure: measureByTable, compact, buttons: true }),
           earlier,
         ),

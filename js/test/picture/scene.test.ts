@@ -286,7 +286,7 @@ describe("folded groups", () => {
       rootUids: [graph.uid[called.node]!],
     }));
     const flagsOf = (expandAll: boolean) =>
-      sceneOf(graph, { fold: { visible: importantUids(graph), expandAll } }).items.filter(
+      sceneOf(graph, { fold: { visible: importantUids(graph, graph.roots), expandAll } }).items.filter(
         ({ role }) => role === "root",
       );
     expect(flagsOf(false).map((flag) => texts(flag)[0])).toEqual([

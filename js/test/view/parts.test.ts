@@ -6,57 +6,11 @@ import { Prose } from "../../src/page/glyphs.tsx";
 import { contrast, hostTheme, luminance, markRules, parseColour } from "../../src/page/theme.ts";
 import { shortPath } from "../../src/panels/findings.tsx";
 import { pack } from "../../src/panels/packing.ts";
-import { segments } from "../../src/panels/timeline.tsx";
-import { area } from "../../src/panels/timeline_marks.tsx";
-import { eventText, facts } from "../../src/state/say.ts";
-
-const event = (id: number, kind: "cell" | "call", cell: number, iteration: number | null, ok = true) => ({
-  id,
-  kind,
-  cell,
-  call: kind === "call" ? id : null,
-  iteration,
-  label: "",
-  ok,
-  held: 0,
-  nodes: 0,
-  kept: true,
-});
+import { facts } from "../../src/state/say.ts";
 
 test("a long path keeps its first and its last three elements", () => {
   expect(shortPath(["a", "b", "c", "d", "e"])).toEqual(["a", "b", "c", "d", "e"]);
   expect(shortPath(["a", "b", "c", "d", "e", "f"])).toEqual(["a", { more: ["b", "c"] }, "d", "e", "f"]);
-});
-
-test("the timeline has one segment for each cell and iteration; a cell's end belongs to its last iteration", () => {
-  const events = [
-    event(0, "cell", 1, null),
-    event(1, "call", 2, 0),
-    event(2, "call", 2, 1, false),
-    event(3, "cell", 2, null, false),
-  ];
-  expect(segments(events).map(({ from, to, label, bad }) => [from, to, label, bad])).toEqual([
-    [0, 0, "In[1]", false],
-    [1, 1, "it 0 · In[2]", false],
-    [2, 3, "it 1 · In[2]", true],
-  ]);
-  const loop = Array.from({ length: 12 }, (_, i) => event(i, "call", 2, i));
-  expect(segments(loop).map(({ label }) => label)).toEqual(loop.map((_, i) => `${i}`));
-});
-
-test("the line shows what there was before a call as well as what it left", () => {
-  const calls = [0, 1].map((n) => ({ ...event(n, "call", 2, n), held: 100, freed: 300 }));
-  const place = (i: number) => 10 * (i + 1);
-  expect(area(calls, place, 400, 30)).toMatch(/^M56 74H5\.0V46\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
-});
-
-test("where bytes were not measured the line stays level, and no bytes are shown", () => {
-  const known = { ...event(0, "cell", 1, null), held: 100 };
-  const unknown = { ...event(1, "call", 2, 0), held: null, freed: 300 };
-  const place = (i: number) => 10 * (i + 1);
-  expect(area([known, unknown], place, 400, 30)).toMatch(/^M56 74H5\.0V67\.0H10\.0V67\.0H15\.0V46\.0H20\.0V67\.0H30$/);
-  expect(eventText(known)).toContain("100 B held");
-  expect(eventText(unknown)).not.toContain("held");
 });
 
 test("buttons of neighbouring roots never cover each other and stay inside", () => {

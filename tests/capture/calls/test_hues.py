@@ -30,6 +30,11 @@ def roots(notebook: Notebook, offers: Offers) -> dict[str, int]:
     }
 
 
+def run_of(snapshot, ref):
+    place = snapshot.place_of(ref.node)
+    return place and place.run
+
+
 @pytest.fixture
 def offers(notebook):
     offers = Offers()
@@ -95,9 +100,10 @@ def test_nothing_changes_from_picture_to_picture(notebook, offers):
         for root in offers.update(drawing):
             key = (drawing.snapshot.uid[root.ref.node], root.ref.output_nr)
             assert of_roots.setdefault(key, root.order) == root.order, (cell, root.ref.path)
-        living = [root.order for root in offers.update(drawing) if not drawing.snapshot.ghost[root.ref.node]]
-        # A tensor that is a root again after a while keeps its old hue, though another root may have it by now.
-        assert len(set(living)) == len(living) or "loss" not in notebook.namespace, cell
+        # Roots of one cell are drawn together.
+        newest = max(place.run for place in drawing.snapshot.places)
+        together = [root.order for root in offers.update(drawing) if run_of(drawing.snapshot, root.ref) == newest]
+        assert len(set(together)) == len(together), cell
     # Pictures of past moments agree with the present one.
     for event in notebook.tracker.events:
         for root in offers.past(event.snapshot) if event.snapshot else ():
@@ -108,6 +114,25 @@ def test_nothing_changes_from_picture_to_picture(notebook, offers):
         if call.graph is not None:
             key = (call.graph.uid[call.roots[0].node], call.roots[0].output_nr)
             assert of_roots.get(key, call.order) == call.order
+
+
+def test_the_first_two_hues_are_free_again_in_each_section(notebook, offers):
+    """Graphs of earlier cells are not drawn with those of later ones: they must not push a failing pair to rare hues."""
+    notebook.run("product = (t @ a).sum()\ntotal = (t @ a).exp().sum()\nthird = (t @ a).tanh().sum()")
+    assert roots(notebook, offers) == {"product": 0, "total": 1, "third": 2}
+    notebook.run("y = t @ a")
+    notebook.run("for it in range(2):\n    loss = (t @ (a + y)).exp().sum()\n    loss.backward()")
+    assert looks(notebook) == {0: 0, 1: 1}
+    assert roots(notebook, offers) == {"product": 0, "total": 1, "third": 2, "loss": 1, "loss+": 0}
+
+
+def test_roots_of_two_cells_that_share_nodes_differ(notebook, offers):
+    notebook.run("z = (t @ a).exp()")
+    notebook.run("one = z.sum()")
+    notebook.run("two = (z * z).sum()\ntwo.backward(retain_graph=True)")
+    notebook.run("three = z.tanh().sum()")
+    assert roots(notebook, offers) == {"one": 0, "two": 1, "three": 2}
+    assert looks(notebook) == {0: 1}
 
 
 def test_looking_while_a_cell_runs_changes_nothing(notebook, offers):

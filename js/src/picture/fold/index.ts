@@ -12,16 +12,18 @@ import { focusMask, usersOf } from "./focus.ts";
 import { makeHashes, makeLevels } from "./levels.ts";
 import { nameGroup } from "./names.ts";
 import { MAX_BOXES, openDefault, standingOf, visibleGroups } from "./open.ts";
+import { presentSlices } from "./present.ts";
 import { forwardOrder } from "./sequence.ts";
 import { Group, type Line, splitLarge } from "./tree.ts";
-import type { Box, Folded, FoldState, OpenGroup } from "./types.ts";
+import type { Box, Folded, FoldState, OpenGroup, Present } from "./types.ts";
 
 export { focusMask } from "./focus.ts";
 export { shortOp } from "./names.ts";
 export { MAX_BOXES, ONE_SCREEN } from "./open.ts";
+export { presentOf, presentSlices } from "./present.ts";
 export { search } from "./search.ts";
 export { seedSlices } from "./seed.ts";
-export type { Box, Focus, Folded, FoldState, OpenGroup } from "./types.ts";
+export type { Box, Focus, Folded, FoldState, OpenGroup, Present } from "./types.ts";
 export { boxOfUid } from "./types.ts";
 
 /** Graphs up to this many boxes are shown as they are. */
@@ -36,15 +38,17 @@ export function fold(graph: Graph, state: FoldState = {}): Folded {
 
 /** The same in slices. */
 export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded> {
+  const present = yield* presentSlices(graph);
+  yield;
   const badges = yield* findBadges(graph, new Set(state.visible ?? []));
   yield;
-  const drawn = drawnNodes(graph, badges, state);
+  const drawn = drawnNodes(graph, badges, state, present);
   yield;
   const order = yield* forwardOrder(graph, drawn);
   yield;
   const boxOf = ints(graph.n).fill(-1);
   let { standing } = state;
-  if (!order.length) return { boxes: [], edges: ints(0), boxOf, open: [], standing };
+  if (!order.length) return { boxes: [], edges: ints(0), boxOf, open: [], standing, present };
 
   const maxBoxes = state.maxBoxes ?? MAX_BOXES;
   const small = order.length <= (standing?.groups === null ? maxBoxes : Math.min(SMALL_GRAPH, maxBoxes));
@@ -74,7 +78,7 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
   });
   const hulls: OpenGroup[] = [];
   yield* eachGroup(open, (group) => hulls.push(openGroup(line, group, root, state)));
-  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls, standing };
+  return { boxes, edges: yield* boxEdges(graph, boxes, boxOf), boxOf, open: hulls, standing, present };
 }
 
 const wholeLine = (order: Int32Array) => new Group("group", 0, order.length, 0, "g", null);
@@ -91,9 +95,9 @@ function* eachGroup(groups: readonly Group[], work: (group: Group) => unknown): 
   }
 }
 
-/** 1 for the nodes on the line: all in focus that are no badges. */
-function drawnNodes(graph: Graph, badges: Badges, state: FoldState): Uint8Array {
-  const mask = state.focus ? focusMask(graph, state.focus) : null;
+/** 1 for the nodes on the line: all in focus, or else present, that are no badges. */
+function drawnNodes(graph: Graph, badges: Badges, state: FoldState, present: Present): Uint8Array {
+  const mask = state.focus ? focusMask(graph, state.focus) : state.older ? null : present.mask;
   const drawn = bytes(graph.n);
   for (let v = 0; v < graph.n; v++) drawn[v] = badges.isBadge[v] || (mask && !mask[v]) ? 0 : 1;
   return drawn;

@@ -1,5 +1,5 @@
 /** A folded graph: the boxes to draw, and the box of each node. */
-import type { CodeLine, Graph } from "../model.ts";
+import type { CodeLine, Graph, Root } from "../model.ts";
 
 export interface Box {
   /** "n<uid>" for a node, else "g..." from cell, iteration, module, line and ordinal: the same in the next snapshot. */
@@ -47,6 +47,8 @@ export interface Folded {
   open: OpenGroup[];
   /** The default view, with which the next picture begins. */
   standing: Standing | undefined;
+  /** What is present, and which older graphs are left out. */
+  present: Present;
 }
 
 /** Shown children of a group: none, only the wanted ones, all if they are few, or always all. */
@@ -64,6 +66,18 @@ export function boxOfUid({ graph, folded }: { graph: Graph; folded: Folded }, ui
   return folded.boxOf[graph.indexOf(uid)] ?? -1;
 }
 
+/** The part of the graph that the default view shows, as present.ts decides. */
+export interface Present {
+  /** The newest cell that made or ran something; null: unknown, then all is present. */
+  cell: number | null;
+  /** 1 for every node of the present; null: all nodes are. */
+  mask: Uint8Array | null;
+  /** The roots of the present. */
+  roots: readonly Root[];
+  /** The roots of older graphs, the newest first. */
+  older: readonly Root[];
+}
+
 /** What the user wants to see. All fields are optional: `{}` is the default view. */
 export interface FoldState {
   opened?: ReadonlySet<string>;
@@ -75,6 +89,8 @@ export interface FoldState {
   /** uids that must be visible, the most important first: failing node, carriers, shared border, roots, findings. */
   visible?: readonly number[];
   focus?: Focus;
+  /** Show older graphs, too. */
+  older?: boolean;
   /** From the picture before: groups stay open or closed while there is room, so that nothing jumps. */
   standing?: Standing;
 }

@@ -6,7 +6,8 @@ import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
 import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
-import type { Card } from "./types.ts";
+import type { Rect } from "./rects.ts";
+import type { Card, SlotPlace } from "./types.ts";
 
 /** A cut note that is still useful: fewer letters say nothing, and the end of a number would be another number. */
 const TELLING = /^…\D.../;
@@ -139,7 +140,22 @@ function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w:
   return { row, w: w && card.oneLine ? w + 3 : w, freed };
 }
 
-function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean): Mark[] {
+/** Where each saved tensor is drawn; none where they are drawn as counts. */
+export function slotPlaces(context: Context, card: Card, bowl: boolean): SlotPlace[] {
+  const places: Rect[] = [];
+  if (context.level >= 2) slotMarks(context, card, false, bowl, (place) => places.push(place));
+  const isEach = places.length === card.slots.length;
+  return isEach ? places.map((place, i) => ({ ...place, slot: card.slots[i]!.slot })) : [];
+}
+
+/** `placed`: told the place of each glyph with its label. */
+function slotMarks(
+  context: Context,
+  card: Card,
+  ghost: boolean,
+  bowl: boolean,
+  placed?: (place: Rect) => void,
+): Mark[] {
   const { row, w, freed } = slotRow(context, card, bowl);
   const marks: Mark[] = [];
   const middle = card.oneLine ? card.h / 2 : card.h - 12.5;
@@ -148,12 +164,14 @@ function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean):
   for (const { look, label, by } of row) {
     // The letter in a slot is drawn only at the level where letters are large enough.
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ kind }) => context.level === 3 || kind !== "text"));
+    const left = x;
     x += SLOT_W + 3;
     if (label) {
       const c = sized(context, ghost ? "note quiet" : slotClass(look));
       marks.push(text(x, middle, label, c));
       x += context.measure(label, c) + GAP;
     }
+    placed?.({ x: left, y: middle - SLOT_H / 2, w: x - left - (label ? GAP : 3), h: SLOT_H });
     if (by < 0) continue;
     marks.push(...number(by, x + 4));
     x += 18;

@@ -69,7 +69,7 @@ export const sized = ({ level }: Pick<Context, "level">, look: string) => (level
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
   const { boxes } = folded;
   const n = boxes.length;
-  const roots = rootViews(graph);
+  const roots = rootViews(graph, folded);
   const nodeReach = yield* reachOfNodes(graph, roots);
   const reach = new Uint32Array(n);
   const shared = bytes(n);
@@ -150,8 +150,8 @@ export function* descend(rows: Rows, visit: (from: number, to: number) => void):
   yield* eachSlice(order.length, (k) => rowOf(rows, order[k]!).forEach((to) => void visit(order[k]!, to)), 1024);
 }
 
-function rootViews(graph: Graph): RootView[] {
-  const shown = graph.roots.filter((root) => root.node >= 0).sort((a, b) => a.order - b.order || a.id - b.id);
+function rootViews(graph: Graph, { boxOf }: Folded): RootView[] {
+  const shown = graph.roots.filter((root) => boxOf[root.node]! >= 0).sort((a, b) => a.order - b.order || a.id - b.id);
   const times = new Map<string, number>();
   for (const { path } of shown) times.set(path, (times.get(path) ?? 0) + 1);
   return shown.map((root, position) => ({
@@ -213,8 +213,9 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   return order;
 }
 
-function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
+  if (asks) return uids;
   for (const { severity, kind, uid } of findings) {
     const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
     if (raises && uid !== null) uids.set(uid, "would raise here");

@@ -8,7 +8,7 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import type { Graph } from "../model.ts";
+import type { Graph, Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
@@ -151,8 +151,8 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
 /** With more roots than this, only roots at which a call began have to be visible. */
 const FEW_ROOTS = 8;
 
-/** uids that a fold should leave visible: failing node, border, findings, roots. */
-export function importantUids(graph: Graph): number[] {
+/** uids that a fold should leave visible: failing node, border, findings, these roots. */
+export function importantUids(graph: Graph, roots: readonly Root[]): number[] {
   const uids = new Set<number>();
   for (const call of graph.calls.slice(-1)) if (call.failedUid !== null) uids.add(call.failedUid);
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
@@ -161,9 +161,9 @@ export function importantUids(graph: Graph): number[] {
     if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
-  for (const { node } of graph.roots) {
+  for (const { node } of roots) {
     const uid = graph.uid[node];
-    if (uid !== undefined && (graph.roots.length <= FEW_ROOTS || called.has(uid))) uids.add(uid);
+    if (uid !== undefined && (roots.length <= FEW_ROOTS || called.has(uid))) uids.add(uid);
   }
   return [...uids];
 }

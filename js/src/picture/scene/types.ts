@@ -42,6 +42,14 @@ export interface Item {
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
   buttons?: Rect | undefined;
+  /** Where each saved tensor of a card is drawn, relative to the item; none where they are not drawn one by one. */
+  slots?(): SlotPlace[];
+  /** Lets the marks be made again from what the graph holds by now. */
+  renew?(): void;
+}
+
+export interface SlotPlace extends Rect {
+  slot: number;
 }
 
 export interface Scene {
@@ -77,6 +85,8 @@ export interface SceneOptions {
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
   forecast?: ForecastOverlay | null;
+  /** Somebody predicts what a call does: nothing that gives it away is drawn. */
+  asks?: boolean;
   /** Id of a root; the lines of other roots are dimmed. */
   onlyRoot?: number | null;
 }

@@ -1,0 +1,115 @@
+/** Moves a drawing to a position of a step-through: only what the steps in between touch is drawn again. */
+
+import type { Canvas } from "../canvas/canvas.ts";
+import { SLOT_LOOKS } from "../picture/marks.ts";
+import type { Leaf } from "../picture/model.ts";
+import type { Context } from "../picture/scene/context.ts";
+import { keysOf, walkingSigns } from "../picture/scene/walking.ts";
+import * as SLOT from "../picture/slot.ts";
+import type { StepsTold } from "../state/replies.ts";
+import { doneAt, lastStep, type Walk } from "../state/steps.ts";
+import type { Drawing } from "./pipeline.ts";
+
+const WILL = SLOT_LOOKS.indexOf("will");
+
+/** The states before the call. */
+interface Before {
+  slotState: Uint8Array;
+  slotFreedBy: Int32Array;
+  leaves: Map<number, Leaf>;
+}
+
+export class Playback {
+  readonly #canvas: Canvas;
+  #told: StepsTold | null = null;
+  /** How many nodes have run on the drawing. */
+  #done = 0;
+  #context: Context | null = null;
+  #before: Before | null = null;
+
+  constructor(canvas: Canvas) {
+    this.#canvas = canvas;
+  }
+
+  /** Shows the position of a walk on its drawing. null: there is no walk; its drawing is not on screen. */
+  show(drawing: Drawing | null, walk: Walk | null, calm: boolean): void {
+    const told = walk?.told ?? null;
+    if (told !== this.#told) this.#end(drawing);
+    if (!drawing || !walk || !told?.known) return;
+    this.#told = told;
+    const done = doneAt(told, walk.at);
+    const forward = done > this.#done;
+    this.#move(drawing, done, !calm && forward && done - this.#done === 1);
+    this.#sign(drawing, told, walk, !calm && forward);
+  }
+
+  /** Brings the drawing back to the state before the call. */
+  #end(drawing: Drawing | null): void {
+    if (this.#told && drawing && drawing.plan.context === this.#context) this.#move(drawing, 0, false);
+    this.#canvas.sign([]);
+    this.#told = this.#context = this.#before = null;
+    this.#done = 0;
+  }
+
+  #move(drawing: Drawing, done: number, drains: boolean): void {
+    const told = this.#told!;
+    const { graph, plan } = drawing;
+    const { slotState, slotFreedBy, leaves } = graph;
+    this.#before ??= { slotState: slotState.slice(), slotFreedBy: slotFreedBy.slice(), leaves: new Map(leaves) };
+    // A drawing that was made afresh shows the states before a call that has not been made.
+    const isFresh = plan.context !== this.#context;
+    this.#context = plan.context;
+    const from = isFresh ? 0 : Math.min(done, this.#done);
+    const to = Math.max(done, this.#done);
+    this.#done = done;
+    const sets = new Set(told.sets);
+    const keys = new Set<string>();
+    for (let i = from; i < to; i++) {
+      const changed = this.#apply(drawing, i, i < done, sets.has(i));
+      if (changed) for (const key of keysOf({ ...drawing, context: plan.context }, told.nodes[i]!)) keys.add(key);
+    }
+    this.#canvas.renew([...keys], drains);
+  }
+
+  /** Lets node i run, or takes that back. Returns whether the picture changes. */
+  #apply({ graph, plan, folded }: Drawing, i: number, runs: boolean, sets: boolean): boolean {
+    const { past, n, nodes, frees } = this.#told!;
+    const before = this.#before!;
+    const { context } = plan;
+    const node = graph.indexOf(nodes[i]!);
+    if (node < 0) return false;
+    for (const position of frees[i] ?? []) {
+      const slot = graph.slotStart[node]! + position;
+      if (slot >= graph.slotStart[node + 1]!) continue;
+      const look = runs ? (past ? SLOT.freed : WILL) : before.slotState[slot]!;
+      context.looks[slot] = look;
+      if (!past) continue;
+      graph.slotState[slot] = look;
+      graph.slotFreedBy[slot] = runs ? (n ?? -1) : before.slotFreedBy[slot]!;
+    }
+    const leaf = before.leaves.get(node);
+    const changesLeaf = past && sets && leaf !== undefined;
+    if (changesLeaf) graph.leaves.set(node, runs ? { ...leaf, hasGrad: true } : leaf);
+    context.cards.delete(folded.boxOf[node]!);
+    return changesLeaf || (frees[i]?.length ?? 0) > 0;
+  }
+
+  /** The signs over the drawing, and the gradient on its way to the node that runs. */
+  #sign(drawing: Drawing, told: StepsTold, walk: Walk, moves: boolean): void {
+    const { nodes } = told;
+    const context = drawing.plan.context;
+    const runs = walk.at > 0 && walk.at < lastStep(walk);
+    const ran = nodes.slice(0, this.#done);
+    const isLast = ran.length === nodes.length;
+    const walking = {
+      ran,
+      runs,
+      position: `${ran.length} of ${nodes.length}`,
+      stops: isLast ? told.stops : ("" as const),
+      past: told.past,
+    };
+    const drawn = { graph: drawing.graph, folded: drawing.folded, context, byKey: this.#canvas.byKey };
+    const keys = runs ? keysOf(drawn, ran.at(-1)!) : [];
+    this.#canvas.sign(walkingSigns(drawn, walking), keys, moves);
+  }
+}

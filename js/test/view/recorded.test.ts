@@ -1,0 +1,71 @@
+// @vitest-environment happy-dom
+/** A page without a kernel: what is written down with the picture can be asked, and nothing else is offered. */
+import { gzipSync } from "node:zlib";
+import { expect, test, vi } from "vitest";
+import { encode } from "../../dev/fake.ts";
+import { reused } from "../../dev/stories.ts";
+import { openRecording } from "../../src/app/recorded.ts";
+import { show } from "./support.ts";
+
+const pack = (data: unknown) => gzipSync(JSON.stringify(data)).toString("base64");
+
+function stored() {
+  const story = reused();
+  story.events = story.events.map((event) => ({ ...event, kept: true }));
+  return story;
+}
+
+async function open(answers: (uid: number) => Record<string, unknown>) {
+  const story = stored();
+  const uid = story.nodes[0]!.uid;
+  const place = document.createElement("div");
+  place.textContent = "the static picture";
+  document.body.append(place);
+  await openRecording(place, pack({ wire: encode(story, 1), answers: answers(uid) }));
+  const find = (selector: string) => place.querySelector<HTMLElement>(selector);
+  await vi.waitFor(() => expect(find("[role=treeitem]")).not.toBeNull(), { timeout: 30_000 });
+  return { place, find, uid };
+}
+
+test("a recording is drawn without buttons that would run something", async () => {
+  const { place, find } = await open(() => ({}));
+  expect(place.textContent).not.toContain("the static picture");
+  expect(find(".gw-pill")!.textContent).toMatch(/^recording · after In/);
+  expect(find(".gw-rootbar")).toBeNull();
+  expect(find(".gw-keep")!.hidden).toBe(true);
+  place.remove();
+});
+
+test("a recording travels in time, and tells who keeps a node", async () => {
+  const past = reused();
+  const first = Number(past.events[0]!.id);
+  const keeps = { keptBy: [{ path: "kept_here", kind: "variable", releases: "alone releases nothing" }], storages: [] };
+  const { place, find, uid } = await open((uid) => ({
+    [`snapshot ${first}`]: { wire: encode({ ...past, events: past.events.slice(0, 1) }, first) },
+    [`inspect ${uid}`]: keeps,
+  }));
+  find(`[role=treeitem][data-uid="${uid}"]`)!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await vi.waitFor(() => expect(find(".gw-panel")!.textContent).toContain("kept_here"));
+  find('[aria-label^="First moment"]')!.click();
+  await vi.waitFor(() => expect(find("[data-past=true]")).not.toBeNull());
+  await vi.waitFor(() => expect(find(".gw-pill")!.textContent).toBe("a picture of the past"));
+  expect(find(".gw-err")).toBeNull();
+  place.remove();
+});
+
+test("without a kernel and without a stored picture, a step back says so at once and stays", async () => {
+  const host = { status: "idle", tell: () => {} };
+  const connect = (slot: () => void) => {
+    host.tell = slot;
+  };
+  const view = await show(stored(), { kernel: Object.assign(host, { statusChanged: { connect, disconnect() {} } }) });
+  view.model.receive = () => {}; // nobody answers any more
+  host.status = "dead";
+  host.tell();
+  await view.settle();
+  view.one('[aria-label^="Previous step"]').click();
+  await view.settle();
+  expect(view.root.textContent).toContain("This is not stored here, and no kernel answers.");
+  expect(view.one(".gw-pill").textContent).toBe("read-only: no kernel");
+  view.close();
+});

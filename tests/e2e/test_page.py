@@ -1,0 +1,98 @@
+"""The one-file page in a browser that has no network: it draws, travels in time, answers and exports."""
+
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+PROGRAM = """import torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+# %%
+loss = net(torch.randn(5, 4)).pow(2).mean()
+loss.backward(retain_graph=True)
+# %%
+loss.backward()
+# %%
+loss.backward()
+"""
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    opened = []
+
+    def open_(program, name="lecture.py"):
+        (tmp_path / name).write_text(program, encoding="utf-8")
+        explain = [sys.executable, "-m", "graphwidget", "explain", "--format", "html", str(tmp_path / name)]
+        path = tmp_path / "graph.html"
+        path.write_bytes(subprocess.run(explain, capture_output=True).stdout)
+        page, log = browser.open(path.as_uri())
+        opened.append(page)
+        page.locator("[role=treeitem]").first.wait_for()
+        return page, log
+
+    yield open_
+    for page in opened:
+        page.close()
+
+
+def test_it_travels_in_time_and_tells_who_keeps_a_node(open_page, shots):
+    page, log = open_page(PROGRAM)
+    page.screenshot(path=str(shots / "page.png"))
+    assert page.locator(".gw-pill").inner_text() == "recording · after In[4], which raised"
+    assert page.locator(".gw-rootbar").count() == 0
+    page.locator('[role=treeitem][data-node="PowBackward0"]').click()
+    kept = page.locator(".gw-panel")
+    kept.get_by_text("Kept alive by").wait_for()
+    kept.get_by_text("del loss").wait_for()
+    page.keyboard.press("{")
+    page.locator('.graphwidget[data-past="true"]').wait_for()
+    page.keyboard.press("{")
+    page.locator('[role=treeitem][data-node="PowBackward0"][data-state="held"]').wait_for()
+    page.screenshot(path=str(shots / "page_past.png"))
+    page.keyboard.press("n")
+    page.locator('[role=treeitem][data-node="PowBackward0"][data-state="freed"]').wait_for()
+    assert page.locator(".gw-answer.gw-err").count() == 0
+    assert log.problems() == [] and log.offsite() == []
+
+
+def test_its_menu_saves_what_is_on_screen_as_svg_and_png(open_page):
+    page, log = open_page(PROGRAM)
+
+    def saved(button):
+        page.get_by_label("More: table view, export, tidy, keys").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name=button).click()
+        return download.value.suggested_filename, download.value.path().read_bytes()
+
+    name, svg = saved("Export SVG")
+    assert name == "autograd-graph.svg"
+    texts = " ".join("".join(each.itertext()) for each in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"))
+    for words in (
+        "Autograd graph after In[4], which raised",
+        "needs saved tensors that",
+        "saved tensor: freed",
+        "PowBackward0",
+    ):
+        assert words in texts
+    name, png = saved("Export PNG")
+    assert name == "autograd-graph.png" and png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    box = ET.fromstring(svg).attrib
+    assert (width, height) == (round(2 * float(box["width"])), round(2 * float(box["height"])))
+    assert log.problems() == []
+
+
+def test_text_of_the_program_does_not_run(open_page):
+    evil = "</script><img src=x onerror=\"document.title='ran'\"><script>document.title='ran'</script>"
+    page, log = open_page(PROGRAM.replace(".mean()", f".mean()  # {evil}"), name="<b>&amp;.py")
+    assert page.title() == "<b>&amp;.py"
+    assert page.locator("img, b:text('.py')").count() == 0
+    page.locator('[role=treeitem][data-node="PowBackward0"]').click()
+    assert evil in page.locator(".gw-src").inner_text()
+    assert log.problems() == []
