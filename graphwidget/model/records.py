@@ -10,7 +10,7 @@ from typing import Literal
 
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
 from graphwidget.model.scenes import Scene
 
 __all__ = [
@@ -200,6 +200,14 @@ class Fix:
     by_hand: bool = False
     starves: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
+
+    @property
+    def spot(self) -> str:
+        """Where it changes the program, as text; empty where it changes nothing."""
+        if self.at is not None:
+            return spot_text(*self.at)
+        first = self.edits[0] if self.edits else None
+        return spot_text(None, first.start[0], first.file) if first is not None and first.file is not None else ""
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
+from graphwidget.render.patch import patch
 from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
 from graphwidget.render.words import count
 
-__all__ = ["SCHEMA", "ProgramRun", "dot_text", "json_text", "text"]
+__all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
 
 SCHEMA = 2
 _ERROR_COLUMNS = 160
@@ -42,6 +43,8 @@ class ProgramRun:
         What was to be run, and the program's ``sys.argv[1:]``.
     exit
         The status that the program itself would have exited with.
+    texts
+        The files that ran, by their paths relative to the working directory, as they are on the disk.
     """
 
     file: str
@@ -55,6 +58,12 @@ class ProgramRun:
     target: str = ""
     argv: Sequence[str] = ()
     exit: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+def diff_text(run: ProgramRun) -> str:
+    """The first fix that can be made in files, as a patch for ``git apply``; empty if there is none."""
+    return patch(run.findings, run.texts).rstrip("\n")
 
 
 def json_text(run: ProgramRun) -> str:

@@ -37,7 +37,9 @@ def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
 
 
 def _edit_lines(fix: Fix) -> list[str]:
-    return [f"       {line}" for line in cut_edit(fix.edit, NOTE_COLUMNS - 7)]
+    files = tuple(dict.fromkeys(edit.file for edit in fix.edits if edit.file is not None))
+    heads = [f"--- {file}" for file in files] if len(files) == 1 else []
+    return [f"       {line}" for line in (*heads, *cut_edit(fix.edit, NOTE_COLUMNS - 7))]
 
 
 NOTE_LINES, NOTE_COLUMNS = 12, 100

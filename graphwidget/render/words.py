@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphwidget.model import BackwardCall, Place, spot_text
 
-__all__ = ["call_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
+__all__ = ["call_text", "callers_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
 
 
 def op_name(name: str) -> str:
@@ -28,9 +28,8 @@ def place_text(place: Place | None) -> str:
     if place is None or place.line is None:
         return place.spot if place is not None else ""
     text = place.spot
-    outer = (place.outer_cell, place.outer_file, place.outer_line)
-    if place.outer_line is not None and outer != (place.cell, place.file, place.line):
-        text += f", called from {callers_text(place)}"
+    if caller := callers_text(place):
+        text += f", called from {caller}"
     if place.iteration is not None:
         text += f", iteration {place.iteration}"
     return text
@@ -39,8 +38,11 @@ def place_text(place: Place | None) -> str:
 def callers_text(place: Place) -> str:
     """The line that called the function of a place, and the line of the cell that ran: ``proj/train.py:26 ← In[3]:1``.
 
-    Of a function in a cell, only the line of the cell that ran.
+    Of a function in a cell, only the line of the cell that ran. Empty: the place is that line itself.
     """
+    spot = (place.outer_cell, place.outer_file, place.outer_line)
+    if place.outer_line is None or spot == (place.cell, place.file, place.line):
+        return ""
     outer = spot_text(place.outer_cell, place.outer_line, place.outer_file)
     if place.file is None or len(place.stack) < 2:
         return outer

@@ -200,13 +200,13 @@ function freedBy(json: Json, states: Uint8Array): Int32Array {
  * up in the table of strings; all others stay as they are. The name of a text field ends with $.
  */
 const RECORDS = {
-  places: "cell line source$ outerCell outerLine outerSource$ cellId$ run",
+  places: "cell line source$ outerCell outerLine outerSource$ cellId$ run file$ outerFile$ fn$ inner caller$",
   storageOwners: "at owners$",
   leaves: "node paths$ type$ hasGrad bytes",
   owners: "node nr path$ kind$",
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
-  calls: "source$ text$ did$ roots$",
+  calls: "file$ source$ text$ did$ roots$",
   events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ carriers$ path$",
   fixes: "id$ text$ note$ edit$",
@@ -231,7 +231,8 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
     if (Object.entries(value).some(([name, part]) => name !== "fixes" && [part].flat(2).some(isObject))) fail(key);
     fields.forEach((field, i) => {
       const name = field.replace("$", "");
-      const found = Array.isArray(value) ? value[i] : record[name];
+      // A picture that was saved by an earlier version lacks the fields that have come since.
+      const found = (Array.isArray(value) ? value[i] : record[name]) ?? null;
       if (field === "node" && !(found >= -1 && found < at.n)) fail(key);
       record[name] = name === field ? found : texts(at.table, found);
     });

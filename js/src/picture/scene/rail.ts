@@ -26,10 +26,16 @@ const SHARE = 0.9;
 const MAX_ROWS = 24;
 
 /** A line of code. */
-type Spot = Pick<CodeLine, "run" | "cell" | "line" | "source">;
+type Spot = Pick<CodeLine, "run" | "cell" | "file" | "inner" | "line" | "source"> & Partial<Pick<CodeLine, "fn">>;
 
 /** A number that grows in reading order; equal for places on one line. */
-const orderOf = ({ run, cell, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? -1) * 1e5 + (line ?? -1);
+const orderOf = ({ run, cell, inner, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? inner ?? -1) * 1e5 + (line ?? -1);
+
+/** `In[2]:4`; of a file its last name, and the function: `model.py:15 forward`. */
+const railText = ({ fn, ...place }: Spot) => {
+  const file = place.file?.split("/").at(-1) ?? null;
+  return placeText({ ...place, file }) + (file && fn ? ` ${fn.split(".").at(-1)}` : "");
+};
 
 const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
@@ -110,7 +116,8 @@ export function* railItems(
     const view = rootOfCall(context, call);
     const area = view && flagAt(view.root);
     if (!area || call.line === null || !call.source) continue;
-    const { run = null } = context.graph.places.find((each) => each.cell === call.cell && each.run !== null) ?? {};
+    const sameSource = (each: CodeLine) => each.cell === call.cell && each.file === call.file && each.run !== null;
+    const { run = null } = context.graph.places.find(sameSource) ?? {};
     const place = { ...call, run };
     calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
@@ -162,8 +169,8 @@ function rowItem(context: Context, row: Row, left: number, names: readonly strin
   const views = rootsOf(context, row.mask);
   const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
   const marks: Mark[] = [rect(0, 0, 3, height, own ? `solid ${own.hue}` : "rail", 1.5)];
-  const where = placeText(place) + (row.more && ` · ${row.more}`);
-  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle, placeText(place), "note far"));
+  const where = railText(place) + (row.more && ` · ${row.more}`);
+  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle, railText(place), "note far"));
   if (level === 3) {
     marks.push(text(TEXT_X, middle - 7, where, "note"), codeMark(TEXT_X, middle + 7, code, names));
     if (row.raised) marks.push(...octagon(TEXT_X + measure(code, "code") + 11, middle + 7, 6));
