@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
 
 if TYPE_CHECKING:
+    from graphwidget.notebook.display import Standing
     from graphwidget.notebook.extension import Extension
 
 __all__ = ["Magics"]
@@ -72,6 +73,7 @@ class Magics:
     def __init__(self, extension: Extension) -> None:
         self.extension = extension
         self.shell: Any = extension.shell
+        self._standing: Standing | None = None  # made with the first view: it needs what draws
 
     def register(self) -> None:
         """Make ``%graphwidget`` known to the shell."""
@@ -80,6 +82,8 @@ class Magics:
 
     def unregister(self) -> None:
         """Take the magic and its completer away."""
+        if self._standing is not None:
+            self._standing.let_go()
         self.shell.magics_manager.magics["line"].pop(NAME, None)
         completers = self.shell.strdispatchers.get("complete_command")
         if completers is not None:
@@ -132,7 +136,11 @@ class Magics:
     def _show(self) -> None:
         from IPython.display import display
 
-        display(self.extension.shared_view())
+        from graphwidget.notebook.display import Standing
+
+        view = self.extension.shared_view()
+        self._standing = self._standing or Standing()
+        self._standing.follow(display(view, display_id=True), view, self.extension.tracker)
 
     def _on(self) -> None:
         self.extension.switch_on()

@@ -19,13 +19,14 @@ from typing import Any
 import anywidget
 import traitlets
 
+from graphwidget.exports.formats import FORMATS
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
+from graphwidget.notebook.display import beside
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
-from graphwidget.render.formats import FORMATS
 from graphwidget.render.wire import Base, delta
 from graphwidget.torch_internals import no_collection
 
@@ -193,7 +194,8 @@ class AutogradView(anywidget.AnyWidget):
         if problems:
             notes = (*drawing.snapshot.notes, *(f"graphwidget could not follow this: {text}" for text in problems))
             drawing = replace(drawing, snapshot=replace(drawing.snapshot, notes=notes))
-        roots = self._offers.update(drawing)
+        live = self._source is None or self._source.is_live
+        roots = self._offers.update(drawing) if live else self._offers.withdraw(drawing)
         self._serial += 1
         off = tracker is not None and not tracker.running
         change = None if self._base is None else delta(drawing, self._base, self._serial, roots, off=off)
@@ -230,14 +232,14 @@ class AutogradView(anywidget.AnyWidget):
     # -- text ----------------------------------------------------------------------------------------
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and the same picture as text for terminals, GitHub and screen readers."""
+        """The widget, and the same picture as PNG and text for all who do not show it."""
         self.refresh()
         bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/plain": self.as_text()}, metadata
+        return None if bundle is None else beside(self._shown(), bundle)
 
     def as_text(self) -> str:
         """The picture as plain text."""
-        return text.picture(replace(self._offers.drawing, busy=None))
+        return text.picture(self._shown())
+
+    def _shown(self) -> Drawing:
+        return replace(self._offers.drawing, busy=None)

@@ -3,10 +3,14 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import type { Drawing } from "../drawing/pipeline.ts";
+import type { Lens } from "../lens/lens.ts";
+import { LensPanel } from "../lens/panel.tsx";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
 import { ForecastPanel } from "../panels/forecast.tsx";
+import { GuessPanel } from "../panels/guess.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
@@ -19,7 +23,7 @@ import { Timeline } from "../time/timeline.tsx";
 const MARK_RULES = markRules();
 
 /** Mounts an element that no component has made. */
-function Mounted({ element }: { element: HTMLElement }): VNode {
+function Mounted({ element }: { element: Element }): VNode {
   const place = useRef<HTMLDivElement>(null);
   // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
@@ -31,30 +35,33 @@ interface FrameProps extends PanelProps {
   dialog: HTMLElement;
   /** The lower edge. */
   edge: HTMLElement;
-  /** Number of boxes drawn. */
-  boxes: number;
+  lens: Lens;
+  drawing: Drawing | null;
   subject: Subject | null;
 }
 
-export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
+export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, subject }: FrameProps): VNode {
   const props = { context, graph };
   return (
     <>
       <style>{MARK_RULES}</style>
-      <Header {...props} boxes={boxes} />
+      <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} />
       <div class="gw-body">
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">
             <Mounted element={canvas.element} />
-            <Empty {...props} />
+            <Mounted element={lens.wedge} />
+            <LensPanel {...props} lens={lens} around={drawing} />
+            <Empty {...props} boxes={drawing?.folded.boxes.length ?? null} />
             <TablePanel {...props} />
           </div>
         </div>
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
           <StepperPanel context={context} />
-          {!context.state.walk && (
+          <GuessPanel context={context} />
+          {!context.state.walk && !context.state.guess && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

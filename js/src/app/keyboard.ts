@@ -9,6 +9,7 @@ import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
+import { choices } from "../state/guess.ts";
 import { type Context, shown } from "../state/state.ts";
 
 /** Directions of the arrow keys: towards the inputs, towards the losses, to the sides. */
@@ -68,8 +69,10 @@ function walk(space: Space, item: Item, dx: number, dy: number): Item | undefine
   return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 
-export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas): void {
+/** `lens`: the drawing inside an open group. Keys are about the drawing that has the focus. */
+export function listenToKeys({ act, root, set, state }: Context, main: Canvas, lens: Canvas): void {
   let awaitsRoot = false;
+  let canvas = main;
 
   const inTree = (key: string, shift: boolean): boolean => {
     const item = canvas.byKey.get(canvas.focusKey ?? "");
@@ -82,9 +85,16 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     else if (key === "Home" || key === "End") next = outermost(canvas.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
     else if (key === "Enter" || key === " ") act.press(item);
+    else if (/^[1-9]$/.test(key) && state.guess) markSlot(item, Number(key) - 1);
     else return false;
     if (next) canvas.focus(next.key);
     return true;
+  };
+
+  /** Marks the slot at a position of a card, counted as the card shows them. */
+  const markSlot = ({ uid = -1 }: Item, at: number) => {
+    const slot = choices(state.now!).find((node) => node.uid === uid)?.slots[at];
+    if (slot) act.mark(slot.key);
   };
 
   const zoomIn = () => canvas.viewport.zoom(ZOOM_STEP);
@@ -103,6 +113,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,
@@ -110,7 +121,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     "+": zoomIn,
     "=": zoomIn,
     "-": () => canvas.viewport.zoom(1 / ZOOM_STEP),
-    "0": act.fit,
+    "0": () => (canvas === main ? act.fit() : canvas.fit()),
     Escape: act.escape,
   };
 
@@ -119,6 +130,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     const from = event.target as Element;
     if (defaultPrevented || ctrlKey || metaKey || altKey) return;
     if (from.closest("[type=search], select, dialog")) return;
+    canvas = lens.element.contains(from) ? lens : main;
     const wanted = awaitsRoot && /^\d$/.test(key);
     awaitsRoot = false;
     const roots = shown(state)?.roots.filter((root) => root.alive) ?? [];

@@ -27,6 +27,8 @@ export interface CanvasEvents {
   press(item: Item, again: boolean): void;
   open(key: string): void;
   background(): void;
+  /** A click on a sign of a prediction: the key of a slot. */
+  mark(key: string): void;
   moved(): void;
   resized(): void;
 }
@@ -62,18 +64,23 @@ export class Canvas {
   focusKey: string | null = null;
   readonly #world = svg("g");
   readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
-  readonly #signs = new Signs();
+  readonly #signs = new Signs("gw-walking");
+  readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
     { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
     this.#world,
     this.#rings,
     this.#signs.element,
+    this.#guess.element,
   );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
+  /** Width of the element, and how much of it at the right is under something else, in px. */
+  #width = 0;
+  #covered = 0;
   #selected: string | null = null;
   #hits: readonly string[] = [];
   #frame = 0;
@@ -111,6 +118,11 @@ export class Canvas {
     element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const marked = /^mark (\d+:\d+)$/.exec(target.closest("[data-sign]")?.getAttribute("data-sign") ?? "");
+      if (marked) {
+        this.#events.mark(marked[1]!);
+        return;
+      }
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -141,16 +153,29 @@ export class Canvas {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
-    Object.assign(this.viewport, { width, height });
+    this.#width = width;
+    Object.assign(this.viewport, { width: width - this.#covered, height });
     setAttributes(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
     this.#events.resized();
   }
 
+  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  cover(px: number): void {
+    if (px === this.#covered) return;
+    this.#covered = px;
+    const { viewport } = this;
+    viewport.width = this.#width - px;
+    const { x, w } = this.space.content;
+    const right = viewport.x + (x + w) * viewport.scale;
+    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
+    else viewport.go(this.#camera(this.space));
+  }
+
   /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
   #camera({ content, scene }: Space): Camera {
     const { viewport } = this;
-    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
+    if (viewport.taken || viewport.rests || this.#covered > 0 || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
     return viewport.aim(content, first("octagon") ?? first("root"));
   }
@@ -205,6 +230,11 @@ export class Canvas {
       this.#redraw(drawn, made, 0);
       drawn.g.classList.toggle("gw-drains", drains);
     }
+  }
+
+  /** Draws the signs of a prediction. */
+  guess(items: readonly Item[]): void {
+    this.#guess.draw(items);
   }
 
   /** Draws signs over the picture, about the items of some keys. `moves`: a dot runs along the wires to these. */
@@ -374,7 +404,8 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings, this.#signs.element]) setAttribute(layer, "transform", transform);
+    for (const layer of [this.#world, this.#rings, this.#signs.element, this.#guess.element])
+      setAttribute(layer, "transform", transform);
     setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();

@@ -41,8 +41,8 @@ export class Fitting {
       this.afresh = true;
       return true;
     }
-    const { opened, show } = state;
-    const mayFold = opened.size === 0 && show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
+    const { show } = state;
+    const mayFold = show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
     if (mayFold && this.most > LEAST && viewport.whole(content) < CUT) {
       this.most = Math.min(ONE_SCREEN, this.most * FOLDED);
       this.dense = false;

@@ -2,13 +2,15 @@
 
 import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
 import { fontsOf, prefersCalm } from "../page/theme.ts";
-import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
+import { boxOfUid, type FoldState } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
+import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
-import { shown } from "../state/state.ts";
+import { choices, isAsked, slotKey } from "../state/guess.ts";
+import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
@@ -18,11 +20,15 @@ import type { Drawer } from "./schedule.ts";
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+/** The nodes of a prediction are drawn one by one unless there are more. */
+const MOST_ASKED = 60;
 
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
   /** The drawing on screen; null: none yet. */
   drawing: Drawing | null = null;
+  /** Whether another picture of the view shows an item. */
+  isElsewhere: (key: string) => boolean = () => false;
   readonly #root: HTMLElement;
   readonly #store: Store;
   readonly #canvas: Canvas;
@@ -51,16 +57,18 @@ export class Picture implements Drawer {
   }
 
   async drawPicture(): Promise<boolean> {
-    const graph = shown(this.#store.state);
-    if (!graph) return true;
+    const { state } = this.#store;
+    const graph = shown(state);
+    const fold = this.foldState(state);
+    if (!graph || !fold) return true;
     const { fitting } = this;
     // A much smaller graph may have room for everything again.
     if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
     const draw = () =>
       drawn(
         graph,
-        this.#foldState(),
-        (boxes) => this.#options(boxes > MOST_CARDS),
+        { ...fold, maxBoxes: fitting.most },
+        (boxes) => this.sceneOptions(state, boxes > MOST_CARDS),
         fitting.afresh ? null : this.drawing,
         this.#isWanted,
         () => this.#store.set({ drawing: graph.n }),
@@ -112,6 +120,21 @@ export class Picture implements Drawer {
     this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
   }
 
+  /** Draws the marks of the prediction, at once. */
+  showGuess(): void {
+    const { guess, now } = this.#store.state;
+    if (!guess || !now || this.drawing?.graph !== now) {
+      this.#canvas.guess([]);
+      return;
+    }
+    const { result, frees, failsAt } = guess;
+    const verdicts =
+      result && new Map(result.marks.map(([uid, position, verdict]) => [slotKey(uid, position), verdict]));
+    const nodes = choices(now).map(({ uid }) => uid);
+    const signs = { nodes, marked: frees, failsAt, verdicts, failsRight: result ? result.failsAt : null };
+    this.#canvas.guess(guessSigns(now, this.#canvas.byKey, signs));
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -120,7 +143,7 @@ export class Picture implements Drawer {
 
   /** Draws the same boxes with other options. */
   async #redraw(drawing: Drawing): Promise<boolean> {
-    const again = await redrawn(drawing, this.#options(this.#canvas.big), this.#isWanted);
+    const again = await redrawn(drawing, this.sceneOptions(this.#store.state, this.#canvas.big), this.#isWanted);
     return again !== null && this.#show(again, null);
   }
 
@@ -129,10 +152,12 @@ export class Picture implements Drawer {
     if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
     this.drawing = drawing;
     const { selected } = this.#store.state;
-    if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
+    if (selected !== null && !this.#canvas.byKey.has(selected) && !this.isElsewhere(selected))
+      this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
     this.showStep();
+    this.showGuess();
     return true;
   }
 
@@ -156,18 +181,18 @@ export class Picture implements Drawer {
     return inside.flatMap((box) => byKey.get(box.key) ?? []);
   }
 
-  #foldState(): FoldState {
-    const { opened, closed, spot, show, older } = this.#store.state;
+  /** What is drawn; null: nothing. */
+  protected foldState({ closed, spot, show, older, guess, now }: State): FoldState | null {
     const { what, from } = show;
-    const visible = spot ?? [];
-    const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
-    if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
-    return state;
+    const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
+    const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
+    const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
+    if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
+    return fold;
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past, walk } = this.#store.state;
+  protected sceneOptions({ preview, highlight, search, past, walk, guess }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -175,7 +200,8 @@ export class Picture implements Drawer {
       compact: this.fitting.dense || this.#root.dataset.width === "compact",
       buttons: !past,
       rail: !this.fitting.bare,
-      forecast: walk ? null : (preview?.forecasts?.[preview.mode] ?? null),
+      asks: isAsked(guess),
+      forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

@@ -36,6 +36,14 @@ const GRAPH: Rows = [
   [<CardSign look="node" />, "node: a grad_fn"],
   [<CardSign look="ghost" />, "gone: nothing keeps it"],
   [
+    <Sign
+      width={48}
+      height={21}
+      marks={[rect(0, 0, 44, 18, "node", 5), rect(1, 1, 24, 16, "bytebar", 4), shape("M25 3V15", "byteend")]}
+    />,
+    "in large graphs: bytes held, next to the card that holds most",
+  ],
+  [
     <Sign width={40} height={20} marks={leaf(0, 0, "w", 38, true)} />,
     "leaf, AccumulateGrad; full bowl: .grad is there",
   ],
@@ -75,6 +83,7 @@ const KEYS: [string, string][] = [
   ["f", "the failing node, or the next finding"],
   ["r 1 … 9, r 0", "one root; all again"],
   ["[ ] { }", "one step, one cell back or on"],
+  ["q", "predict first what a call does; then 1 … 9 marks a slot of the focused card"],
   ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],

@@ -85,6 +85,13 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         shortcut="s"
         disabled={!graph || graph.n === 0}
       />
+      <Tool
+        name="guess"
+        label="Predict first"
+        press={() => act.guess(state.guess ? null : undefined)}
+        shortcut="q"
+        disabled={!graph?.roots.some((root) => root.alive)}
+      />
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />

@@ -117,8 +117,7 @@ export class RootBars {
   update(): void {
     const { state } = this.#context;
     const graph = shown(state);
-    const runs = state.link !== "recorded"; // a recording has nothing to run
-    const roots = graph?.roots.filter(({ alive, id }) => runs && alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
+    const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
     const bars = roots.map((root) => {
       const key = `${root.id} ${root.path}`;
       const hold = (element: HTMLElement | null) => {

@@ -100,6 +100,12 @@ export const STYLES = {
   badge: { fill: "ink" },
   running: line("ink", 2.4),
   ran: line("ink", 2.6),
+  mayring: line("ink3", 1, { dash: [1.5, 2.5], cap: "round" }),
+  ring: line("acc", 2.2),
+  ringmissed: line("err", 2.2, { dash: [3, 2] }),
+  ringextra: line("err", 2.2),
+  disc: { fill: "bg" },
+  cross: line("err", 2, { cap: "round" }),
   said: { fill: "bg", stroke: "ink", width: 1.2 },
 
   // Saved tensors.
@@ -112,6 +118,8 @@ export const STYLES = {
   none: line("ink3", 1.4, { cap: "round" }),
   unknown: line("ink3", 1.2, { dash: [1, 1.6] }),
   will: line("slot", 1.2, { dash: [2.2, 1.5] }),
+  bytebar: { fill: "hull" },
+  byteend: line("nodeb", 1.5),
 
   // Leaves, flags, tags.
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },

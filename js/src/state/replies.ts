@@ -16,6 +16,9 @@ export interface Args {
   call?: number;
   walk?: number;
   at?: number;
+  fails?: string;
+  fails_at?: number;
+  frees?: [number, number][] | null;
 }
 
 export interface Replies {
@@ -33,6 +36,7 @@ export interface Replies {
   /** An answer that `asks` means that nothing has run. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
+  predict: Compared;
 }
 
 /** One forecast as the kernel computes it; nothing has run. */
@@ -97,6 +101,25 @@ export interface StepsTold extends StepSentences {
   stops: "" | "raises" | "unknown";
   /** The picture just before a recorded call. */
   wire: string | null;
+}
+
+/** A prediction compared with what the call did. */
+export interface Compared {
+  said: Answer;
+  /** Whether the call was recorded; else it was refused at once, and its forecast counts. */
+  fact: boolean;
+  /** Whether it was right that the call raises, or does not, and where; null: not said, or not known. */
+  fails: boolean | null;
+  failsAt: boolean | null;
+  /** Number of slots that were freed. */
+  freed: number;
+  /** uid, position of the slot in its node, verdict. */
+  marks: [number, number, "right" | "missed" | "extra" | "open"][];
+  /** Right, wrong or not known, and the sentence with the reason. */
+  answers: [boolean | null, string][];
+  /** Answers that are left out. */
+  more: number;
+  score: number | null;
 }
 
 export interface Kept {

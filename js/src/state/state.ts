@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
+import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
 import type { Answer, Forecasts, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
@@ -35,7 +36,17 @@ export interface Search {
 }
 
 /** The part of the graph that is drawn. */
-export type Show = { what: "auto" | "all" | Focus["kind"]; from: Focus["from"] };
+export type Show = { what: "auto" | "all" | Exclude<Focus["kind"], "inside">; from: number | null };
+
+/** A group that is open in the lens. */
+export interface Opened {
+  key: string;
+  title: string;
+  /** Its nodes. */
+  uids: ReadonlySet<number>;
+  /** Whether a search opened it, which also closes it. */
+  found: boolean;
+}
 
 export interface State {
   /** The last picture from the kernel. */
@@ -54,9 +65,10 @@ export interface State {
   selected: string | null;
   /** Index of the chosen finding. */
   finding: number | null;
-  /** Groups opened and closed by hand, by key. */
-  opened: ReadonlySet<string>;
+  /** Groups closed by hand, by key. */
   closed: ReadonlySet<string>;
+  /** The groups that are open in the lens, each in the one before. */
+  lens: readonly Opened[];
   show: Show;
   /** Whether older graphs are shown, too. */
   older: boolean;
@@ -67,6 +79,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** What the user says that a call does. */
+  guess: Guess | null;
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
@@ -111,19 +125,32 @@ export interface StepActions {
   pace(pace: number): void;
 }
 
+/** Predicting what a call does. */
+export interface GuessActions {
+  /** Begins with a root, or with the selected or last one; null: ends it. */
+  guess(root?: Root | null, retain?: boolean): void;
+  say(patch: Partial<Pick<Guess, "fails" | "failsAt">>): void;
+  /** Marks a slot, or takes the mark back. */
+  mark(key: string): void;
+  /** Makes the call, and compares. */
+  compare(): void;
+}
+
 /** Actions on the picture. */
 export interface PictureActions {
   /** A click on an item; `again`: the item is selected already. */
   press(item: Item, again?: boolean): void;
-  /** Opens a closed group, closes an open one. */
+  /** Opens a closed group in the lens; closes an open one. */
   open(key: string): void;
+  /** Closes the groups in the lens until this number of them is open. */
+  closeLens(open: number): void;
   /** Brings nodes into view, also out of closed groups; several nodes are marked like search hits. */
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
   /**
-   * Ends the search, the stepping, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
-   * this order, one per press.
+   * Ends the search, the stepping, the forecast, the selection, the table, an open group, an opened part of the
+   * timeline or the stored picture, in this order, one per press.
    */
   escape(): void;
   show(what: Show["what"]): void;
@@ -146,7 +173,7 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, DialogActions {}
+export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -183,14 +210,15 @@ export function firstState(): State {
     drawing: null,
     selected: null,
     finding: null,
-    opened: new Set(),
     closed: new Set(),
+    lens: [],
     show: { what: "auto", from: null },
     older: false,
     spot: null,
     highlight: null,
     preview: null,
     walk: null,
+    guess: null,
     running: null,
     answer: null,
     search: null,
@@ -205,6 +233,7 @@ export function firstState(): State {
 export function whyOff(state: State, root: Root): string {
   if (state.link === "gone") return "backward() needs a kernel: run the notebook first.";
   if (state.past) return "This is a picture of the past. Go back to now to run something.";
+  if (state.now?.status.state === "off" && root.id < 0) return "Nothing is recorded any more: run your code again.";
   if (!root.alive) return "Nothing keeps this tensor any more.";
   return "";
 }

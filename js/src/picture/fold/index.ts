@@ -64,7 +64,10 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
     }
   }
   yield;
-  if (root.state === "closed") root.state = "open";
+  // All that is inside is shown, in stretches if it is a long repeat: else nothing but its first unit could be opened.
+  const isWhole = state.focus?.kind === "inside";
+  if (root.state === "closed" || (isWhole && root.state === "reveal")) root.state = "open";
+  root.chunk = isWhole;
   if (!state.expandAll && !state.focus) standing = { graph, groups: small ? null : standingOf(line, root) };
   const { shown, open } = yield* visibleGroups(line, root, state, small);
 

@@ -1,12 +1,24 @@
 /** The marks of a card at every level of detail. */
 
-import { callNumberMark, type Mark, rect, SLOT_H, SLOT_W, slot as slotMark, stripe, text } from "../marks.ts";
+import {
+  callNumberMark,
+  type Mark,
+  path,
+  rect,
+  SLOT_H,
+  SLOT_W,
+  shape,
+  slot as slotMark,
+  stripe,
+  text,
+} from "../marks.ts";
 import { shorten } from "../measure.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
 import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
-import type { Card } from "./types.ts";
+import type { Rect } from "./rects.ts";
+import type { Card, SlotPlace } from "./types.ts";
 
 /** A cut note that is still useful: fewer letters say nothing, and the end of a number would be another number. */
 const TELLING = /^…\D.../;
@@ -23,6 +35,13 @@ export function cardMarks(context: Context, card: Card, b: number, bowl: boolean
     marks.push(...stripe(5 + 5 * i, 6, card.h - 6, view.style, view.hue, ghost));
   const quiet = ghost || isDim(context, b) ? " quiet" : "";
   return marks.concat(nameMarks(context, card, quiet, bowl), slotMarks(context, card, ghost, bowl));
+}
+
+/** The bytes held: how far the card is filled from its left, relative to the box that holds most. */
+function byteBar({ mostBytes }: Context, { w, h, box: { bytes } }: Card): Mark[] {
+  if (!mostBytes || !bytes) return [];
+  const x = 2 + (w - 4) * (bytes / mostBytes);
+  return [rect(1, 1, x - 1, h - 2, "bytebar", 5), shape(path`M${x} ${3}V${h - 3}`, "byteend")];
 }
 
 /** Whether there is a search and it did not find anything in this box. */
@@ -45,6 +64,7 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
   const edges = box.kind === "repeat" ? [8, 4] : box.kind === "node" ? [] : [4];
   for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost" : "node", 6));
   marks.push(rect(0, 0, w, h, look, 6));
+  if (level >= 2) marks.push(...byteBar(context, card));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
 }
@@ -139,7 +159,22 @@ function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w:
   return { row, w: w && card.oneLine ? w + 3 : w, freed };
 }
 
-function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean): Mark[] {
+/** Where each saved tensor is drawn; none where they are drawn as counts. */
+export function slotPlaces(context: Context, card: Card, bowl: boolean): SlotPlace[] {
+  const places: Rect[] = [];
+  if (context.level >= 2) slotMarks(context, card, false, bowl, (place) => places.push(place));
+  const isEach = places.length === card.slots.length;
+  return isEach ? places.map((place, i) => ({ ...place, slot: card.slots[i]!.slot })) : [];
+}
+
+/** `placed`: told the place of each glyph with its label. */
+function slotMarks(
+  context: Context,
+  card: Card,
+  ghost: boolean,
+  bowl: boolean,
+  placed?: (place: Rect) => void,
+): Mark[] {
   const { row, w, freed } = slotRow(context, card, bowl);
   const marks: Mark[] = [];
   const middle = card.oneLine ? card.h / 2 : card.h - 12.5;
@@ -148,12 +183,14 @@ function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean):
   for (const { look, label, by } of row) {
     // The letter in a slot is drawn only at the level where letters are large enough.
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ kind }) => context.level === 3 || kind !== "text"));
+    const left = x;
     x += SLOT_W + 3;
     if (label) {
       const c = sized(context, ghost ? "note quiet" : slotClass(look));
       marks.push(text(x, middle, label, c));
       x += context.measure(label, c) + GAP;
     }
+    placed?.({ x: left, y: middle - SLOT_H / 2, w: x - left - (label ? GAP : 3), h: SLOT_H });
     if (by < 0) continue;
     marks.push(...number(by, x + 4));
     x += 18;

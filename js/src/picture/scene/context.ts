@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, orderOfCall, placeOf } from "../model.ts";
+import { type Call, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
@@ -47,6 +47,8 @@ export interface Context {
   hit: Uint8Array | null;
   /** Whether the code rail is drawn. */
   rail: boolean;
+  /** Bytes of the box that holds most, for the bars; 0: there are no bars. */
+  mostBytes: number;
   /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
@@ -69,7 +71,7 @@ export const sized = ({ level }: Pick<Context, "level">, look: string) => (level
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
   const { boxes } = folded;
   const n = boxes.length;
-  const roots = rootViews(graph, folded);
+  const roots = rootViews(graph, folded, options.inner);
   const nodeReach = yield* reachOfNodes(graph, roots);
   const reach = new Uint32Array(n);
   const shared = bytes(n);
@@ -127,11 +129,14 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     looks: slotLooks(graph, options),
     hit,
     rail: false,
+    mostBytes: options.inner || boxes.some(({ kind }) => kind !== "node") ? mostBytes(boxes) : 0,
     cards: new Map(),
     leaves: [],
     pace,
   };
 }
+
+const mostBytes = (boxes: Folded["boxes"]) => boxes.reduce((most, { bytes }) => Math.max(most, bytes), 0);
 
 /** Splits a list of pairs into two columns. */
 export function sides(edges: Int32Array): [Int32Array, Int32Array] {
@@ -150,8 +155,9 @@ export function* descend(rows: Rows, visit: (from: number, to: number) => void):
   yield* eachSlice(order.length, (k) => rowOf(rows, order[k]!).forEach((to) => void visit(order[k]!, to)), 1024);
 }
 
-function rootViews(graph: Graph, { boxOf }: Folded): RootView[] {
-  const shown = graph.roots.filter((root) => boxOf[root.node]! >= 0).sort((a, b) => a.order - b.order || a.id - b.id);
+function rootViews(graph: Graph, { boxOf }: Folded, inner = false): RootView[] {
+  const seen = (root: Root) => root.node >= 0 && (inner || boxOf[root.node]! >= 0);
+  const shown = graph.roots.filter(seen).sort((a, b) => a.order - b.order || a.id - b.id);
   const times = new Map<string, number>();
   for (const { path } of shown) times.set(path, (times.get(path) ?? 0) + 1);
   return shown.map((root, position) => ({
@@ -213,8 +219,9 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   return order;
 }
 
-function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
+  if (asks) return uids;
   for (const { severity, kind, uid } of findings) {
     const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
     if (raises && uid !== null) uids.set(uid, "would raise here");

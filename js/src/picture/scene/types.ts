@@ -42,8 +42,14 @@ export interface Item {
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
   buttons?: Rect | undefined;
+  /** Where each saved tensor of a card is drawn, relative to the item; none where they are not drawn one by one. */
+  slots?(): SlotPlace[];
   /** Lets the marks be made again from what the graph holds by now. */
   renew?(): void;
+}
+
+export interface SlotPlace extends Rect {
+  slot: number;
 }
 
 export interface Scene {
@@ -75,10 +81,14 @@ export interface SceneOptions {
   buttons?: boolean;
   /** false: never draw the code rail. */
   rail?: boolean;
+  /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
+  inner?: boolean;
   /** uids that a search found, and its current hit; all else is dimmed. */
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
   forecast?: ForecastOverlay | null;
+  /** Somebody predicts what a call does: nothing that gives it away is drawn. */
+  asks?: boolean;
   /** Id of a root; the lines of other roots are dimmed. */
   onlyRoot?: number | null;
 }
