@@ -10,7 +10,7 @@ import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
 import { choices } from "../state/guess.ts";
-import { type Context, shown } from "../state/state.ts";
+import { type Context, ENLARGED, shown } from "../state/state.ts";
 
 /** Directions of the arrow keys: towards the inputs, towards the losses, to the sides. */
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -113,8 +113,10 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    p: act.present,
     q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
+    b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,
     "?": act.more,

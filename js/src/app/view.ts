@@ -24,12 +24,13 @@ import { type Actions, type Context, type State, shown } from "../state/state.ts
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
 import { guessActions } from "./guess_actions.ts";
-import { followHeight } from "./height.ts";
+import { followHeight, type Height } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { followPresenting, stageActions } from "./stage_actions.ts";
 import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
@@ -47,7 +48,7 @@ export class View {
   readonly #lens: Lens;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
-  readonly #edge: HTMLElement;
+  readonly #height: Height;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -91,7 +92,8 @@ export class View {
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
     });
-    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted);
+    this.#height = followHeight(root, model, signal);
+    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted, this.#height);
     const main = { canvas: this.#canvas, picture: this.#picture };
     this.#lens = new Lens(root, signal, this.#store, main, pressed, () => this.#showPanels(), failed);
     this.#bars = new RootBars(context, this.#canvas);
@@ -102,9 +104,9 @@ export class View {
       ...pictureActions(context, this.#canvas, this.#picture, this.#lens),
       ...stepActions(context, this.#picture),
       ...guessActions(context, this.#picture),
+      ...stageActions(context, model),
       ...dialogs.actions,
     };
-    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -116,6 +118,7 @@ export class View {
     const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
+    followPresenting(this.#context, model, signal, this.#canvas.viewport);
     listenToKeys(this.#context, this.#canvas, this.#lens.canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));
@@ -165,7 +168,7 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
-      edge: this.#edge,
+      edge: this.#height.edge,
       lens: this.#lens,
       drawing: this.#picture.drawing,
       subject: this.#lens.has(state.selected ?? "")
@@ -200,8 +203,10 @@ export class View {
     const { viewport, big } = this.#canvas;
     const isNew = this.#picture.measureFonts() || this.#root.dataset.width !== kind;
     setAttribute(this.#root, "data-width", kind);
-    if (!viewport.taken) this.#picture.fitting.reset();
-    this.#schedule.ask(isNew || !(big || viewport.taken) ? "picture" : "panels");
+    // A height that follows the picture draws no other picture.
+    const isOther = this.#picture.hasOtherRoom();
+    if (isOther && !viewport.taken) this.#picture.fitting.reset();
+    this.#schedule.ask(isNew || (isOther && !(big || viewport.taken)) ? "picture" : "panels");
   }
 
   #cameraMoved(): void {

@@ -84,7 +84,9 @@ export class Lens {
         this.ask("picture");
       },
     });
-    this.picture = new InnerPicture(root, store, this.canvas, this.#schedule.isWanted);
+    // It is as high as the stage, and does not change that.
+    const height = { most: () => this.canvas.viewport.height, fill: () => {} };
+    this.picture = new InnerPicture(root, store, this.canvas, this.#schedule.isWanted, height);
     this.picture.isElsewhere = (key) => main.canvas.byKey.has(key);
     main.picture.isElsewhere = (key) => this.has(key);
     this.wedge.append(this.#shape);

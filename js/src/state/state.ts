@@ -6,7 +6,7 @@ import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
-import type { Answer, Forecasts, Kept } from "./replies.ts";
+import type { Answer, Forecasts, Keepers, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
@@ -79,6 +79,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** Large, with little beside the picture, for an audience. */
+  presents: boolean;
   /** What the user says that a call does. */
   guess: Guess | null;
   running: Running | null;
@@ -86,6 +88,10 @@ export interface State {
   search: Search | null;
   /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
   stretches: readonly (readonly [number, number])[];
+  /** By how many px the timeline is enlarged, to show who keeps which bytes; 0: it is not. */
+  enlarged: number;
+  /** Who kept which bytes, and the last event that was there when it was asked for; null: not known. */
+  keepers: (Keepers & { event: number }) | null;
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -110,6 +116,8 @@ export interface KernelActions {
   cell(by: number): void;
   /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
+  /** Asks who kept which bytes at all stored moments. */
+  divide(): void;
   /** Saves the picture in a format that the kernel writes. */
   save(format: string): void;
 }
@@ -123,6 +131,14 @@ export interface StepActions {
   /** Lets the steps follow each other, or stops that. */
   play(): void;
   pace(pace: number): void;
+}
+
+/** Showing the view to an audience, and beside the notebook. */
+export interface StageActions {
+  /** Begins to present, or ends that. Views that are made later in the session begin alike. */
+  present(): void;
+  /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
+  dock(): void;
 }
 
 /** Predicting what a call does. */
@@ -173,7 +189,13 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
+export interface Actions
+  extends KernelActions,
+    PictureActions,
+    StepActions,
+    GuessActions,
+    StageActions,
+    DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -186,6 +208,9 @@ export interface Context {
   /** Draws the picture of the same state again. */
   redraw(): void;
 }
+
+/** By how many px the button and the key enlarge the timeline. */
+export const ENLARGED = 190;
 
 /** The picture that is on screen: a stored one, or now. */
 export function shown(state: State): Graph | null {
@@ -219,10 +244,13 @@ export function firstState(): State {
     preview: null,
     walk: null,
     guess: null,
+    presents: false,
     running: null,
     answer: null,
     search: null,
     stretches: [],
+    enlarged: 0,
+    keepers: null,
     keepGrad: false,
     table: false,
     kept: new Map(),

@@ -75,8 +75,14 @@ export interface SceneOptions {
   measure: Measure;
   /** Level of detail; default 3: everything is written out. */
   level?: Level;
+  /** Two-line cards with less room between them. */
+  dense?: boolean;
   /** One-line cards. */
   compact?: boolean;
+  /** The scale at which it will be drawn, about: buttons keep their size on screen. Default 1. */
+  scale?: number;
+  /** Size of the view in px, to fill it; absent: unknown. */
+  room?: { w: number; h: number };
   /** Whether to leave room for the two buttons under each live root. */
   buttons?: boolean;
   /** false: never draw the code rail. */
