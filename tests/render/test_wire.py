@@ -456,3 +456,9 @@ def test_the_page_knows_the_same_states() -> None:
 def test_a_leaf_alone_is_a_graph() -> None:
     m = decode(wire.encode(Drawing(snapshot([leaf("w", shape=(4,))]))))
     assert m["kind"] == "1" and m["seq"] == [-1]
+
+
+def test_an_error_that_no_call_raised_says_where_it_was() -> None:
+    finding = Finding("refused", "error", "text", "headline", made_at=Place(4, 2))
+    m = decode(wire.encode(Drawing(reused_product(), (), (), (finding,))))
+    assert m["s"][m["findings"][0]["kicker"]] == "PyTorch refuses · In[4]:2"
