@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
+from graphwidget.exports.formats import FORMATS, export
+from graphwidget.exports.recording import inspection, keeping, moment
 from graphwidget.model import BackwardCall, CellRun, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
@@ -26,8 +28,6 @@ from graphwidget.notebook.requests import VERBS, Refused, Request, checked, numb
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
-from graphwidget.render.formats import FORMATS, export
-from graphwidget.render.recording import inspection, moment
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
@@ -204,6 +204,9 @@ class Actions:
         if found is None:
             raise Refused("The call that is stepped through is another one by now.", "Choose it again.")
         return found
+
+    def _keepers(self) -> dict[str, Any]:
+        return keeping(self._offers.drawing)
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""

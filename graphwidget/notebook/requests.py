@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwidget.render.formats import FORMATS
+from graphwidget.exports.formats import FORMATS
 
 __all__ = ["VERBS", "Refused", "Request", "Verb", "checked", "number_of"]
 
@@ -98,7 +98,10 @@ VERBS: dict[str, Verb] = {
     "steps_of": Verb({"call": _WHOLE}),
     "more_steps": Verb({"walk": _WHOLE, "at": _WHOLE}),
     "inspect": Verb({"uid": _WHOLE}),
-    "export": Verb({"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix])}),
+    "keepers": Verb(),
+    "export": Verb(
+        {"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix and not form.binary])}
+    ),
     "cancel": Verb({"request": _WHOLE}),
 }
 

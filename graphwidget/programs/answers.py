@@ -11,10 +11,10 @@ import torch
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
+from graphwidget.exports.formats import ANSWERS
 from graphwidget.model import Record
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
-from graphwidget.render.formats import ANSWERS
 from graphwidget.render.program import ProgramRun
 
 __all__ = ["answer"]

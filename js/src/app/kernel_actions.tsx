@@ -75,7 +75,7 @@ function forecasting({
 }
 
 /** Requests that change nothing: stored pictures, the owners of a node, exports. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "save"> {
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "save"> {
   async function travel(id: number | null): Promise<void> {
     const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
@@ -101,6 +101,15 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }
 
+  async function divide(): Promise<void> {
+    const event = state.now?.event ?? -1;
+    if (state.keepers?.event === event) return;
+    // Until the answer comes, what is known stays on screen.
+    set({ keepers: { names: [], moments: [], ...state.keepers, event } });
+    const found = await kernel.ask("keepers", {}, EXPORT_MS).catch(() => null);
+    if (found && state.keepers?.event === event) set({ keepers: { ...found, event } });
+  }
+
   async function save(format: string): Promise<void> {
     try {
       const { text, name, type } = await kernel.ask("export", { format }, EXPORT_MS);
@@ -110,7 +119,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     }
   }
 
-  return { travel, inspect, save };
+  return { travel, inspect, divide, save };
 }
 
 export function kernelActions(context: Context): KernelActions {
@@ -120,6 +129,8 @@ export function kernelActions(context: Context): KernelActions {
   /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
+    if (state.link === "recorded")
+      return say(statusAnswer("This page is a recording: nothing runs here.", "Run the notebook for a live view."));
     if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
     const queued = (behind: string) => {
       if (state.running) set({ running: { ...state.running, behind } });
