@@ -24,13 +24,14 @@ from graphwidget.diagnosis.findings import (
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
+from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
 from graphwidget.diagnosis.wording import where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, Scene, torch_messages
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
 
-__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "reason_of"]
+__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "of_run", "reason_of"]
 
 MOST_FIXES = 3
 
@@ -108,6 +109,12 @@ def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     return tuple(_ready(record, finding) for finding in _of_call(record, same))
 
 
+def of_run(record: Record, run: CellRun) -> Finding | None:
+    """Return what there is to say of the error of a cell that no call raised: for a note under its traceback."""
+    found = refused.of_run(record, run)
+    return _ready(record, found) if found is not None else None
+
+
 def reason_of(call: BackwardCall) -> str | None:
     """Return why a call raised, from torch's message; None if unknown."""
     message = call.error or ""
@@ -144,7 +151,7 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:
