@@ -69,4 +69,4 @@ def test_the_failing_pair_has_the_first_two_hues_in_every_section(open_notebook)
     )
     assert sorted(hues) == [["16", "g-r1"], ["17", "g-r2"]]
     carrier = widget.locator("[data-role=tag][data-carrier=true]")
-    assert [carrier.get_attribute("aria-label"), carrier.inner_text().strip()] == ["temp[0]", "temp[0]"]
+    assert [carrier.get_attribute("aria-label"), carrier.text_content()] == ["temp[0]", "temp[0]"]
