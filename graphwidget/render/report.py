@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from graphwidget.model import CellRun, Finding, Fix, Verdict, cut, cut_edit
+from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.words import call_text, count
 
 __all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
@@ -13,7 +13,7 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
 
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
-    """A finding as lines of text of at most 100 columns: headline, story, the path to the failing node, the fixes."""
+    """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
     lines = _story(finding)
     for number, fix in enumerate(finding.fixes[:fixes], 1):
         lines += _fix_lines(fix, number, priced=True)
@@ -37,14 +37,17 @@ def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
 
 
 def _edit_lines(fix: Fix) -> list[str]:
-    return [f"       {line}" for line in cut_edit(fix.edit, NOTE_COLUMNS - 7)]
+    files = tuple(dict.fromkeys(edit.file for edit in fix.edits if edit.file is not None))
+    heads = [f"--- {file}" for file in files] if len(files) == 1 else []
+    return [f"       {line}" for line in (*heads, *cut_edit(fix.edit, NOTE_COLUMNS - 7))]
 
 
-NOTE_LINES, NOTE_COLUMNS = 12, 100
+NOTE_LINES, NOTE_COLUMNS = 14, 100
+TEXT_COLUMNS = 84  # as wide as an output is in a notebook of 900 pixels; a wider line would be broken twice
 
 
 def note(finding: Finding, more: str = "%graphwidget explain") -> str:
-    """A finding as a note under an exception: at most 12 lines of at most 100 columns.
+    """A finding as a note under an exception: at most 14 lines of at most 84 columns, and of code 100.
 
     The story and the first fix come whole as long as there is room; of the other fixes only the sentence. `more` is
     the command that tells all.
@@ -64,7 +67,7 @@ def note(finding: Finding, more: str = "%graphwidget explain") -> str:
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         text,
-        NOTE_COLUMNS,
+        TEXT_COLUMNS,
         initial_indent=first,
         subsequent_indent=rest if rest is not None else " " * len(first),
         break_long_words=False,
@@ -121,10 +124,12 @@ def _unexplained(where: str, type_: str | None, message: str | None) -> list[str
 
 def _cell_of(run: CellRun) -> str:
     place = run.error_place
-    return cell_text(run.cell, place.outer_line if place is not None and place.outer_line is not None else None)
+    return cell_text(run.cell, place.outer_line if place is not None and place.outer_line is not None else None, place)
 
 
-def cell_text(number: int | None, line: int | None) -> str:
-    """``In[2], line 4``."""
+def cell_text(number: int | None, line: int | None, place: Place | None = None) -> str:
+    """``In[2], line 4``; ``proj/train.py:26``, if the place is in a file and the code that ran is no cell."""
+    if number is None and place is not None and place.file is not None:
+        return place.spot
     where = f"In[{number}]" if number is not None else "A cell"
     return f"{where}, line {line}" if line is not None else where

@@ -28,7 +28,7 @@ export class FakeModel implements Model {
       ["svg", "SVG"],
       ["html", "HTML"],
     ];
-    this.traits = { wire: "", delta: "", height: 520, busy: "", formats, ...traits };
+    this.traits = { wire: "", delta: "", height: 520, busy: "", presenting: false, formats, ...traits };
   }
 
   get(name: string): unknown {

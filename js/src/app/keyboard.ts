@@ -113,6 +113,7 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    p: act.present,
     q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
     b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),

@@ -30,6 +30,7 @@ import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { followPresenting, stageActions } from "./stage_actions.ts";
 import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
@@ -103,6 +104,7 @@ export class View {
       ...pictureActions(context, this.#canvas, this.#picture, this.#lens),
       ...stepActions(context, this.#picture),
       ...guessActions(context, this.#picture),
+      ...stageActions(context, model),
       ...dialogs.actions,
     };
     this.#renderFrame();
@@ -116,6 +118,7 @@ export class View {
     const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
+    followPresenting(this.#context, model, signal, this.#canvas.viewport);
     listenToKeys(this.#context, this.#canvas, this.#lens.canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));

@@ -7,7 +7,7 @@ import { isPast } from "../picture/fold/index.ts";
 import { foretells } from "../picture/model.ts";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
-import { type PanelProps, Tool } from "./parts.tsx";
+import { Button, type PanelProps, Tool } from "./parts.tsx";
 import { SearchBox } from "./search.tsx";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
@@ -57,10 +57,12 @@ function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNo
 /** `boxes`: number of boxes drawn; 0 while there is no drawing. */
 export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
   const { act, state } = context;
+  const told = state.walk?.told;
   const about = useMemo(() => {
+    if (told) return `step by step: ${told.call}`;
     if (!graph) return "";
     return graph.n > 0 ? facts(graph, boxes) : "nothing to show yet";
-  }, [graph, boxes]);
+  }, [graph, boxes, told]);
   const [shape, words] = status(state);
   const found = graph?.findings.length ?? 0;
   return (
@@ -99,6 +101,11 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />
+      {state.presents && (
+        <Button class="gw-btn gw-onstage" press={act.present} title="End presenting (p)">
+          End presenting
+        </Button>
+      )}
       <Tool name="more" label="More: table view, export, tidy, keys" press={act.more} shortcut="?" />
     </div>
   );

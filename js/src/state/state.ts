@@ -79,6 +79,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** Large, with little beside the picture, for an audience. */
+  presents: boolean;
   /** What the user says that a call does. */
   guess: Guess | null;
   running: Running | null;
@@ -131,6 +133,14 @@ export interface StepActions {
   pace(pace: number): void;
 }
 
+/** Showing the view to an audience, and beside the notebook. */
+export interface StageActions {
+  /** Begins to present, or ends that. Views that are made later in the session begin alike. */
+  present(): void;
+  /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
+  dock(): void;
+}
+
 /** Predicting what a call does. */
 export interface GuessActions {
   /** Begins with a root, or with the selected or last one; null: ends it. */
@@ -179,7 +189,13 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
+export interface Actions
+  extends KernelActions,
+    PictureActions,
+    StepActions,
+    GuessActions,
+    StageActions,
+    DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -228,6 +244,7 @@ export function firstState(): State {
     preview: null,
     walk: null,
     guess: null,
+    presents: false,
     running: null,
     answer: null,
     search: null,

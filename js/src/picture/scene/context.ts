@@ -47,10 +47,10 @@ export interface Context {
   hit: Uint8Array | null;
   /** Whether the code rail is drawn. */
   rail: boolean;
-  /** Whether no two boxes stand side by side: then cards may be wide. */
-  oneLane: boolean;
   /** Bytes of the box that holds most, for the bars; 0: there are no bars. */
   mostBytes: number;
+  /** Whether no two boxes stand side by side: then cards may be wide. */
+  oneLane: boolean;
   /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
@@ -133,8 +133,8 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     looks: slotLooks(graph, options),
     hit,
     rail: false,
-    oneLane: false,
     mostBytes: options.inner || boxes.some(({ kind }) => kind !== "node") ? mostBytes(boxes) : 0,
+    oneLane: false,
     cards: new Map(),
     leaves: [],
     pace,
