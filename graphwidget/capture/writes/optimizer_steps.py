@@ -14,6 +14,7 @@ from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
 from graphwidget.capture.writes.log import WriteLog
+from graphwidget.capture.writes.starved import Starved
 from graphwidget.capture.writes.watched import WatchedTensors
 from graphwidget.model import Write
 
@@ -59,6 +60,7 @@ class OptimizerSteps:
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
+        self.starved = Starved(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -115,6 +117,7 @@ class OptimizerSteps:
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
         """Find the parameters that a step has modified, and record the write."""
+        self.starved.step(optimizer, parameters, lambda: self.provenance.where(sys._getframe(1)))
         changed, raised = self._changed(parameters)
         if not changed:
             self._record_idle(optimizer, parameters)
@@ -146,8 +149,8 @@ class OptimizerSteps:
         changed: list[tuple[str, Any]] = []
         raised = []
         for parameter in parameters:
-            at = watched.index.get(id(parameter))
-            if at is not None and watched.refs[at]() is parameter:
+            at = watched.position(parameter)
+            if at is not None:
                 now = internals.version(parameter)
                 if now != watched.versions[at]:
                     raised.append(now - watched.versions[at])
@@ -163,8 +166,8 @@ class OptimizerSteps:
         if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
             return
         watched, place = self.watched, self.provenance.where(sys._getframe())
-        at = [watched.index.get(id(one), -1) for one in parameters]
-        if min(at) < 0 or any(watched.refs[i]() is not one for i, one in zip(at, parameters)):
+        at = [i for one in parameters if (i := watched.position(one)) is not None]
+        if len(at) < len(parameters):
             return  # a parameter without a name may be the one that the last backward reached
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)

@@ -35,7 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, Write
+from graphwidget.model import Place, StarvedParameters, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -109,6 +109,10 @@ class WriteRecorder:
     def idle(self) -> tuple[Write, ...]:
         """Return the last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
+
+    def starved(self) -> tuple[StarvedParameters, ...]:
+        """Return the parameters for which no step of their optimizer has found a gradient."""
+        return self.steps.starved.found()
 
     # ---------------------------------------------------------------- events
 
@@ -196,7 +200,7 @@ class WriteRecorder:
         named = []
         for chain in statement.chains:
             for path, tensor in _resolve(frame, chain):
-                at = version_of(tensor) if id(tensor) not in self.watched.index else None
+                at = version_of(tensor) if self.watched.position(tensor) is None else None
                 if at is not None:
                     named.append((path, weakref.ref(tensor), at))
         armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))

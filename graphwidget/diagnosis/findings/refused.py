@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.findings import none_grads, outdated, roots
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals import arrays, inference, replicas, views
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -20,7 +21,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
-from graphwidget.model import Finding, Fix, Place, Record, SlotState, torch_messages
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
@@ -28,13 +29,18 @@ _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is par
 def of_cells(record: Record) -> Iterator[Finding]:
     """What there is to say of cells that raised when they were last run."""
     for run in Cells.of(record).latest:
-        if run.error is None:
-            continue
-        failure = Failure(record, run, run.error_place or Place(run.cell, None))
-        tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
-        found = tell(failure) if tell is not None else None
+        found = of_run(record, run)
         if found is not None:
             yield found
+
+
+def of_run(record: Record, run: CellRun) -> Finding | None:
+    """What there is to say of the error of one run of a cell."""
+    if run.error is None:
+        return None
+    failure = Failure(record, run, run.error_place or Place(run.cell, None))
+    tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
+    return tell(failure) if tell is not None else None
 
 
 # ------------------------------------------------------------------ leaves, and what is none
@@ -232,38 +238,6 @@ def _no_parameter(failure: Failure) -> Finding | None:
 # ------------------------------------------------------------------ leaving the graph
 
 
-def _to_numpy(failure: Failure) -> Finding:
-    """``out.numpy()``."""
-    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
-    there = [
-        n.func
-        for n in nodes
-        if isinstance(n, ast.Call) and not n.args and isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"
-        if failure.may_require_grad(n.func.value)
-    ]
-    edits = tuple(
-        edit
-        for function in there
-        if ".detach()" not in ast.unparse(function)
-        for edit in text_edit.insert_before_attribute(failure.place.cell, failure.cell, function, ".detach()")
-    )
-    asked = [ast.unparse(function.value) for function in there]
-    shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
-    return failure.finding(
-        f"{shown} requires grad, and an array has no graph.",
-        f"{short(failure.text)} asks for the values as an array. No gradient comes back from there, so torch wants it "
-        "said that you leave the graph.",
-        failure.fix(
-            "detach",
-            "Leave it: `.detach()` before the values are taken.",
-            edits,
-            verified=not failure.before_a_backward,
-            price="No gradient flows back through the array.",
-        ),
-        tensor=asked[0] if len(asked) == 1 else None,
-    )
-
-
 def _copied(failure: Failure) -> Finding:
     """``copy.deepcopy(net)`` where `net` holds what was computed."""
     calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
@@ -271,6 +245,8 @@ def _copied(failure: Failure) -> Finding:
     whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
     paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
     found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
+    kept = (path for path in failure.run.scene.computed if whole and _is_in(path, whole))
+    found = found or tuple(dict.fromkeys(kept))
     shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
@@ -311,23 +287,15 @@ def _no_real_numbers(failure: Failure) -> Finding:
     whole = {name: value.dtype for name in sorted(read) if (value := failure.value(name)) and value.dtype}
     found = {name: dtype for name, dtype in whole.items() if not re.match("float|bfloat|complex", dtype)}
     name, dtype = next(iter(found.items())) if len(found) == 1 else (None, "")
-    which = f"`{name}` is {dtype}. " if name else ""
-    text = f"{which}Only tensors of floating point and complex numbers can require grad."
+    headline = f"`{name}` is {dtype}, which cannot require grad." if name else "Integers cannot require grad."
+    text = "Only tensors of floating point and complex numbers can: integers have no small changes."
     fix = Fix(
         "float_dtype",
         "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
         "`dtype=torch.float32`. Indices and masks get no gradient.",
         False,
     )
-    return failure.finding(
-        f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad", tensor=name
-    )
-
-
-def _inference(failure: Failure) -> Finding:
-    text = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
-    fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
-    return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
+    return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
 
 
 # Which finding explains which message. The first that fits is taken.
@@ -343,9 +311,14 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
     (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
     (torch_messages.NO_PARAMETER, _no_parameter),
-    (torch_messages.TO_NUMPY, _to_numpy),
+    (torch_messages.TO_NUMPY, arrays.of_numpy),
     (torch_messages.COPIED, _copied),
     (torch_messages.NO_FLOAT, _no_real_numbers),
-    (torch_messages.INFERENCE, _inference),
+    (torch_messages.INFERENCE, inference.of_cell),
+    (torch_messages.INFERENCE_WRITTEN, inference.of_cell),
+    (torch_messages.INFERENCE_FLAG, inference.of_cell),
+    (torch_messages.HOOKED_VIEW_WRITTEN, views.of_hooked_module),
+    (torch_messages.VIEW_OF_ANOTHER_MODE, views.of_view_of_another_mode),
+    (torch_messages.NOT_REDUCED, replicas.of_unreported),
     (torch_messages.NONE, none_grads.of_none),
 )
