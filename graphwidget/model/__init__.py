@@ -30,6 +30,7 @@ from graphwidget.model.parts import (
     TensorRef,
     in_order,
     is_notebooks,
+    spot_text,
 )
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -96,5 +97,6 @@ __all__ = [
     "cut_edit",
     "in_order",
     "is_notebooks",
+    "spot_text",
     "type_text",
 ]
