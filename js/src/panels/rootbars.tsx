@@ -15,8 +15,8 @@ const HOVER_MS = 150;
 const HEIGHT = 24;
 /** Size of a bar before it has been laid out, in px. */
 const USUAL_WIDTH = 208;
-/** The buttons shrink with the picture, but not below this scale. */
-const SMALLEST = 0.75;
+/** The buttons shrink with the picture, but not below this scale: their text keeps 9 px. Their height stays as it is. */
+const SMALLEST = 0.82;
 /** A bar that is further from its flag than this many px needs a name. */
 const AWAY = 40;
 /** With more roots than this, only roots in view keep their buttons, and only the first ones of these. */
@@ -149,13 +149,14 @@ export class RootBars {
       element.hidden = (off && mayHide) || visible.length === MOST;
       if (element.hidden) continue;
       visible.push(element);
-      wishes.push({ x: x - w / 2, y, w, h: HEIGHT * size });
+      wishes.push({ x: x - w / 2, y, w, h: HEIGHT });
       const [left, top] = viewport.toScreen(item.x, item.y);
       taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
     }
     pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
       const away = Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y);
       setAttribute(visible[i]!, "data-edge", away > AWAY);
+      visible[i]!.style.setProperty("--gw-size", String(size));
       visible[i]!.style.transform = `translate(${x}px,${y}px) scale(${size})`;
     });
   }
