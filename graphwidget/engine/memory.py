@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from graphwidget.model import KEEPS_MEMORY, Snapshot
 
-__all__ = ["Dominators", "Retained", "kept_by", "retained", "variable_of"]
+__all__ = ["Dominators", "Retained", "kept_by", "retained", "topological", "variable_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class _Heap:
         for node in self._held_by_unknown():
             tree.reach(0, offset + node)
         starts = [n for n in range(len(snapshot)) if tree.idom[offset + n] >= 0]
-        order = _topological(snapshot, starts)
+        order = topological(snapshot, starts)
         for node in order:
             tree.settle(offset + node)
             for edge in range(edge_start[node], edge_start[node + 1]):
@@ -228,7 +228,7 @@ class _Heap:
         return nodes, weight
 
 
-def _topological(snapshot: Snapshot, starts: Iterable[int]) -> list[int]:
+def topological(snapshot: Snapshot, starts: Iterable[int]) -> list[int]:
     """Nodes reachable from `starts`, every node before the nodes that it sends gradients to."""
     edge_start, edge_to = snapshot.edge_start, snapshot.edge_to
     entered = bytearray(len(snapshot))

@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 from graphwidget.diagnosis.steps.calls import past
-from graphwidget.engine import memory
+from graphwidget.engine import keepers, memory
 from graphwidget.engine.forecast import forecast
 from graphwidget.model import Drawing, Event, Snapshot, Steps, bytes_text
 from graphwidget.notebook.foretold import shown
@@ -22,7 +23,7 @@ from graphwidget.notebook.stepping import SENTENCES, before, sentences, steps_ah
 from graphwidget.render.wire import OfferedRoot, encode, offer
 from graphwidget.render.words import count
 
-__all__ = ["inspection", "moment", "packed", "recording"]
+__all__ = ["inspection", "keeping", "moment", "packed", "recording"]
 
 MAX_KEPT_BY = 20
 # What a recording may hold, in characters of JSON before compression, which makes them about a tenth.
@@ -31,6 +32,7 @@ MOST = 8_000_000
 MAX_INSPECTED = 400
 MAX_ROOTS = 20
 MAX_STEPS = 1000
+KEEPING_S = 1.0  # time for dividing the memory of stored moments among names
 
 
 def moment(drawing: Drawing, event: Event, roots: Sequence[OfferedRoot] | None = None) -> str:
@@ -70,6 +72,23 @@ def inspection(snapshot: Snapshot, index: int) -> dict[str, Any]:
     return {"keptBy": kept_by, "storages": storages}
 
 
+def keeping(drawing: Drawing) -> dict[str, Any]:
+    """Who kept which bytes of saved tensors at the stored moments, the newest first as far as the time goes."""
+    deadline = perf_counter() + KEEPING_S
+    ids: list[int] = []
+    moments: list[Mapping[str, int]] = []
+    for event in reversed(drawing.events):
+        # Without the bytes held, not all that was alive is in the snapshot.
+        if event.snapshot is None or event.held_bytes is None or perf_counter() > deadline:
+            continue
+        found = keepers.keepers(event.snapshot)
+        if found is not None:
+            ids.append(event.id)
+            moments.append(found)
+    names, rows = keepers.bands(moments[::-1])
+    return {"names": list(names), "moments": [[id, row] for id, row in zip(ids[::-1], rows)]}
+
+
 def recording(drawing: Drawing) -> dict[str, Any]:
     """The picture and the answers, as JSON data.
 
@@ -87,6 +106,7 @@ def recording(drawing: Drawing) -> dict[str, Any]:
         answers |= told
         kept.add(event.id)
     stored = tuple(event if event.id in kept else replace(event, snapshot=None) for event in drawing.events[:-1])
+    answers["keepers"] = keeping(drawing)
     return {"wire": encode(replace(drawing, events=(*stored, *drawing.events[-1:]))), "answers": answers}
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS, export
-from graphwidget.exports.recording import inspection, moment
+from graphwidget.exports.recording import inspection, keeping, moment
 from graphwidget.model import BackwardCall, CellRun, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.offers import Offer, Offers
@@ -204,6 +204,9 @@ class Actions:
         if found is None:
             raise Refused("The call that is stepped through is another one by now.", "Choose it again.")
         return found
+
+    def _keepers(self) -> dict[str, Any]:
+        return keeping(self._offers.drawing)
 
     def _export(self, format: str) -> dict[str, Any]:
         """The picture on the page as the content of a file."""

@@ -98,6 +98,7 @@ VERBS: dict[str, Verb] = {
     "steps_of": Verb({"call": _WHOLE}),
     "more_steps": Verb({"walk": _WHOLE, "at": _WHOLE}),
     "inspect": Verb({"uid": _WHOLE}),
+    "keepers": Verb(),
     "export": Verb(
         {"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix and not form.binary])}
     ),

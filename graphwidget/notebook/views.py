@@ -33,7 +33,7 @@ def view_of(
     namespace
         The user's variables, a live dict that is read again later.
     height
-        Pixels; None: the shared view keeps its own, another one has the usual height.
+        Pixels; None: the shared view keeps its own, the height of another one follows its content.
 
     Raises
     ------

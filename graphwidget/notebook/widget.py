@@ -44,6 +44,11 @@ MAX_NOTES = 5  # failures of our own that are shown
 def _nothing() -> None: ...
 
 
+def _remember(change: dict[str, Any]) -> None:
+    """A view was switched to presenting or back: those that are made from now on begin like it."""
+    AutogradView._presents = bool(change["new"])
+
+
 _NO_BUNDLE = """export default { render({ el }) {
   el.textContent = "The front end of graphwidget is missing from this installation: reinstall graphwidget.";
 } };"""
@@ -67,11 +72,14 @@ class AutogradView(anywidget.AnyWidget):
     delta : str
         What changed since `wire`, or empty.
     height : int
-        Pixels.
+        Pixels; 0: by the content.
     busy : str
         What is running, or empty.
     formats : list of list of str
         Name and label of each format that the export menu offers.
+    presenting : bool
+        Whether it shows large and with little beside the picture, for an audience. A view that is made later begins
+        as the last one that was switched.
 
     Examples
     --------
@@ -79,16 +87,19 @@ class AutogradView(anywidget.AnyWidget):
     >>> w = torch.ones(3, requires_grad=True)
     >>> loss = w.exp().sum()
     >>> shown = graphwidget.view(loss)
-    >>> shown.height  # pixels
-    520
+    >>> shown.height  # by the content
+    0
     >>> shown.close()
     """
 
     wire = traitlets.Unicode("").tag(sync=True)
     delta = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(520, min=120, max=4000).tag(sync=True)
+    height = traitlets.Int(0, min=0, max=4000).tag(sync=True)
     busy = traitlets.Unicode("").tag(sync=True)
     formats = traitlets.List([[name, form.label] for name, form in FORMATS.items() if form.suffix]).tag(sync=True)
+
+    presenting = traitlets.Bool(False).tag(sync=True)
+    _presents = False  # how a new view begins
 
     def __init__(
         self,
@@ -112,7 +123,8 @@ class AutogradView(anywidget.AnyWidget):
         # Set before anywidget reads them: it makes them traits of this instance.
         self._esm = _static("widget.js", _NO_BUNDLE)
         self._css = _static("widget.css")
-        super().__init__(**traits)
+        super().__init__(**{"presenting": AutogradView._presents, **traits})
+        self.observe(_remember, "presenting")
         self.on_msg(self._on_message)
         self.show(source)
 

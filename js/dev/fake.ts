@@ -28,7 +28,7 @@ export class FakeModel implements Model {
       ["svg", "SVG"],
       ["html", "HTML"],
     ];
-    this.traits = { wire: "", delta: "", height: 520, busy: "", formats, ...traits };
+    this.traits = { wire: "", delta: "", height: 520, busy: "", presenting: false, formats, ...traits };
   }
 
   get(name: string): unknown {
@@ -335,6 +335,14 @@ export class FakeKernel {
           keptBy: owners.map(([path, , kind]) => ({ path, kind, releases: "releases 1 node, 24 B" })),
           storages: [],
         };
+      }
+      case "keepers": {
+        const names = this.story.owners.map(([path]) => path);
+        const moments = this.story.events.map(({ id, held: all }) => {
+          const each = Math.floor(Number(all ?? 0) / Math.max(1, names.length));
+          return [id, names.map((_, i) => (i === 0 ? Number(all ?? 0) - each * (names.length - 1) : each))];
+        });
+        return { names, moments };
       }
       case "export":
         return { text: "<p>", name: `autograd-graph.${message.format}`, type: "text/plain" };

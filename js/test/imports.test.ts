@@ -21,14 +21,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   canvas: ["picture", "page"],
   drawing: ["picture", "page", "state", "canvas"],
   panels: ["picture", "page", "state", "canvas"],
+  lens: ["picture", "page", "state", "canvas", "drawing", "panels"],
   time: ["picture", "page", "state", "panels"],
-  app: ["picture", "page", "state", "canvas", "drawing", "panels", "time"],
+  app: ["picture", "page", "state", "canvas", "drawing", "panels", "lens", "time"],
 };
 const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts", "picture/sheet.ts"];
 /** Packages from outside and files of data, and the rooms that may use them. */
 const PACKAGES: Record<string, readonly string[]> = {
-  preact: ["page", "state", "panels", "time", "app"],
-  "preact/hooks": ["panels", "time", "app"],
+  preact: ["page", "state", "panels", "lens", "time", "app"],
+  "preact/hooks": ["panels", "lens", "time", "app"],
   "raster/glyphs.json": ["raster"],
 };
 

@@ -93,23 +93,44 @@ def test_gpt2_is_readable_at_first_sight_light_and_dark(open_notebook, dark, sho
     clean(notebook)
 
 
+def places(tree):
+    """Where the boxes of a drawing are, by key, in its own coordinates."""
+    return tree.locator(BOX).evaluate_all("all => all.map(box => [box.dataset.key, box.style.transform])")
+
+
 @pytest.mark.parametrize("how", ["Enter", "double click"])
-def test_opening_a_block_shows_what_is_inside_and_keeps_the_others(open_notebook, shots, how):
+def test_opening_a_group_shows_what_is_inside_beside_a_column_that_stays(open_notebook, shots, how):
     notebook, widget = show(open_notebook, GPT2)
-    before = titles(widget)
-    block = widget.locator('[aria-expanded=false][data-node="model.h[5]"]')
+    column = widget.locator("svg.gw-tree").first
+    before = places(column)
+    group = column.locator('[aria-expanded=false][data-node^="model.h"]').first
+    name = group.get_attribute("data-node")
     if how == "Enter":
-        block.focus()
+        group.focus()
         notebook.page.keyboard.press("Enter")
     else:
-        block.dblclick()
-    inner = widget.locator(f"{BOX}[aria-label*='model.h[5].attn'], {BOX}[aria-label*='model.h[5].mlp']")
-    inner.first.wait_for()
-    wait_for(lambda: block.count() == 0, 20, "the block gone from among the boxes")
-    after = titles(widget)
-    assert set(before) - {"model.h[5]"} <= set(after)
-    assert len(after) > len(before)
+        group.dblclick()
+    lens = widget.get_by_role("region", name=f"Inside {name}", exact=True)
+    lens.locator(BOX).first.wait_for()
+    assert places(column) == before
+    assert " · from " in lens.inner_text() and " · to " in lens.inner_text()
+    wedge = widget.locator(".gw-wedge path").bounding_box()
+    card, frame = group.bounding_box(), lens.bounding_box()
+    assert wedge["x"] <= card["x"] + card["width"] + 2 and wedge["x"] + wedge["width"] >= frame["x"] - 2
+    assert card["x"] + card["width"] <= frame["x"] + 12  # the second edges of a group may reach under the frame
+    wait_for(lambda: lens.evaluate("lens => lens.contains(document.activeElement)"), 20, "the focus in the lens")
     screenshot(widget, shots / f"gpt2-open-{how.replace(' ', '-')}.png")
+    inner = lens.locator("[aria-expanded=false]").first
+    deep = inner.get_attribute("data-node")
+    inner.dblclick()
+    deeper = widget.get_by_role("region", name=f"Inside {deep}", exact=True)
+    deeper.get_by_role("button", name=name, exact=True).wait_for()
+    deeper.locator(BOX).first.wait_for()
+    for left in (1, 0):
+        notebook.page.keyboard.press("Escape")
+        wait_for(lambda left=left: widget.locator(".gw-trail > :is(b, button)").count() == left, 20, f"{left} open")
+    assert group.evaluate("group => group === document.activeElement")
+    assert places(column) == before
     clean(notebook)
 
 
@@ -176,19 +197,15 @@ def test_a_first_look_has_every_card_readable_and_covered_by_no_other(open_noteb
     clean(notebook)
 
 
-def test_fit_shows_all_that_was_opened_and_another_width_is_fitted_anew(open_notebook, shots):
+def test_another_width_is_fitted_anew_with_the_lens_open(open_notebook, shots):
     notebook, widget = show(open_notebook, GPT2)
-    for block in ("model.h[5]", "model.h[5].attn"):
-        closed = widget.locator(f'[aria-expanded=false][data-node="{block}"]')
-        closed.dblclick()
-        wait_for(lambda closed=closed: closed.count() == 0, 20, f"{block} opened")
-    widget.get_by_role("button", name="Fit", exact=True).click()
-    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view")
+    widget.locator("[aria-expanded=false]").first.dblclick()
+    lens = widget.locator(".gw-lens")
+    lens.locator(BOX).first.wait_for()
     widget.evaluate("view => { view.style.width = '600px'; }")
     wait_for(lambda: widget.get_attribute("data-width") == "narrow", 20, "a narrow view")
-    wait_for(lambda: widget.evaluate(INSIDE), 20, "every card in view again")
-    notebook.page.evaluate(PAINTED)
-    assert widget.evaluate(INSIDE)
+    widget.evaluate("view => { view.style.width = '500px'; }")
+    wait_for(lambda: lens.bounding_box()["width"] > 450, 20, "the lens over the whole drawing")
     screenshot(widget, shots / "gpt2-narrow.png")
     clean(notebook)
 
@@ -206,8 +223,11 @@ def test_search_finds_operations_modules_and_lines_in_closed_blocks(open_noteboo
         assert hits >= least, words
         field.press("Enter")
         wait_for(lambda: found.inner_text() == f"{min(2, hits)} of {hits}", 20, "the next hit")
+        if least > 1:
+            widget.locator(".gw-lens .g-hitcard").first.wait_for()  # it is in a closed block: the lens shows it
     field.press("Escape")
     wait_for(lambda: not field.is_visible(), 20, "the search closed")
+    assert widget.locator(".gw-lens").count() == 0
     clean(notebook)
 
 

@@ -3,6 +3,9 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import type { Drawing } from "../drawing/pipeline.ts";
+import type { Lens } from "../lens/lens.ts";
+import { LensPanel } from "../lens/panel.tsx";
 import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
@@ -12,6 +15,7 @@ import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
+import { PresentPanel, presented } from "../panels/present.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
@@ -20,7 +24,7 @@ import { Timeline } from "../time/timeline.tsx";
 const MARK_RULES = markRules();
 
 /** Mounts an element that no component has made. */
-function Mounted({ element }: { element: HTMLElement }): VNode {
+function Mounted({ element }: { element: Element }): VNode {
   const place = useRef<HTMLDivElement>(null);
   // Only once: an element that is moved loses the focus.
   useLayoutEffect(() => place.current!.append(element), [element]);
@@ -32,23 +36,30 @@ interface FrameProps extends PanelProps {
   dialog: HTMLElement;
   /** The lower edge. */
   edge: HTMLElement;
-  /** Number of boxes drawn. */
-  boxes: number;
+  lens: Lens;
+  drawing: Drawing | null;
   subject: Subject | null;
 }
 
-export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: FrameProps): VNode {
+export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, subject }: FrameProps): VNode {
   const props = { context, graph };
+  const { walk, guess, presents, running, answer } = context.state;
+  const finding = presents ? presented(graph) : null;
+  // For an audience a finding is a headline over the picture; with nothing to say the picture is alone.
+  const speaks = walk || guess || running || answer?.kind === "alert";
+  const stage = !presents || speaks ? undefined : finding ? "headline" : "alone";
   return (
     <>
       <style>{MARK_RULES}</style>
-      <Header {...props} boxes={boxes} />
-      <div class="gw-body">
+      <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} />
+      <div class="gw-body" data-stage={stage}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">
             <Mounted element={canvas.element} />
-            <Empty {...props} />
+            <Mounted element={lens.wedge} />
+            <LensPanel {...props} lens={lens} around={drawing} />
+            <Empty {...props} boxes={drawing?.folded.boxes.length ?? null} />
             <TablePanel {...props} />
           </div>
         </div>
@@ -56,7 +67,8 @@ export function Frame({ context, graph, canvas, dialog, edge, boxes, subject }: 
           <Messages {...props} />
           <StepperPanel context={context} />
           <GuessPanel context={context} />
-          {!context.state.walk && !context.state.guess && (
+          {graph && finding && !walk && !guess && <PresentPanel graph={graph} finding={finding} />}
+          {!presents && !walk && !guess && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

@@ -75,7 +75,7 @@ function forecasting({
 }
 
 /** Requests that change nothing: stored pictures, the owners of a node, exports. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "save"> {
+function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "save"> {
   async function travel(id: number | null): Promise<void> {
     const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
@@ -101,6 +101,15 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     say(await kernel.ask("inspect", { uid }, 8000).catch(() => "unknown" as const));
   }
 
+  async function divide(): Promise<void> {
+    const event = state.now?.event ?? -1;
+    if (state.keepers?.event === event) return;
+    // Until the answer comes, what is known stays on screen.
+    set({ keepers: { names: [], moments: [], ...state.keepers, event } });
+    const found = await kernel.ask("keepers", {}, EXPORT_MS).catch(() => null);
+    if (found && state.keepers?.event === event) set({ keepers: { ...found, event } });
+  }
+
   async function save(format: string): Promise<void> {
     try {
       const { text, name, type } = await kernel.ask("export", { format }, EXPORT_MS);
@@ -110,7 +119,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     }
   }
 
-  return { travel, inspect, save };
+  return { travel, inspect, divide, save };
 }
 
 export function kernelActions(context: Context): KernelActions {

@@ -10,7 +10,7 @@ import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
 import { choices } from "../state/guess.ts";
-import { type Context, shown } from "../state/state.ts";
+import { type Context, ENLARGED, shown } from "../state/state.ts";
 
 /** Directions of the arrow keys: towards the inputs, towards the losses, to the sides. */
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -69,8 +69,10 @@ function walk(space: Space, item: Item, dx: number, dy: number): Item | undefine
   return beside(item.y, item.h, 1) ?? beside(item.y - 140, item.h + 280, item.w / 2);
 }
 
-export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas): void {
+/** `lens`: the drawing inside an open group. Keys are about the drawing that has the focus. */
+export function listenToKeys({ act, root, set, state }: Context, main: Canvas, lens: Canvas): void {
   let awaitsRoot = false;
+  let canvas = main;
 
   const inTree = (key: string, shift: boolean): boolean => {
     const item = canvas.byKey.get(canvas.focusKey ?? "");
@@ -111,15 +113,17 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    p: act.present,
     q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
+    b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,
     "?": act.more,
     "+": zoomIn,
     "=": zoomIn,
     "-": () => canvas.viewport.zoom(1 / ZOOM_STEP),
-    "0": act.fit,
+    "0": () => (canvas === main ? act.fit() : canvas.fit()),
     Escape: act.escape,
   };
 
@@ -128,6 +132,7 @@ export function listenToKeys({ act, root, set, state }: Context, canvas: Canvas)
     const from = event.target as Element;
     if (defaultPrevented || ctrlKey || metaKey || altKey) return;
     if (from.closest("[type=search], select, dialog")) return;
+    canvas = lens.element.contains(from) ? lens : main;
     const wanted = awaitsRoot && /^\d$/.test(key);
     awaitsRoot = false;
     const roots = shown(state)?.roots.filter((root) => root.alive) ?? [];

@@ -2,30 +2,37 @@
 
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Picture } from "../drawing/picture.ts";
+import type { Lens } from "../lens/lens.ts";
 import { focusedElement } from "../page/elements.ts";
 import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { isAsked } from "../state/guess.ts";
+import { count } from "../state/say.ts";
 import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
 import { copyText, savePicture } from "./export.ts";
 import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
-function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<PictureActions, "press" | "open"> {
+function selecting(
+  context: Context,
+  canvas: Canvas,
+  picture: Picture,
+  lens: Lens,
+): Pick<PictureActions, "press" | "open" | "closeLens"> {
   const { set, state } = context;
 
+  /** A group that is open in the first drawing is closed there, and opens there again; all others open in the lens. */
   function open(key: string): void {
-    const { boxes, open: openGroups } = picture.drawing?.folded ?? { boxes: [], open: [] };
-    const isOpen = openGroups.some((group) => group.key === key);
-    const isClosed = boxes.some((box) => box.key === key && box.kind !== "node");
-    if (!isOpen && !isClosed) return;
-    const opened = new Set(state.opened);
+    const isOpen = picture.drawing?.folded.open.some((group) => group.key === key);
+    if (!isOpen && !state.closed.has(key)) {
+      lens.open(key);
+      return;
+    }
     const closed = new Set(state.closed);
-    const [into, from] = isOpen ? [closed, opened] : [opened, closed];
-    into.add(key);
-    from.delete(key);
+    if (isOpen) closed.add(key);
+    else closed.delete(key);
     picture.bring([key], true);
-    set({ opened, closed, selected: state.selected === key ? null : state.selected });
+    set({ closed, selected: state.selected === key ? null : state.selected });
   }
 
   function press({ key, role, root, uid }: Item, again = false): void {
@@ -34,7 +41,7 @@ function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<Pic
       open(key);
       return;
     }
-    canvas.focus(key);
+    (lens.has(key) ? lens.canvas : canvas).focus(key);
     if (isAsked(state.guess)) {
       if (state.guess?.fails === "yes" && role === "node" && uid !== undefined) context.act.say({ failsAt: uid });
       return;
@@ -42,7 +49,7 @@ function selecting(context: Context, canvas: Canvas, picture: Picture): Pick<Pic
     set({ selected: key });
   }
 
-  return { press, open };
+  return { press, open, closeLens: (open) => lens.close(open) };
 }
 
 /** Bringing nodes of a finding or hits of a search into view. */
@@ -50,6 +57,7 @@ function finding(
   { set, state }: Context,
   canvas: Canvas,
   picture: Picture,
+  lens: Lens,
 ): Pick<PictureActions, "reveal" | "failing" | "search" | "nextHit"> {
   /** What shows these nodes where they belong to older graphs. */
   function withOlder(uids: readonly number[]): Partial<State> {
@@ -80,12 +88,14 @@ function finding(
     const graph = shown(state);
     if (text === null || !graph) {
       set({ search: null });
+      if (state.lens[0]?.found) lens.close(0);
       canvas.focus(canvas.focusKey ?? "");
       return;
     }
     const hits = searchNodes(graph, text);
     if (hits.length > 0 && picture.drawing) picture.bring([picture.keyOf(hits[0]!)]);
     set({ search: { text, hits, at: 0 }, ...withOlder(hits.slice(0, 1)) });
+    if (hits.length > 0) lens.find(hits[0]!);
   }
 
   function nextHit(by: number): void {
@@ -94,25 +104,34 @@ function finding(
     const n = search.hits.length;
     const at = (search.at + by + n) % n;
     const uid = search.hits[at]!;
-    picture.bring([`n${uid}`]);
-    const isInside = !canvas.byKey.has(`n${uid}`);
-    set({ search: { ...search, at }, ...withOlder([uid]), ...(isInside && { spot: [uid] }) });
+    picture.bring([picture.keyOf(uid)]);
+    set({ search: { ...search, at }, ...withOlder([uid]) });
+    lens.find(uid);
   }
 
   return { reveal, failing, search, nextHit };
 }
 
-export function pictureActions(context: Context, canvas: Canvas, picture: Picture): PictureActions {
+/** What must be chosen before a part can be shown. */
+const NEEDED: Partial<Record<Show["what"], string>> = {
+  root: "There is no root that is alive.",
+  cell: "Which cell made this is not known.",
+};
+/** Below this scale nothing but bars is drawn. */
+const TINY = 0.3;
+
+export function pictureActions(context: Context, canvas: Canvas, picture: Picture, lens: Lens): PictureActions {
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, past, walk, guess, stretches } = state;
+    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, guess, stretches } = state;
     if (search) set({ search: null });
     else if (walk) context.act.walk(null);
     else if (guess) context.act.guess(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
+    else if (open.length > 0) lens.close(open.length - 1);
     else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again
@@ -141,8 +160,23 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   }
 
   function show(what: Show["what"]): void {
+    const from = startOf(what);
+    if (from === null && NEEDED[what]) {
+      set({ answer: statusAnswer(NEEDED[what]) });
+      return;
+    }
     startAfresh();
-    set({ show: { what, from: startOf(what) } });
+    set({ show: { what, from } });
+  }
+
+  function fit(): void {
+    const { space } = canvas;
+    const scale = canvas.viewport.whole(space.content);
+    canvas.fit();
+    if (scale > TINY) return;
+    const percent = Math.max(1, Math.round(100 * scale));
+    const all = `All ${count(space.cards, "card")} at once are ${percent} % of their size, too small to read.`;
+    set({ answer: statusAnswer(all, "The map in the corner moves the view; + and − zoom; Group: auto folds.") });
   }
 
   function showOlder(shown: boolean): void {
@@ -164,12 +198,12 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   }
 
   return {
-    ...selecting(context, canvas, picture),
-    ...finding(context, canvas, picture),
+    ...selecting(context, canvas, picture, lens),
+    ...finding(context, canvas, picture, lens),
     escape: closeLast,
     show,
     showOlder,
-    fit: () => canvas.fit(),
+    fit,
     tidy,
     export: takeAlong,
   };

@@ -3,13 +3,10 @@
 import type { Canvas } from "../canvas/canvas.ts";
 import type { Drawing } from "../drawing/pipeline.ts";
 import type { Subject } from "../panels/inspector.tsx";
-import type { Folded } from "../picture/fold/index.ts";
+import type { Box } from "../picture/fold/index.ts";
 import { rootsOf } from "../picture/scene/context.ts";
 
-/** Nodes of the boxes inside an open group. */
-function nodesInside({ boxes }: Folded, key: string): number[] {
-  return boxes.filter((box) => box.parent === key).flatMap((box) => [...box.nodes]);
-}
+const nodesOf = (boxes: readonly Box[]) => boxes.flatMap((box) => [...box.nodes]);
 
 /** `selected`: key of an item. null: no such item, or none with more facts than the picture shows. */
 export function findSubject(selected: string | null, drawing: Drawing | null, canvas: Canvas): Subject | null {
@@ -27,9 +24,13 @@ export function findSubject(selected: string | null, drawing: Drawing | null, ca
   }
   const box = folded.boxes.find((each) => each.key === key);
   const open = folded.open.find((group) => group.key === key);
-  if (open) return { key, graph, inside: open, about: { title: open.title, nodes: nodesInside(folded, key) } };
+  if (open) {
+    const inner = folded.boxes.filter((each) => each.parent === key);
+    const size = inner.reduce((sum, { count }) => sum + count, 0);
+    return { key, graph, inside: open, about: { title: open.title, nodes: nodesOf(inner), size } };
+  }
   const inside = folded.open.find((group) => group.key === box?.parent);
   if (!box || box.kind === "node") return index === undefined ? null : aboutNode(index, inside);
   const title = box.times > 1 ? `${box.title} ×${box.times}` : box.title;
-  return { key, graph, inside, about: { title, nodes: box.nodes } };
+  return { key, graph, inside, about: { title, nodes: box.nodes, size: box.count } };
 }

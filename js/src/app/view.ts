@@ -10,11 +10,13 @@ import { createElement, render } from "preact";
 import { Canvas } from "../canvas/canvas.ts";
 import { Picture } from "../drawing/picture.ts";
 import { Schedule } from "../drawing/schedule.ts";
+import { Lens } from "../lens/lens.ts";
 import { html, setAttribute, setAttributes } from "../page/elements.ts";
 import { followTheme } from "../page/theme.ts";
 import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
 import { type Graph, nodeCount } from "../picture/model.ts";
+import type { Item } from "../picture/scene/types.ts";
 import { isAsked } from "../state/guess.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
@@ -22,12 +24,13 @@ import { type Actions, type Context, type State, shown } from "../state/state.ts
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
 import { guessActions } from "./guess_actions.ts";
-import { followHeight } from "./height.ts";
+import { followHeight, type Height } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { followPresenting, stageActions } from "./stage_actions.ts";
 import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
@@ -42,9 +45,10 @@ export class View {
   readonly #schedule: Schedule;
   readonly #canvas: Canvas;
   readonly #picture: Picture;
+  readonly #lens: Lens;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
-  readonly #edge: HTMLElement;
+  readonly #height: Height;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -61,6 +65,7 @@ export class View {
       // Marks of a forecast must not move the button that the pointer asks with.
       this.#canvas.viewport.rests = this.#store.state.preview !== null;
       this.#schedule.ask(need);
+      this.#lens.ask(need);
     });
     const set = (patch: Partial<State>) => this.#store.set(patch);
     const kernel = new Kernel(model, signal, (link) => set({ link }));
@@ -76,26 +81,32 @@ export class View {
       },
     };
     this.#context = context;
-    this.#canvas = new Canvas(root, signal, {
-      press: (item, again) => act.press(item, again),
-      open: (key) => act.open(key),
-      mark: (key) => act.mark(key),
+    const pressed = {
+      press: (item: Item, again: boolean) => act.press(item, again),
+      open: (key: string) => act.open(key),
+      mark: (key: string) => act.mark(key),
       background: () => set({ selected: null, spot: null }),
+    };
+    this.#canvas = new Canvas(root, signal, {
+      ...pressed,
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
     });
-    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted);
+    this.#height = followHeight(root, model, signal);
+    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted, this.#height);
+    const main = { canvas: this.#canvas, picture: this.#picture };
+    this.#lens = new Lens(root, signal, this.#store, main, pressed, () => this.#showPanels(), failed);
     this.#bars = new RootBars(context, this.#canvas);
     const dialogs = makeDialogs(context);
     this.#dialog = dialogs.element;
     const act: Actions = {
       ...kernelActions(context),
-      ...pictureActions(context, this.#canvas, this.#picture),
+      ...pictureActions(context, this.#canvas, this.#picture, this.#lens),
       ...stepActions(context, this.#picture),
       ...guessActions(context, this.#picture),
+      ...stageActions(context, model),
       ...dialogs.actions,
     };
-    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -107,10 +118,14 @@ export class View {
     const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
-    listenToKeys(this.#context, this.#canvas);
+    followPresenting(this.#context, model, signal, this.#canvas.viewport);
+    listenToKeys(this.#context, this.#canvas, this.#lens.canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));
-    followTheme(root, signal, () => this.#canvas.repaint());
+    followTheme(root, signal, () => {
+      this.#canvas.repaint();
+      this.#lens.canvas.repaint();
+    });
     signal.addEventListener("abort", () => {
       root.remove();
       render(null, root);
@@ -153,9 +168,12 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
-      edge: this.#edge,
-      boxes: this.#picture.drawing?.folded.boxes.length ?? 0,
-      subject: findSubject(state.selected, this.#picture.drawing, this.#canvas),
+      edge: this.#height.edge,
+      lens: this.#lens,
+      drawing: this.#picture.drawing,
+      subject: this.#lens.has(state.selected ?? "")
+        ? findSubject(state.selected, this.#lens.picture.drawing, this.#lens.canvas)
+        : findSubject(state.selected, this.#picture.drawing, this.#canvas),
     });
     render(frame, this.#root);
   }
@@ -168,11 +186,12 @@ export class View {
       "data-serial": state.now?.serial,
       "data-past": (state.past !== null || state.pastEvent !== null) && "true",
     });
-    this.#canvas.select(state.selected);
+    for (const canvas of [this.#canvas, this.#lens.canvas]) canvas.select(state.selected);
     if (graph) {
       const findings = count(graph.findings.length, "finding");
       this.#canvas.label(`Autograd graph, ${nodeCount(graph)} nodes, ${findings}`);
     }
+    this.#lens.follow();
     this.#renderFrame();
     this.#bars.update();
   }
@@ -184,12 +203,15 @@ export class View {
     const { viewport, big } = this.#canvas;
     const isNew = this.#picture.measureFonts() || this.#root.dataset.width !== kind;
     setAttribute(this.#root, "data-width", kind);
-    if (!viewport.taken) this.#picture.fitting.reset();
-    this.#schedule.ask(isNew || !(big || viewport.taken) ? "picture" : "panels");
+    // A height that follows the picture draws no other picture.
+    const isOther = this.#picture.hasOtherRoom();
+    if (isOther && !viewport.taken) this.#picture.fitting.reset();
+    this.#schedule.ask(isNew || (isOther && !(big || viewport.taken)) ? "picture" : "panels");
   }
 
   #cameraMoved(): void {
     this.#bars.place();
+    this.#lens.place();
     if (this.#picture.changesLevel()) this.#schedule.ask("look");
   }
 }

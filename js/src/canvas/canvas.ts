@@ -37,6 +37,8 @@ export interface DrawOptions {
   /** uid -> delay in milliseconds before the marks of that node change. */
   delays?: Map<number, number> | null;
   calm: boolean;
+  /** Whether the camera stays as it is if that shows everything. */
+  steady: boolean;
   /** Whether this is still the newest picture. */
   wanted(): boolean;
 }
@@ -50,6 +52,10 @@ interface Drawn {
 
 /** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
+
+/** The tooltip of an item of which something had to be cut off; "": nothing was. */
+const tipOf = ({ marks, label = "" }: Item) =>
+  marks.some((mark) => mark.kind === "text" && mark.cut) ? label.replaceAll(", ", "\n") : "";
 
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
@@ -79,6 +85,9 @@ export class Canvas {
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
   readonly #drawn = new Map<string, Drawn>();
   readonly #events: CanvasEvents;
+  /** Width of the element, and how much of it at the right is under something else, in px. */
+  #width = 0;
+  #covered = 0;
   #selected: string | null = null;
   #hits: readonly string[] = [];
   #frame = 0;
@@ -151,18 +160,32 @@ export class Canvas {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (width <= 0 || height <= 0) return; // scrolled away: keep the last size
-    Object.assign(this.viewport, { width, height });
+    this.#width = width;
+    Object.assign(this.viewport, { width: width - this.#covered, height });
     setAttributes(this.#svg, { width, height });
     this.viewport.go(this.#camera(this.space));
     this.#events.resized();
   }
 
-  /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
-  #camera({ content, scene }: Space): Camera {
+  /** Something covers so many px at the right: the picture moves left, at the same scale. Nothing is laid out again. */
+  cover(px: number): void {
+    if (px === this.#covered) return;
+    this.#covered = px;
     const { viewport } = this;
-    if (viewport.taken || viewport.rests || !scene.items.length) return viewport;
+    viewport.width = this.#width - px;
+    const { x, w } = this.space.content;
+    const right = viewport.x + (x + w) * viewport.scale;
+    if (px > 0) viewport.go({ ...viewport, x: viewport.x + Math.min(0, viewport.width - right) });
+    else viewport.go(this.#camera(this.space));
+  }
+
+  /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
+  #camera({ content, scene }: Space, steady = false): Camera {
+    const { viewport } = this;
+    if (viewport.taken || viewport.rests || this.#covered > 0 || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
-    return viewport.aim(content, first("octagon") ?? first("root"));
+    const best = viewport.aim(content, first("octagon") ?? first("root"));
+    return steady && this.space.scene.items.length && viewport.suits(content, best) ? viewport : best;
   }
 
   fit(): void {
@@ -172,10 +195,10 @@ export class Canvas {
   }
 
   /** Prepares a scene in slices, then shows it in one step. False: it was not `wanted` any more. */
-  async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
+  async draw(space: Space, graph: Graph, { delays = null, calm, steady, wanted }: DrawOptions): Promise<boolean> {
     const { items } = space.scene;
     const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
-    const camera = this.#camera(space);
+    const camera = this.#camera(space, steady);
     if (big) space.scene.look(camera.scale);
     const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
     const made = await drive(this.#make(big ? [] : items), wanted);
@@ -194,7 +217,7 @@ export class Canvas {
     if (big) this.#pin();
     else this.#patch(items, made, animate ? delays : null, animate);
     this.#map.load(space);
-    this.viewport.go(this.#camera(space));
+    this.viewport.go(this.#camera(space, steady));
     this.#ring();
     return true;
   }
@@ -246,8 +269,10 @@ export class Canvas {
   *#make(items: readonly Item[]): Slices<Made> {
     const made: Made = new Map();
     for (const item of items) {
-      const marks = JSON.stringify(item.marks);
-      if (marks !== this.#drawn.get(item.key)?.marks) made.set(item.key, { marks, shapes: drawMarks(item.marks) });
+      const tip = tipOf(item);
+      const marks = JSON.stringify([item.marks, tip]);
+      if (marks !== this.#drawn.get(item.key)?.marks)
+        made.set(item.key, { marks, shapes: [...drawMarks(item.marks), ...(tip ? [svg("title", {}, tip)] : [])] });
       yield;
     }
     return made;
@@ -267,7 +292,8 @@ export class Canvas {
         this.#drawn.set(key, drawn);
       }
       this.#dress(drawn, item);
-      this.#redraw(drawn, made, delays?.get(item.uid ?? -1) ?? 0);
+      // What is new is drawn at once; only what changes waits for its turn.
+      this.#redraw(drawn, made, (drawn.marks && delays?.get(item.uid ?? -1)) || 0);
       if (drawn.g === cursor) cursor = cursor.nextElementSibling;
       else this.#world.insertBefore(drawn.g, cursor);
     }
@@ -295,7 +321,7 @@ export class Canvas {
         "aria-expanded": opens && String(role === "open"),
         ...this.#standing(key),
       });
-    else setAttribute(g, "aria-hidden", "true");
+    else setAttributes(g, { "aria-hidden": "true", "aria-label": item.label });
   }
 
   /** Replaces the marks of an item, now or after `delay` milliseconds. */

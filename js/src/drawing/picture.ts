@@ -1,8 +1,9 @@
 /** The picture on screen: from the state to a folded graph, a scene and the canvas. */
 
 import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
+import { LARGEST_FIT } from "../canvas/viewport.ts";
 import { fontsOf, prefersCalm } from "../page/theme.ts";
-import { boxOfUid, type Focus, type FoldState } from "../picture/fold/index.ts";
+import { boxOfUid, type FoldState, presentOf } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
@@ -10,7 +11,7 @@ import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { choices, isAsked, slotKey } from "../state/guess.ts";
-import { shown } from "../state/state.ts";
+import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
 import { type Drawing, drawn, redrawn } from "./pipeline.ts";
@@ -23,14 +24,39 @@ const ALL_SLOTS_MS = 900;
 /** The nodes of a prediction are drawn one by one unless there are more. */
 const MOST_ASKED = 60;
 
+/** The height of the canvas, which may follow the picture. */
+export interface CanvasHeight {
+  /** The largest height that it may get, in px. */
+  most(): number;
+  /** Gives it this height, if it follows the picture. `still`: it may not shrink now. */
+  fill(px: number, still: boolean): void;
+}
+
+/** Whether nothing of what is drawn is in the present of a graph, and no root has a name that is drawn. */
+function isAnother(graph: Graph, { folded, graph: before, plan }: Drawing): boolean {
+  const { mask, roots } = presentOf(graph);
+  const stays = (uid: number) => {
+    const node = graph.indexOf(uid);
+    return node >= 0 && (mask === null || mask[node] === 1);
+  };
+  if (folded.boxes.some(({ nodes }) => stays(before.uid[nodes[0]!]!))) return false;
+  const names = new Set(plan.flags.map(({ view }) => view.root.path));
+  return !roots.some(({ path }) => names.has(path));
+}
+
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
   /** The drawing on screen; null: none yet. */
   drawing: Drawing | null = null;
+  /** Whether another picture of the view shows an item. */
+  isElsewhere: (key: string) => boolean = () => false;
   readonly #root: HTMLElement;
   readonly #store: Store;
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
+  readonly #height: CanvasHeight;
+  /** Room for which the drawing on screen was made. */
+  #room = { w: 0, h: 0 };
   readonly #playback: Playback;
   #measure: Measure = measureAsCode;
   /** Level of detail at the present scale; 3 is everything. */
@@ -40,8 +66,9 @@ export class Picture implements Drawer {
   #takeFocus = false;
 
   /** `isWanted`: whether the picture in progress is still the newest. */
-  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean) {
+  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean, height: CanvasHeight) {
     this.#root = root;
+    this.#height = height;
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;
@@ -55,24 +82,31 @@ export class Picture implements Drawer {
   }
 
   async drawPicture(): Promise<boolean> {
-    const graph = shown(this.#store.state);
-    if (!graph) return true;
+    const { state } = this.#store;
+    const graph = shown(state);
+    const fold = this.foldState(state);
+    if (!graph || !fold) return true;
     const { fitting } = this;
-    // A much smaller graph may have room for everything again.
-    if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
+    this.#room = this.#roomNow();
+    // Another graph is drawn on its own; a much smaller one may have room for everything again.
+    const isOther = this.drawing !== null && isAnother(graph, this.drawing);
+    if (isOther) fitting.afresh = true;
+    if (isOther || (this.drawing && graph.n < this.drawing.graph.n / 2)) fitting.reset();
     const draw = () =>
       drawn(
         graph,
-        this.#foldState(),
-        (boxes) => this.#options(boxes > MOST_CARDS),
+        { ...fold, maxBoxes: fitting.most },
+        (boxes) => this.sceneOptions(state, boxes > MOST_CARDS),
         fitting.afresh ? null : this.drawing,
         this.#isWanted,
         () => this.#store.set({ drawing: graph.n }),
       );
     let drawing = await draw();
-    while (drawing && fitting.leavesOut(drawing, this.#canvas.viewport, this.#store.state)) drawing = await draw();
-    if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
+    while (drawing && fitting.leavesOut(drawing, this.#room, this.#canvas.viewport, this.#store.state))
+      drawing = await draw();
+    if (!drawing || !(await this.#show(drawing, this.#delays(graph), !fitting.afresh))) return false;
     this.#store.amend({ drawing: null });
+    this.#fill(drawing, isOther);
     fitting.afresh = false;
     // Fewer cards may be elements now instead of a bitmap; elements do not pick their level of detail themselves.
     const isSmall = this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS;
@@ -139,16 +173,35 @@ export class Picture implements Drawer {
 
   /** Draws the same boxes with other options. */
   async #redraw(drawing: Drawing): Promise<boolean> {
-    const again = await redrawn(drawing, this.#options(this.#canvas.big), this.#isWanted);
+    const again = await redrawn(drawing, this.sceneOptions(this.#store.state, this.#canvas.big), this.#isWanted);
     return again !== null && this.#show(again, null);
   }
 
-  async #show(drawing: Drawing, delays: Map<number, number> | null): Promise<boolean> {
-    const options = { delays, calm: prefersCalm(), wanted: this.#isWanted };
+  /** Width of the canvas, and its largest height. */
+  #roomNow() {
+    return { w: this.#canvas.viewport.width, h: Math.max(1, this.#height.most()) };
+  }
+
+  /** Whether the canvas has another room than the one for which the drawing on screen was made. */
+  hasOtherRoom(): boolean {
+    const { w, h } = this.#roomNow();
+    return w !== this.#room.w || h !== this.#room.h;
+  }
+
+  /** Lets the height of the view follow the drawing. While something runs it does not shrink. */
+  #fill({ space: { content } }: Drawing, isOther: boolean): void {
+    const scale = Math.min(LARGEST_FIT, this.#room.w / content.w);
+    const runs = this.#store.state.now?.status.state === "busy";
+    this.#height.fill(content.h * scale, runs || !isOther);
+  }
+
+  async #show(drawing: Drawing, delays: Map<number, number> | null, steady = true): Promise<boolean> {
+    const options = { delays, calm: prefersCalm(), wanted: this.#isWanted, steady };
     if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
     this.drawing = drawing;
     const { selected } = this.#store.state;
-    if (selected !== null && !this.#canvas.byKey.has(selected)) this.#store.amend({ selected: null });
+    if (selected !== null && !this.#canvas.byKey.has(selected) && !this.isElsewhere(selected))
+      this.#store.amend({ selected: null });
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
     this.showStep();
@@ -176,26 +229,26 @@ export class Picture implements Drawer {
     return inside.flatMap((box) => byKey.get(box.key) ?? []);
   }
 
-  #foldState(): FoldState {
-    const { opened, closed, spot, show, older, guess, now } = this.#store.state;
+  /** What is drawn; null: nothing. */
+  protected foldState({ closed, spot, show, older, guess, now }: State): FoldState | null {
     const { what, from } = show;
     const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
     const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
-    const state: FoldState = { opened, closed, visible, older, maxBoxes: this.fitting.most, expandAll: what === "all" };
-    if (what === "freed" || from !== null) state.focus = { kind: what as Focus["kind"], from };
-    return state;
+    const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
+    if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
+    return fold;
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  #options(big: boolean): SceneOptions {
-    const { preview, highlight, search, past, walk, guess } = this.#store.state;
+  protected sceneOptions({ preview, highlight, search, walk, guess }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,
       level: big ? 3 : this.#level,
-      compact: this.fitting.dense || this.#root.dataset.width === "compact",
-      buttons: !past,
-      rail: !this.fitting.bare,
+      ...this.fitting.options,
+      ...(this.#root.dataset.width === "compact" && { compact: true, dense: false }),
+      room: this.#room,
+      buttons: true,
       asks: isAsked(guess),
       forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,

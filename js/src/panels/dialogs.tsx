@@ -36,6 +36,14 @@ const GRAPH: Rows = [
   [<CardSign look="node" />, "node: a grad_fn"],
   [<CardSign look="ghost" />, "gone: nothing keeps it"],
   [
+    <Sign
+      width={48}
+      height={21}
+      marks={[rect(0, 0, 44, 18, "node", 5), rect(1, 1, 24, 16, "bytebar", 4), shape("M25 3V15", "byteend")]}
+    />,
+    "in large graphs: bytes held, next to the card that holds most",
+  ],
+  [
     <Sign width={40} height={20} marks={leaf(0, 0, "w", 38, true)} />,
     "leaf, AccumulateGrad; full bowl: .grad is there",
   ],
@@ -46,7 +54,7 @@ const GRAPH: Rows = [
 ];
 
 const CALLS: Rows = [
-  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", true)} />, "backward call, in order"],
+  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", { solid: true })} />, "backward call, in order"],
   [<OctagonGlyph />, "raised here"],
   [<OctagonGlyph forecast />, "would raise here (forecast)"],
   [<Sign width={13} height={12} marks={pencil(1, 1)} />, "in-place write: step(), add_()"],
@@ -75,10 +83,12 @@ const KEYS: [string, string][] = [
   ["f", "the failing node, or the next finding"],
   ["r 1 … 9, r 0", "one root; all again"],
   ["[ ] { }", "one step, one cell back or on"],
+  ["p", "present: large, for an audience; again: with all panels"],
   ["q", "predict first what a call does; then 1 … 9 marks a slot of the focused card"],
   ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
+  ["b", "bytes over time, by the name that keeps them"],
   ["k", "keep the forecast, or let it go"],
   ["t", "table view"],
   ["l", "legend"],
@@ -105,6 +115,8 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
   return (
     <>
       <div class="gw-row">
+        {tool(state.presents ? "End presenting" : "Present: large, for an audience", act.present)}
+        {tool("Show beside the notebook", act.dock)}
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
         {tool("Export PNG", () => act.export("png"))}

@@ -3,7 +3,8 @@
 import type { ComponentChildren, VNode } from "preact";
 import { Prose } from "../page/glyphs.tsx";
 import type { Graph } from "../picture/model.ts";
-import type { PanelProps } from "./parts.tsx";
+import type { Show } from "../state/state.ts";
+import { Button, type PanelProps } from "./parts.tsx";
 
 function WhatIsRecorded(): VNode {
   return (
@@ -55,14 +56,37 @@ function Waiting({ gone }: { gone: boolean }): VNode {
   return <Saying title="Waiting for the kernel">The picture comes with the first answer.</Saying>;
 }
 
-export function Empty({ context: { state }, graph }: PanelProps): VNode {
-  const hidden = graph !== null && graph.n > 0;
+/** Why a part of a graph is empty. */
+const NO_PART: Partial<Record<Show["what"], [string, string]>> = {
+  freed: ["Nothing has been freed", "Every saved tensor that was needed is still held."],
+  cell: ["Nothing of this cell", "No node that is alive was made by it."],
+};
+
+function NoPart({ what, press }: { what: Show["what"]; press(): void }): VNode {
+  const [title, words] = NO_PART[what] ?? ["Nothing to show", "What was chosen is not in the graph any more."];
+  return (
+    <>
+      <Saying title={title}>{words}</Saying>
+      <Button class="gw-btn" press={press}>
+        Show everything
+      </Button>
+    </>
+  );
+}
+
+/** `boxes`: number of boxes drawn; null: there is no drawing yet. */
+export function Empty({ context: { act, state }, graph, boxes }: PanelProps & { boxes: number | null }): VNode {
+  const isPart = graph !== null && graph.n > 0;
+  const hidden = isPart && !(boxes === 0 && state.show.what !== "auto");
   return (
     <div class="gw-empty" hidden={hidden}>
       <svg width={120} height={80} aria-hidden="true">
         <path class="g-ghost" d="M3 5h114v22H3zM60 27v22M3 49h114v22H3z" />
       </svg>
-      <div>{!hidden && (graph ? <Reasons graph={graph} /> : <Waiting gone={state.link === "gone"} />)}</div>
+      <div>
+        {!hidden && isPart && <NoPart what={state.show.what} press={() => act.show("auto")} />}
+        {!isPart && (graph ? <Reasons graph={graph} /> : <Waiting gone={state.link === "gone"} />)}
+      </div>
     </div>
   );
 }

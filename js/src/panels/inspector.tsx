@@ -166,12 +166,20 @@ function countOps(graph: Graph, nodes: ArrayLike<number>): OpCount[] {
   return [...counts.values()].sort((a, b) => b.bytes - a.bytes || b.nodes - a.nodes).slice(0, MOST_OPS);
 }
 
-function GroupSection({ graph, title, nodes }: { graph: Graph; title: string; nodes: ArrayLike<number> }): VNode {
+interface GroupProps {
+  graph: Graph;
+  title: string;
+  nodes: ArrayLike<number>;
+  /** Number of nodes, with those that only prepare a parameter. */
+  size: number;
+}
+
+function GroupSection({ graph, title, nodes, size }: GroupProps): VNode {
   return (
     <>
       <Kicker>Selected group</Kicker>
       <h3>{title}</h3>
-      <Mute>{count(nodes.length, "node")}</Mute>
+      <Mute>{count(size, "node")}</Mute>
       <Table titles={["op", "nodes", "held", "freed"]}>
         {countOps(graph, nodes).map(({ op, nodes, held, freed, bytes: size }) => (
           <Row head={op} cells={[`${nodes}`, held > 0 ? bytes(size) : "0", `${freed}`]} />
@@ -252,7 +260,7 @@ export interface Subject {
   /** The graph in which it was found: a newer one may not be drawn yet. */
   graph: Graph;
   inside?: { key: string; title: string } | undefined;
-  about: { node: number; roots: Root[] } | { title: string; nodes: ArrayLike<number> };
+  about: { node: number; roots: Root[] } | { title: string; nodes: ArrayLike<number>; size: number };
 }
 
 function SubjectSection({
@@ -268,7 +276,7 @@ function SubjectSection({
   if ("nodes" in about)
     return (
       <>
-        <GroupSection graph={graph} title={about.title} nodes={about.nodes} />
+        <GroupSection graph={graph} {...about} />
         {inside?.key !== key && <p>{toggle(key, "Open this group")}</p>}
         {inside && toggle(inside.key, `Close ${inside.title}`)}
       </>

@@ -118,6 +118,8 @@ export const STYLES = {
   none: line("ink3", 1.4, { cap: "round" }),
   unknown: line("ink3", 1.2, { dash: [1, 1.6] }),
   will: line("slot", 1.2, { dash: [2.2, 1.5] }),
+  bytebar: { fill: "hull" },
+  byteend: line("nodeb", 1.5),
 
   // Leaves, flags, tags.
   leaf: { fill: "hull", stroke: "nodeb", width: 1 },
@@ -145,6 +147,7 @@ export const STYLES = {
   warning: { fill: "st", stroke: "bg", width: 1.5 },
   warningbar: line("bg", 1.8, { cap: "round" }),
   pencil: line("st", 1.5),
+  pencilline: line("st", 1.4, { dash: [4, 3] }),
   tick: line("ok", 2, { cap: "round" }),
 
   // Code rail; dots, arrows, and calls at their own place.
@@ -154,17 +157,17 @@ export const STYLES = {
   // Text. Sizes in px; no text is drawn smaller than 9 px.
   op: text("ink", 11.5, 600, "mono"),
   suffix: { fill: "ink2", weight: 400 },
-  note: text("ink2", 10.5),
+  note: text("ink2", 11),
   code: text("ink", 11, 400, "mono"),
   hot: { fill: "st", weight: 700 },
   tagname: text("ink", 11, 700, "mono"),
-  leafname: text("ink", 10.5, 400, "mono"),
+  leafname: text("ink", 11, 400, "mono"),
   flagname: text("ink", 11.5, 700, "mono"),
-  hullname: text("ink2", 10.5, 600),
-  carry: text("st", 10.5, 600),
-  order: text("ink2", 10.5, 700),
+  hullname: text("ink2", 11, 600),
+  carry: text("st", 11, 600),
+  order: text("ink2", 11, 700),
   raised: text("err", 11, 600),
-  callno: text("hue", 10.5, 700),
+  callno: text("hue", 11, 700),
   times: text("bg", 11, 700),
   far: { size: 16.5 },
   quiet: { fill: "ink3", weight: 400 },

@@ -28,6 +28,7 @@ export interface Replies {
   /** A stored picture. */
   snapshot: { wire: string };
   inspect: Kept;
+  keepers: Keepers;
   steps_ahead: StepsTold;
   steps_of: StepsTold;
   more_steps: StepSentences;
@@ -120,6 +121,13 @@ export interface Compared {
   /** Answers that are left out. */
   more: number;
   score: number | null;
+}
+
+/** Who kept which bytes of saved tensors. A moment that is not in it was not measured. */
+export interface Keepers {
+  names: string[];
+  /** Id of an event, and the bytes of each name after it. */
+  moments: [number, number[]][];
 }
 
 export interface Kept {

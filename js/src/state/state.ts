@@ -6,7 +6,7 @@ import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
-import type { Answer, Forecasts, Kept } from "./replies.ts";
+import type { Answer, Forecasts, Keepers, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
@@ -36,7 +36,17 @@ export interface Search {
 }
 
 /** The part of the graph that is drawn. */
-export type Show = { what: "auto" | "all" | Focus["kind"]; from: Focus["from"] };
+export type Show = { what: "auto" | "all" | Exclude<Focus["kind"], "inside">; from: number | null };
+
+/** A group that is open in the lens. */
+export interface Opened {
+  key: string;
+  title: string;
+  /** Its nodes. */
+  uids: ReadonlySet<number>;
+  /** Whether a search opened it, which also closes it. */
+  found: boolean;
+}
 
 export interface State {
   /** The last picture from the kernel. */
@@ -55,9 +65,10 @@ export interface State {
   selected: string | null;
   /** Index of the chosen finding. */
   finding: number | null;
-  /** Groups opened and closed by hand, by key. */
-  opened: ReadonlySet<string>;
+  /** Groups closed by hand, by key. */
   closed: ReadonlySet<string>;
+  /** The groups that are open in the lens, each in the one before. */
+  lens: readonly Opened[];
   show: Show;
   /** Whether older graphs are shown, too. */
   older: boolean;
@@ -68,6 +79,8 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** Large, with little beside the picture, for an audience. */
+  presents: boolean;
   /** What the user says that a call does. */
   guess: Guess | null;
   running: Running | null;
@@ -75,6 +88,10 @@ export interface State {
   search: Search | null;
   /** Stretches of the timeline that the user opened, each in the one before: ids of the first and last event. */
   stretches: readonly (readonly [number, number])[];
+  /** By how many px the timeline is enlarged, to show who keeps which bytes; 0: it is not. */
+  enlarged: number;
+  /** Who kept which bytes, and the last event that was there when it was asked for; null: not known. */
+  keepers: (Keepers & { event: number }) | null;
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -99,6 +116,8 @@ export interface KernelActions {
   cell(by: number): void;
   /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
+  /** Asks who kept which bytes at all stored moments. */
+  divide(): void;
   /** Saves the picture in a format that the kernel writes. */
   save(format: string): void;
 }
@@ -112,6 +131,14 @@ export interface StepActions {
   /** Lets the steps follow each other, or stops that. */
   play(): void;
   pace(pace: number): void;
+}
+
+/** Showing the view to an audience, and beside the notebook. */
+export interface StageActions {
+  /** Begins to present, or ends that. Views that are made later in the session begin alike. */
+  present(): void;
+  /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
+  dock(): void;
 }
 
 /** Predicting what a call does. */
@@ -129,15 +156,17 @@ export interface GuessActions {
 export interface PictureActions {
   /** A click on an item; `again`: the item is selected already. */
   press(item: Item, again?: boolean): void;
-  /** Opens a closed group, closes an open one. */
+  /** Opens a closed group in the lens; closes an open one. */
   open(key: string): void;
+  /** Closes the groups in the lens until this number of them is open. */
+  closeLens(open: number): void;
   /** Brings nodes into view, also out of closed groups; several nodes are marked like search hits. */
   reveal(uids: readonly number[]): void;
   /** The failing node, or the next finding. */
   failing(): void;
   /**
-   * Ends the search, the stepping, the forecast, the selection, the table, an opened part of the timeline or the stored picture, in
-   * this order, one per press.
+   * Ends the search, the stepping, the forecast, the selection, the table, an open group, an opened part of the
+   * timeline or the stored picture, in this order, one per press.
    */
   escape(): void;
   show(what: Show["what"]): void;
@@ -160,7 +189,13 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, GuessActions, DialogActions {}
+export interface Actions
+  extends KernelActions,
+    PictureActions,
+    StepActions,
+    GuessActions,
+    StageActions,
+    DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -173,6 +208,9 @@ export interface Context {
   /** Draws the picture of the same state again. */
   redraw(): void;
 }
+
+/** By how many px the button and the key enlarge the timeline. */
+export const ENLARGED = 190;
 
 /** The picture that is on screen: a stored one, or now. */
 export function shown(state: State): Graph | null {
@@ -197,8 +235,8 @@ export function firstState(): State {
     drawing: null,
     selected: null,
     finding: null,
-    opened: new Set(),
     closed: new Set(),
+    lens: [],
     show: { what: "auto", from: null },
     older: false,
     spot: null,
@@ -206,10 +244,13 @@ export function firstState(): State {
     preview: null,
     walk: null,
     guess: null,
+    presents: false,
     running: null,
     answer: null,
     search: null,
     stretches: [],
+    enlarged: 0,
+    keepers: null,
     keepGrad: false,
     table: false,
     kept: new Map(),

@@ -8,7 +8,7 @@ export type Need = "panels" | "look" | "picture";
 /** A change of these fields draws the same boxes with other marks. */
 const LOOK = ["preview", "highlight", "search"] as const;
 /** A change of these fields draws another picture. */
-const STRUCTURE = ["opened", "closed", "show", "older", "spot"] as const;
+const STRUCTURE = ["closed", "show", "older", "spot"] as const;
 
 export class Store {
   readonly state: State = firstState();

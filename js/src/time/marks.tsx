@@ -4,9 +4,11 @@ import type { VNode } from "preact";
 import { callMarks } from "../page/glyphs.tsx";
 import { MarkShapes } from "../page/marks.tsx";
 import { pencil } from "../picture/marks.ts";
-import type { Graph } from "../picture/model.ts";
+import type { Graph, TimelineEvent } from "../picture/model.ts";
+import type { Keepers } from "../state/replies.ts";
 import { bytes } from "../state/say.ts";
 import { type Chip, chipsOf, notesOf, type Pencil } from "./chips.ts";
+import { Bands } from "./keepers.tsx";
 import { type Level, levelsOf, pathOf, topOf } from "./line.ts";
 import { type Placed, placeOf, stretchAt } from "./scale.ts";
 
@@ -15,6 +17,8 @@ export const RIGHT = 30;
 /** Middle of the row of numbers; the line is below it. */
 const NUMBERS = 34;
 const TOP = 46;
+/** With more room than this, in px, there are numbers between 0 and the most. */
+const ROOMY = 90;
 /** Distance of the line's base from the lower edge. */
 const FOOT = 10;
 
@@ -64,13 +68,51 @@ function Step({ x, text }: Pencil): VNode {
   );
 }
 
+/** Places of bytes: where the line stands for a number of them, and the edges of its room. */
+export interface Heights {
+  levels: readonly Level[];
+  /** Most bytes that were held; 0: none ever. */
+  most: number;
+  base: number;
+  top: number;
+  y(held: number): number;
+}
+
+export function heightsOf(events: readonly TimelineEvent[], stretches: readonly Placed[], height: number): Heights {
+  const levels = levelsOf(events, stretches);
+  const most = topOf(levels);
+  const base = height - FOOT;
+  return { levels, most, base, top: TOP, y: (held) => base - ((base - TOP) * held) / (most || 1) };
+}
+
 /** The bytes held: what was measured as an area, the rest as a dashed line. */
-function Bytes({ levels, most, base }: { levels: readonly Level[]; most: number; base: number }): VNode {
-  const room = { base, top: TOP };
+function Bytes({ heights }: { heights: Heights }): VNode {
+  const { levels, most } = heights;
   return (
     <>
-      <path class="gw-area" d={pathOf(levels, true, most, room, true)} />
-      <path class="gw-unmeasured" d={pathOf(levels, false, most, room)} />
+      <path class="gw-area" d={pathOf(levels, true, most, heights, true)} />
+      <path class="gw-unmeasured" d={pathOf(levels, false, most, heights)} />
+    </>
+  );
+}
+
+/** The numbers beside the line: 0 and the most; with room, those between them, too. */
+function Axis({ heights: { most, base, top, y }, right }: { heights: Heights; right: number }): VNode {
+  const parts = most > 0 ? (base - top > ROOMY ? [0, 1, 2, 3, 4] : [0, 4]) : [0];
+  return (
+    <>
+      {parts.map((part) => {
+        const at = y((most * part) / 4);
+        return (
+          <>
+            {part > 0 && <path class="g-band" d={`M${LEFT} ${at.toFixed(1)}H${right}`} />}
+            <Note x={LEFT - 8} y={at + 3.2} end>
+              {bytes((most * part) / 4)}
+            </Note>
+          </>
+        );
+      })}
+      <path class="g-band" d={`M${LEFT} ${base}H${right}`} />
     </>
   );
 }
@@ -95,37 +137,29 @@ interface MarksProps {
   /** By how much a call would change the bytes held now; 0: not at all, or not known. */
   forecast: number;
   stretches: readonly Placed[];
+  heights: Heights;
+  /** Who kept which bytes, if the timeline is enlarged. */
+  keepers: Keepers | null;
   /** The event on screen. */
   at: number;
-  width: number;
-  height: number;
+  /** Right end of the line. */
+  right: number;
 }
 
-export function TimelineMarks({ graph, forecast, stretches, at, width, height }: MarksProps): VNode {
+export function TimelineMarks({ graph, forecast, stretches, heights, keepers, at, right }: MarksProps): VNode {
   const { events } = graph;
-  const base = height - FOOT;
-  const levels = levelsOf(events, stretches);
-  const most = topOf(levels);
+  const { base, y } = heights;
   const { chips, pencils } = notesOf(graph, stretches, chipsOf(graph, stretches));
   const x = placeOf(stretches, at);
   return (
     <>
-      <path class="g-band" d={`M${LEFT} ${most > 0 ? TOP : base}H${width - RIGHT}`} />
-      <Bytes levels={levels} most={most} base={base} />
-      {most > 0 && (
-        <Note x={LEFT - 8} y={TOP + 3.5} end>
-          {bytes(most)}
-        </Note>
-      )}
-      <Note x={LEFT - 8} y={base + 3} end>
-        0 B
-      </Note>
+      <Axis heights={heights} right={right} />
+      <Bytes heights={heights} />
+      {keepers && <Bands graph={graph} stretches={stretches} keepers={keepers} y={y} />}
       {stretchAt(stretches, at) && (
         <path class="gw-marker" d={`M${x - 5} 2h10v6l-4 3v${base - 4}h-2v${4 - base}l-4-3z`} />
       )}
-      {forecast !== 0 && at === events.length - 1 && (
-        <Forecast x={x} from={graph.held} by={forecast} y={(held) => base - ((base - TOP) * held) / (most || 1)} />
-      )}
+      {forecast !== 0 && at === events.length - 1 && <Forecast x={x} from={graph.held} by={forecast} y={y} />}
       {pencils.map((each) => (
         <Step {...each} />
       ))}

@@ -5,8 +5,10 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, type PanelProps, Tool } from "../panels/parts.tsx";
 import type { Graph, TimelineEvent } from "../picture/model.ts";
 import { eventText, eventTitle } from "../state/say.ts";
-import { type Context, position } from "../state/state.ts";
-import { LEFT, RIGHT, TimelineMarks } from "./marks.tsx";
+import { type Context, ENLARGED, position } from "../state/state.ts";
+import { TopEdge } from "./edge.tsx";
+import { KeeperNames, NAMES } from "./keepers.tsx";
+import { heightsOf, LEFT, RIGHT, TimelineMarks } from "./marks.tsx";
 import { eventAt, type Placed, placed } from "./scale.ts";
 import { type Segment, segmentsOf } from "./segments.ts";
 import { stretchesOf } from "./stretches.ts";
@@ -33,7 +35,7 @@ interface MomentProps {
   at: number;
 }
 
-function Stepper({ context: { act, state }, graph, at }: MomentProps): VNode {
+function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNode {
   const n = graph.events.length;
   const atEnd = at === n - 1;
   const event = graph.events[at]!;
@@ -46,6 +48,12 @@ function Stepper({ context: { act, state }, graph, at }: MomentProps): VNode {
         <Tool name="previous" label="Previous step" press={() => act.step(-1)} shortcut="[" disabled={at <= 0} />
         <Tool name="next" label="Next step" press={() => act.step(1)} shortcut="]" disabled={atEnd} />
         <Tool name="last" label="Now" press={toNow} shortcut="n" disabled={atEnd} />
+        <Tool
+          name={state.enlarged > 0 ? "reduce" : "enlarge"}
+          label={state.enlarged > 0 ? "Reduce the timeline" : "Enlarge the timeline: who keeps which bytes"}
+          press={() => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED })}
+          shortcut="b"
+        />
       </div>
       <b>{atEnd ? "Now" : "In the past"}</b>
       <div class="gw-mute gw-when" title={eventTitle(event)}>
@@ -143,26 +151,30 @@ function Track({ context, graph, at }: MomentProps): VNode {
   const { ref, width } = useWidth();
   const { state, set } = context;
   const { events } = graph;
+  const { enlarged } = state;
+  const height = HEIGHT + enlarged;
+  const right = width - (enlarged > 0 ? NAMES : RIGHT);
+  const keepers = enlarged > 0 ? state.keepers : null;
   const opened = state.stretches.at(-1);
   const forecast = state.preview?.forecasts?.[state.preview.mode].held ?? 0;
-  const [stretches, segments] = useMemo(() => {
+  const [stretches, segments, heights] = useMemo(() => {
     const [from, to] = indicesOf(events, opened);
-    const right = width - RIGHT;
     const found = placed(stretchesOf(events, from, to, (right - LEFT) / EVENT), LEFT, right);
-    return [found, segmentsOf(events, found)] as const;
-  }, [events, opened, width]);
+    return [found, segmentsOf(events, found), heightsOf(events, found, height)] as const;
+  }, [events, opened, right, height]);
   const marks = useMemo(
-    () => <TimelineMarks {...{ graph, stretches, at, width }} height={HEIGHT} forecast={forecast} />,
-    [graph, stretches, at, width, forecast],
+    () => <TimelineMarks {...{ graph, stretches, heights, keepers, at, right, forecast }} />,
+    [graph, stretches, heights, keepers, at, right, forecast],
   );
   const open = ({ from, to }: Segment) =>
     set({ stretches: [...state.stretches, [events[from]!.id, events[to]!.id] as const] });
   return (
-    <div class="gw-track" ref={ref}>
-      <svg class="gw-line" height={HEIGHT} width={width} aria-hidden="true">
+    <div class="gw-track" ref={ref} style={`height:${height}px`}>
+      <svg class="gw-line" height={height} width={width} aria-hidden="true">
         {marks}
       </svg>
       <Slider context={context} graph={graph} at={at} stretches={stretches} />
+      {enlarged > 0 && <KeeperNames {...{ context, graph, at }} y={heights.y} room={heights} />}
       <Segments segments={segments} at={at} open={open} />
       <Button
         class="gw-out"
@@ -184,6 +196,7 @@ export function Timeline({ context }: Pick<PanelProps, "context">): VNode {
   const shown = now !== null && now.events.length > 0;
   return (
     <div class="gw-foot" hidden={!shown}>
+      {shown && <TopEdge context={context} />}
       {shown && <Stepper context={context} graph={now} at={at} />}
       {shown && <Track context={context} graph={now} at={at} />}
     </div>

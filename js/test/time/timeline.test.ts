@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import type { Call, Graph, TimelineEvent } from "../../src/picture/model.ts";
 import { eventText } from "../../src/state/say.ts";
+import { bandsOf, keptAt, labelsOf } from "../../src/time/bands.ts";
 import { type Chip, chipsOf, notesOf } from "../../src/time/chips.ts";
 import { levelsOf, pathOf } from "../../src/time/line.ts";
 import { eventAt, type Placed, placed, placeOf } from "../../src/time/scale.ts";
@@ -175,4 +176,39 @@ test("steps of optimizers are pencils between the calls, with their names where 
   expect(pencils.map(({ text }) => text)).toEqual(["opt.step()", "opt.step()", "opt.step()"]);
   expect(chips.some(({ text }) => text)).toBe(true);
   expect(eventText(events[1]!)).toBe("In[2], iteration 1, after opt.step(), after call 2, 0 B held");
+});
+
+describe("bands of who keeps which bytes", () => {
+  const events = [event(0, { held: 0 }), event(1, { held: 100 }), event(2, { held: null }), event(3, { held: 300 })];
+  const shown = onScreen(all(events));
+  const keepers = {
+    names: ["loss", "history[0]", "nobody"],
+    moments: [0, 1, 3].map((id) => [id, [60 * id, 40 * id, 0]] as [number, number[]]),
+  };
+
+  it("lie on each other, add up to what was held, and are absent where nobody measured", () => {
+    const bands = bandsOf(events, shown, keepers);
+    expect(bands.map(({ name, under, bytes }) => [name, under, bytes])).toEqual([
+      ["loss", 0, 60],
+      ["history[0]", 60, 40],
+      ["loss", 0, 180],
+      ["history[0]", 180, 120],
+    ]);
+    const middle = (placeOf(shown, 1) + placeOf(shown, 2)) / 2;
+    expect(bands.every(({ left, right }) => right <= middle + 0.001 || left >= middle)).toBe(true);
+    expect(keptAt(keepers, 2)).toBeNull();
+    expect(keptAt(keepers, 3)).toEqual([180, 120, 0]);
+  });
+
+  it("have their names beside them, none over another, all inside", () => {
+    const row = Array.from({ length: 12 }, (_, i) => (i === 3 ? 0 : 1));
+    const names = row.map((_, i) => `v${i}`);
+    const room = { top: 46, base: 264 };
+    const labels = labelsOf({ names, moments: [] }, row, (bytes) => room.base - bytes, room);
+    expect(labels).toHaveLength(11);
+    labels.slice(1).forEach(({ y }, i) => {
+      expect(labels[i]!.y - y).toBeGreaterThanOrEqual(15.99);
+    });
+    for (const { y } of labels) expect(y >= room.top && y <= room.base).toBe(true);
+  });
 });

@@ -10,18 +10,83 @@ function group(): HTMLElement {
   return view.one('[role=treeitem][aria-expanded="false"]');
 }
 
-test("a group opened by hand stands in a frame that names it, and that closes it again", async () => {
+const cards = () => view.all("svg.gw-tree")[0]!.querySelectorAll("[role=treeitem]");
+const lens = () => view.one(".gw-lens");
+const inside = (selector: string) => [...lens().querySelectorAll<HTMLElement>(selector)];
+
+async function open(card: HTMLElement): Promise<void> {
+  card.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  await view.settle();
+}
+
+test("a group opens in a lens beside the drawing, which stays as it is; Escape closes it and goes back to its card", async () => {
   view = await show(deep(40));
-  const name = group().dataset.node!;
-  group().dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+  const card = group();
+  const before = [...cards()].map((each) => (each as HTMLElement).style.transform);
+  card.focus();
+  view.press("Enter", card);
   await view.settle();
-  const frame = view.one('[role=treeitem][aria-expanded="true"]');
-  expect(frame.dataset.node).toBe(name);
-  expect(frame.getAttribute("aria-label")).toMatch(/, open group of \d+ nodes, \d+ saved tensors held$/);
-  frame.querySelector(".g-closer")!.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  expect(lens().getAttribute("aria-label")).toBe(`Inside ${card.dataset.node}`);
+  expect(inside("[role=treeitem]").length).toBeGreaterThan(1);
+  expect([...cards()].map((each) => (each as HTMLElement).style.transform)).toEqual(before);
+  expect(lens().contains(document.activeElement)).toBe(true);
+  view.press("Escape", document.activeElement!);
   await view.settle();
-  expect(view.all('[aria-expanded="true"]').filter((each) => each.getAttribute("role") === "treeitem")).toEqual([]);
-  expect(view.all(`[data-node="${name}"]`)).toHaveLength(1);
+  expect(view.all(".gw-lens")).toEqual([]);
+  expect(document.activeElement).toBe(card);
+});
+
+test("a group inside a group takes its place, with a way back; every node can be reached", async () => {
+  view = await show(deep(400));
+  let card: HTMLElement | undefined = group();
+  let depth = 0;
+  for (; card && depth < 9; depth++) {
+    await open(card);
+    expect(inside(".gw-trail b").map((each) => each.textContent)).toEqual([card.dataset.node]);
+    card = inside('[aria-expanded="false"]')[0];
+  }
+  expect(card).toBeUndefined();
+  expect(depth).toBeGreaterThan(1);
+  const crumbs = inside(".gw-trail button");
+  expect(crumbs).toHaveLength(depth - 1);
+  const name = crumbs[0]!.textContent;
+  crumbs[0]!.click();
+  await view.settle();
+  expect(lens().getAttribute("aria-label")).toBe(`Inside ${name}`);
+});
+
+test("the lens says how much is inside and what is around; its cards have bars, a node in it can be inspected", async () => {
+  view = await show(deep(40));
+  const nodes = /(\d+) nodes/.exec(group().getAttribute("aria-label")!)![1];
+  await open(group());
+  expect(lens().textContent).toContain(`${nodes} nodes`);
+  expect(lens().querySelector(".gw-lensends")!.textContent).toMatch(/from .*|to .*/);
+  expect(inside(".g-bytebar").length).toBeGreaterThan(0);
+  await open(inside('[aria-expanded="false"]')[0]!);
+  const node = inside('[data-node$="Backward0"]')[0]!;
+  node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  await view.settle();
+  expect(view.one(".gw-inspector").textContent).toContain(node.dataset.node);
+});
+
+test("the lens follows the picture: a call empties the slots in it, and it closes when its nodes are gone", async () => {
+  view = await show(deep(40));
+  await open(group());
+  expect(inside('[data-state="held"]').length).toBeGreaterThan(0);
+  view.button("loss.backward()").click();
+  await view.settle();
+  await view.settle();
+  expect(inside('[data-state="held"]')).toEqual([]);
+  const { nodes, ...rest } = tiny();
+  const far = (uid: number) => uid + 1e6;
+  view.kernel.story = {
+    ...rest,
+    roots: [],
+    nodes: nodes.map((n) => ({ ...n, uid: far(n.uid), next: n.next.map(far) })),
+  };
+  view.kernel.publish();
+  await view.settle();
+  expect(view.all(".gw-lens")).toHaveLength(0);
 });
 
 test("the menu offers every part of the graph that can be shown alone", async () => {
@@ -45,10 +110,42 @@ test("the menu offers every part of the graph that can be shown alone", async ()
   await view.settle();
   expect(view.all("[data-node$=Backward0]")).toEqual([]);
   expect(view.all(".gw-run, [data-key^=root]")).toEqual([]); // no flag without its graph
+  expect(view.one(".gw-empty").textContent).toContain("Nothing has been freed");
+  view.button("Show everything").click();
+  await view.settle();
+  expect(view.all("[data-node$=Backward0]")).toHaveLength(before);
+  expect(view.one(".gw-empty").hidden).toBe(true);
 });
 
-test("a hit inside a closed group is stood for by the group, and going to it opens the group", async () => {
+test("a part that cannot be shown says why, and the picture stays", async () => {
+  const story = tiny();
+  view = await show({ ...story, roots: story.roots.map((root) => ({ ...root, alive: false })) });
+  const menu = view.one("select.gw-group") as HTMLSelectElement;
+  const before = view.all("[data-node$=Backward0]").length;
+  view.one("[data-node$=Backward0]").focus();
+  menu.value = "root";
+  menu.dispatchEvent(new Event("change"));
+  await view.settle();
+  expect(view.one(".gw-answer").textContent).toContain("There is no root that is alive.");
+  expect(menu.value).toBe("auto");
+  expect(view.all("[data-node$=Backward0]")).toHaveLength(before);
+});
+
+test("fitting more than can be read says so, and how to get around", async () => {
+  view = await show(deep(80));
+  const menu = view.one("select.gw-group") as HTMLSelectElement;
+  menu.value = "all";
+  menu.dispatchEvent(new Event("change"));
+  await expect.poll(() => view.all(".gw-canvas[data-drawn-as]").length, { timeout: 30_000 }).toBe(1);
+  await view.settle();
+  view.button("Fit").click();
+  await view.settle();
+  expect(view.one(".gw-answer").textContent).toMatch(/too small to read.*map/);
+});
+
+test("a hit inside a closed group is shown in the lens, which the end of the search closes again", async () => {
   view = await show(deep(40));
+  const before = cards().length;
   view.press("/");
   await view.settle();
   const box = view.one("input[type=search]") as HTMLInputElement;
@@ -56,11 +153,12 @@ test("a hit inside a closed group is stood for by the group, and going to it ope
   box.dispatchEvent(new Event("input"));
   await view.settle();
   expect(view.one(".gw-found").textContent).toBe("1 of 1");
-  const hit = '[data-node="TanhBackward0"][aria-label*="layers[5],"]';
-  expect(view.all(hit)).toEqual([]);
-  view.press("Enter", box);
+  expect(inside('[data-node="TanhBackward0"][aria-label*="layers[5],"]')).toHaveLength(1);
+  expect(document.activeElement).toBe(box);
+  view.press("Escape", box);
   await view.settle();
-  expect(view.all(hit)).toHaveLength(1);
+  expect(view.all(".gw-lens")).toEqual([]);
+  expect(cards()).toHaveLength(before);
 });
 
 test("what is small enough to be shown whole, but too high to be read, is folded to one screen; every node can be asked for", async () => {

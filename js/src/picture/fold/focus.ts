@@ -9,13 +9,15 @@ import type { Focus } from "./types.ts";
 const AROUND = 2;
 
 /** 1 for every node in focus. An unknown uid gives an empty picture, never an error. */
-export function focusMask(graph: Graph, { kind, from }: Focus): Uint8Array {
+export function focusMask(graph: Graph, focus: Focus): Uint8Array {
   const targets = targetsOf(graph);
-  switch (kind) {
+  switch (focus.kind) {
     case "around":
-      return spread(graph, from, [targets, usersOf(graph)], AROUND);
+      return spread(graph, focus.from, [targets, usersOf(graph)], AROUND);
     case "root":
-      return spread(graph, from, [targets]);
+      return spread(graph, focus.from, [targets]);
+    case "inside":
+      return where(graph, (v) => focus.uids.has(graph.uid[v]));
     case "freed":
       return where(graph, (v) => {
         for (let s = graph.slotStart[v]; s < graph.slotStart[v + 1]; s++)
@@ -25,7 +27,7 @@ export function focusMask(graph: Graph, { kind, from }: Focus): Uint8Array {
     case "cell":
       return where(graph, (v) => {
         const place = graph.places[graph.place[v]];
-        return place && (place.cell === from || place.outerCell === from);
+        return place && (place.cell === focus.from || place.outerCell === focus.from);
       });
   }
 }

@@ -20,7 +20,7 @@ import type { Box, Folded, FoldState, OpenGroup, Present } from "./types.ts";
 export { focusMask } from "./focus.ts";
 export { shortOp } from "./names.ts";
 export { MAX_BOXES, ONE_SCREEN } from "./open.ts";
-export { presentOf, presentSlices } from "./present.ts";
+export { isPast, presentOf, presentSlices } from "./present.ts";
 export { search } from "./search.ts";
 export { seedSlices } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup, Present } from "./types.ts";
@@ -64,7 +64,10 @@ export function* foldSlices(graph: Graph, state: FoldState = {}): Slices<Folded>
     }
   }
   yield;
-  if (root.state === "closed") root.state = "open";
+  // All that is inside is shown, in stretches if it is a long repeat: else nothing but its first unit could be opened.
+  const isWhole = state.focus?.kind === "inside";
+  if (root.state === "closed" || (isWhole && root.state === "reveal")) root.state = "open";
+  root.chunk = isWhole;
   if (!state.expandAll && !state.focus) standing = { graph, groups: small ? null : standingOf(line, root) };
   const { shown, open } = yield* visibleGroups(line, root, state, small);
 

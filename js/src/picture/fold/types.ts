@@ -95,8 +95,7 @@ export interface FoldState {
   standing?: Standing;
 }
 
-/** `from`: the start uid of "around" and "root", or the number of the "cell". */
-export interface Focus {
-  kind: "around" | "freed" | "root" | "cell";
-  from: number | null;
-}
+/** `from`: the start uid of "around" and "root", or the number of the "cell". `uids`: the nodes of "inside". */
+export type Focus =
+  | { kind: "around" | "freed" | "root" | "cell"; from: number | null }
+  | { kind: "inside"; uids: ReadonlySet<number> };

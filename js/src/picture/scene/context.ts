@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, orderOfCall, placeOf } from "../model.ts";
+import { type Call, foretells, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
@@ -47,6 +47,10 @@ export interface Context {
   hit: Uint8Array | null;
   /** Whether the code rail is drawn. */
   rail: boolean;
+  /** Bytes of the box that holds most, for the bars; 0: there are no bars. */
+  mostBytes: number;
+  /** Whether no two boxes stand side by side: then cards may be wide. */
+  oneLane: boolean;
   /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
@@ -60,8 +64,10 @@ const MAX_LINES = 31;
 /** The engine order is written beside nodes only if the call ran at most this many. */
 const MAX_ORDER_NOTES = 12;
 
-/** Level of detail at a scale. Names of 11.5 px are above 9 px on screen down to 0.79, the large names down to 0.55. */
-export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
+/** From this scale on everything is written out: the smallest text, of 11 px, has 9 px on screen. */
+export const FULL_SCALE = 0.82;
+/** Level of detail at a scale. The large names have 9 px on screen down to 0.55. */
+export const levelOf = (scale: number) => [0.3, 0.55, FULL_SCALE].filter((least) => scale >= least).length as Level;
 
 /** Classes of a text: below level 3 it is written larger. */
 export const sized = ({ level }: Pick<Context, "level">, look: string) => (level === 3 ? look : `${look} far`);
@@ -69,7 +75,7 @@ export const sized = ({ level }: Pick<Context, "level">, look: string) => (level
 export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptions): Slices<Context> {
   const { boxes } = folded;
   const n = boxes.length;
-  const roots = rootViews(graph, folded);
+  const roots = rootViews(graph, folded, options.inner);
   const nodeReach = yield* reachOfNodes(graph, roots);
   const reach = new Uint32Array(n);
   const shared = bytes(n);
@@ -127,11 +133,15 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     looks: slotLooks(graph, options),
     hit,
     rail: false,
+    mostBytes: options.inner || boxes.some(({ kind }) => kind !== "node") ? mostBytes(boxes) : 0,
+    oneLane: false,
     cards: new Map(),
     leaves: [],
     pace,
   };
 }
+
+const mostBytes = (boxes: Folded["boxes"]) => boxes.reduce((most, { bytes }) => Math.max(most, bytes), 0);
 
 /** Splits a list of pairs into two columns. */
 export function sides(edges: Int32Array): [Int32Array, Int32Array] {
@@ -150,8 +160,9 @@ export function* descend(rows: Rows, visit: (from: number, to: number) => void):
   yield* eachSlice(order.length, (k) => rowOf(rows, order[k]!).forEach((to) => void visit(order[k]!, to)), 1024);
 }
 
-function rootViews(graph: Graph, { boxOf }: Folded): RootView[] {
-  const shown = graph.roots.filter((root) => boxOf[root.node]! >= 0).sort((a, b) => a.order - b.order || a.id - b.id);
+function rootViews(graph: Graph, { boxOf }: Folded, inner = false): RootView[] {
+  const seen = (root: Root) => root.node >= 0 && (inner || boxOf[root.node]! >= 0);
+  const shown = graph.roots.filter(seen).sort((a, b) => a.order - b.order || a.id - b.id);
   const times = new Map<string, number>();
   for (const { path } of shown) times.set(path, (times.get(path) ?? 0) + 1);
   return shown.map((root, position) => ({
@@ -198,6 +209,14 @@ function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<numb
 
 function carriersByNode(graph: Graph): Map<number, string> {
   const carriers = new Map<number, string>();
+  // Where both graphs were built at once there is no border; the finding names the variable all the same.
+  const finding = graph.findings.find(({ kind, severity }) => kind === "second_backward" && severity === "error");
+  if (finding && finding.call === graph.calls.at(-1)?.n)
+    for (const path of finding.carriers) {
+      const owner = graph.owners.find((one) => one.path === path && one.node >= 0 && !graph.leaves.has(one.node));
+      const isRoot = owner && graph.roots.some((root) => root.node === owner.node && root.path === path);
+      if (owner && !isRoot && !graph.boundary.length) carriers.set(owner.node, path);
+    }
   for (const { oldUid, path } of graph.boundary) {
     const node = graph.indexOf(oldUid);
     if (node >= 0 && path && !carriers.has(node)) carriers.set(node, path);
@@ -216,10 +235,7 @@ function engineOrder(call: Call | undefined): Map<number, number> {
 function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
   if (asks) return uids;
-  for (const { severity, kind, uid } of findings) {
-    const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
-    if (raises && uid !== null) uids.set(uid, "would raise here");
-  }
+  for (const finding of findings) if (foretells(finding)) uids.set(finding.uid!, "would raise here");
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;
 }

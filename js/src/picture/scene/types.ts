@@ -75,12 +75,20 @@ export interface SceneOptions {
   measure: Measure;
   /** Level of detail; default 3: everything is written out. */
   level?: Level;
+  /** Two-line cards with less room between them. */
+  dense?: boolean;
   /** One-line cards. */
   compact?: boolean;
+  /** The scale at which it will be drawn, about: buttons keep their size on screen. Default 1. */
+  scale?: number;
+  /** Size of the view in px, to fill it; absent: unknown. */
+  room?: { w: number; h: number };
   /** Whether to leave room for the two buttons under each live root. */
   buttons?: boolean;
   /** false: never draw the code rail. */
   rail?: boolean;
+  /** The inside of a group: roots outside of it have their lines here, too, and bytes are drawn as bars. */
+  inner?: boolean;
   /** uids that a search found, and its current hit; all else is dimmed. */
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
