@@ -73,7 +73,13 @@ def test_axe_finds_nothing_in_any_part(open_page, scheme):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_reach_the_whole_drawing(open_page, shots, scheme):
     page, _ = open_page(PROGRAM, prepare=lambda page: page.emulate_media(color_scheme=scheme, forced_colors="active"))
-    for of in (".gw-tree .g-note", ".gw-tree .g-code", ".gw-tree .g-order", ".gw-tree .g-op", ".gw-line text:not(.g-paper)"):
+    for of in (
+        ".gw-tree .g-note",
+        ".gw-tree .g-code",
+        ".gw-tree .g-order",
+        ".gw-tree .g-op",
+        ".gw-line text:not(.g-paper)",
+    ):
         assert contrast(page, of) > 15, of
     page.screenshot(path=str(shots / f"forced_{scheme}.png"))
 

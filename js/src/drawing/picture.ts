@@ -65,10 +65,10 @@ export class Picture implements Drawer {
   #wanted: readonly string[] = [];
   #takeFocus = false;
 
-  /** `isWanted`: whether the picture in progress is still the newest. */
-  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean, height: CanvasHeight) {
+  /** `isWanted`: whether the picture in progress is still the newest. `height`: default is that of the canvas. */
+  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean, height?: CanvasHeight) {
     this.#root = root;
-    this.#height = height;
+    this.#height = height ?? { most: () => canvas.viewport.height, fill() {} };
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;

@@ -84,9 +84,7 @@ export class Lens {
         this.ask("picture");
       },
     });
-    // It is as high as the stage, and does not change that.
-    const height = { most: () => this.canvas.viewport.height, fill: () => {} };
-    this.picture = new InnerPicture(root, store, this.canvas, this.#schedule.isWanted, height);
+    this.picture = new InnerPicture(root, store, this.canvas, this.#schedule.isWanted);
     this.picture.isElsewhere = (key) => main.canvas.byKey.has(key);
     main.picture.isElsewhere = (key) => this.has(key);
     this.wedge.append(this.#shape);
