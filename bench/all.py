@@ -193,7 +193,8 @@ def graph_file(name: str, folder: Path) -> Path:
 
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
-    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint, stepping, exports, loop,
+    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint,
+    stepping, exports, loop,
 )  # fmt: skip
 
 
