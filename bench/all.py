@@ -121,6 +121,12 @@ def stepping() -> Iterator[Figure]:
         yield Figure(f"key to the painted step of a step-through, 95 %, {name}", row["p95"], 50, " ms")
 
 
+def exports() -> Iterator[Figure]:
+    for name, row in script("exports").items():
+        yield Figure(f"interactive page of the lecture {name}", row["html bytes"] / 1000, 500, " kB")
+        yield Figure(f"from a message to the view, {name}", row["first view ms"], 150, " ms")
+
+
 def paint() -> Iterator[Figure]:
     found = script("paint", "--repeat", 3)
     beyond = found["100"] - found["empty"]
@@ -187,7 +193,8 @@ def graph_file(name: str, folder: Path) -> Path:
 
 
 BENCHES: tuple[Callable[[], Iterator[Figure]], ...] = (
-    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint, stepping, loop,
+    snapshot, cell_end, overhead, workloads, namespace, findings, growth, wire, layout, frames, paint,
+    stepping, exports, loop,
 )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ _STYLE = (
     "h1{font-size:18px}h2{font-size:15px;margin:20px 0 6px}#view{overflow-x:auto}summary{cursor:pointer}"
     "pre{font:12px/1.45 Menlo,Consolas,'DejaVu Sans Mono',monospace;overflow-x:auto;margin:0}"
     "pre.findings{white-space:pre-wrap}"
+    ".aloud{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
     "@media(prefers-color-scheme:dark){body{color:#e7eaee;background:#13161a}}"
 )
 
@@ -67,6 +68,7 @@ def to_html(graph: Drawing | Snapshot, *, title: str | None = None, verdict: Ver
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{heading}</title>\n<style>{_STYLE}</style>\n<style>{style}</style>\n</head>\n<body>\n<main>",
         f"<h1>{heading}</h1>",
+        '<h2 class="aloud">The view</h2>',
         f'<div id="view"><figure style="margin:0">{_static(drawing, title)}</figure></div>',
         f'<h2>Findings</h2>\n<pre class="findings">{findings}</pre>' if found else "",
         f"<details><summary>The graph in words</summary>\n<pre>{words}</pre></details>",

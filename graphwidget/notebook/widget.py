@@ -96,7 +96,9 @@ class AutogradView(anywidget.AnyWidget):
     delta = traitlets.Unicode("").tag(sync=True)
     height = traitlets.Int(0, min=0, max=4000).tag(sync=True)
     busy = traitlets.Unicode("").tag(sync=True)
-    formats = traitlets.List([[name, form.label] for name, form in FORMATS.items() if form.suffix]).tag(sync=True)
+    formats = traitlets.List(
+        [[name, form.label] for name, form in FORMATS.items() if form.suffix and not form.binary]
+    ).tag(sync=True)
 
     presenting = traitlets.Bool(False).tag(sync=True)
     _presents = False  # how a new view begins

@@ -1,5 +1,6 @@
 """One Chromium and one JupyterLab for all browser tests; a notebook of its own for each."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,3 +52,25 @@ def open_notebook(browser, server, request):
 def shots():
     SHOTS.mkdir(parents=True, exist_ok=True)
     return SHOTS
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Write the one-file page of a program with cells, and open it: a page and its log. The view is drawn."""
+    opened = []
+
+    def open_(program, name="lecture.py", prepare=lambda page: None):
+        (tmp_path / name).write_text(program, encoding="utf-8")
+        explain = [sys.executable, "-m", "graphwidget", "explain", "--format", "html", str(tmp_path / name)]
+        path = tmp_path / "graph.html"
+        path.write_bytes(subprocess.run(explain, capture_output=True).stdout)
+        page, log = browser.open()
+        prepare(page)
+        page.goto(path.as_uri())
+        opened.append(page)
+        page.locator("[role=treeitem]").first.wait_for()
+        return page, log
+
+    yield open_
+    for page in opened:
+        page.close()

@@ -1,8 +1,6 @@
 """The one-file page in a browser that has no network: it draws, travels in time, answers and exports."""
 
 import struct
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -21,25 +19,6 @@ loss.backward()
 # %%
 loss.backward()
 """
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    opened = []
-
-    def open_(program, name="lecture.py"):
-        (tmp_path / name).write_text(program, encoding="utf-8")
-        explain = [sys.executable, "-m", "graphwidget", "explain", "--format", "html", str(tmp_path / name)]
-        path = tmp_path / "graph.html"
-        path.write_bytes(subprocess.run(explain, capture_output=True).stdout)
-        page, log = browser.open(path.as_uri())
-        opened.append(page)
-        page.locator("[role=treeitem]").first.wait_for()
-        return page, log
-
-    yield open_
-    for page in opened:
-        page.close()
 
 
 def test_it_travels_in_time_and_tells_who_keeps_a_node(open_page, shots):

@@ -75,7 +75,8 @@ export class Canvas {
   readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
-    { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
+    // Not a tab stop: Chromium makes one of an SVG element with listeners for the focus.
+    { class: "gw-tree", role: "tree", "aria-label": "Autograd graph", tabindex: -1 },
     this.#world,
     this.#rings,
     this.#signs.element,

@@ -1,15 +1,24 @@
 /** Light or dark, as the host; and our own colours if the host's would be hard to read. */
 
-import { sheet, type Theme, type Token, tokenValue, variables } from "../picture/tokens.ts";
+import { sheet, type Theme, TOKENS, type Token, tokenValue, variables } from "../picture/tokens.ts";
 import { setAttribute } from "./elements.ts";
 
+/** Of text and of secondary text on the background. */
 const LEAST_CONTRAST = 7;
+const LEAST_SECONDARY = 5;
+/** A background below this luminance is dark: black and white text have the same contrast on it. */
+const DARK = 0.18;
 
 type Rgb = [number, number, number];
 
 export function parseColour(text: string): Rgb | null {
   const [r, g, b, alpha] = (/^rgb/.test(text) && text.match(/[\d.]+/g)?.map(Number)) || [];
   return b === undefined || alpha === 0 ? null : [r!, g!, b];
+}
+
+function parseHex(text: string): Rgb {
+  const value = Number.parseInt(text.slice(1), 16);
+  return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
 export function luminance(colour: Rgb): number {
@@ -24,9 +33,19 @@ export function contrast(a: Rgb, b: Rgb): number {
 
 const SYSTEM = () => globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
-/** The theme of the host: of the nearest element that sets one, through shadow roots; else of the system. */
+/** The elements from `el` outwards, through shadow roots. */
+function* outwards(el: Element): Generator<Element> {
+  for (let at: Element | null = el; at; at = at.parentElement ?? (at.getRootNode() as ShadowRoot).host) yield at;
+}
+
+const themeOn = (ground: Rgb): Theme => (luminance(ground) < DARK ? "dark" : "light");
+
+/**
+ * The theme of the host: what the nearest element says that says one; else that of the background behind `el`; else of
+ * the system.
+ */
 export function hostTheme(el: Element): Theme {
-  for (let at: Element | null = el; at; at = at.parentElement ?? (at.getRootNode() as ShadowRoot).host) {
+  for (const at of outwards(el)) {
     const light = at.getAttribute("data-jp-theme-light");
     const said =
       (light && (light === "false" ? "dark" : "light")) ??
@@ -34,17 +53,38 @@ export function hostTheme(el: Element): Theme {
       /dark|light/.exec(`${at.getAttribute("data-theme")} ${at.getAttribute("data-vscode-theme-kind")}`)?.[0];
     if (said) return said as Theme;
   }
+  for (const at of outwards(el)) {
+    const ground = parseColour(getComputedStyle(at).backgroundColor);
+    if (ground) return themeOn(ground);
+  }
   return SYSTEM()?.matches ? "dark" : "light";
 }
+
+/** System colours of tokens that are no ink. */
+const FORCED: Partial<Record<Token, string>> = {
+  bg: "Canvas",
+  panel: "Canvas",
+  node: "Canvas",
+  errbg: "Canvas",
+  stbg: "Canvas",
+  accbg: "Canvas",
+  hull: "Canvas",
+  car: "Canvas",
+  acc: "Highlight",
+};
 
 /** Tokens that follow the host; all others are ours in every host, so that their contrast is known. */
 const HOST: [Token, string, string][] = [
   ["bg", "jp-layout-color0", "editor-background"],
   ["panel", "jp-layout-color1", "sideBar-background"],
   ["ink", "jp-ui-font-color1", "foreground"],
-  ["ink2", "jp-ui-font-color2", "descriptionForeground"],
   ["rule", "jp-border-color2", "panel-border"],
 ];
+
+/** Where the user forces colours, the drawing has those: form and stroke tell states and roots apart anyway. */
+const forced = (Object.keys(TOKENS) as Token[])
+  .map((token) => `--g-${token}:${FORCED[token] ?? "CanvasText"}`)
+  .join(";");
 
 /** The rules that come with the marks: the same table draws the static picture. */
 export function markRules(): string {
@@ -54,12 +94,19 @@ export function markRules(): string {
       ([token, jupyter, code]) => `--g-${token}:var(--${jupyter},var(--vscode-${code},${tokenValue(token, theme)}))`,
     );
     const where = `${scope}[data-theme=${theme}]`;
-    return `${where}{${variables(theme)}}\n${where}:not([data-own-colours]){${host.join(";")}}\n`;
+    const all = `${where},${where}:not([data-own-colours])`;
+    return (
+      `${where}{${variables(theme)}}\n${where}:not([data-own-colours]){${host.join(";")}}\n` +
+      `@media(forced-colors:active){${all}{${forced}}}\n`
+    );
   });
   return themes.join("") + sheet(scope);
 }
 
-/** Sets `data-theme` on the root, and `data-own-colours` where the host's ink on its background is below 7:1. */
+/**
+ * Sets `data-theme` on the root by the background that it really has, whatever the host says (a high-contrast theme
+ * says neither dark nor light), and `data-own-colours` where the host's colours would be hard to read.
+ */
 export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () => void): void {
   let last = "";
   const apply = () => {
@@ -68,12 +115,17 @@ export function followTheme(root: HTMLElement, signal: AbortSignal, changed: () 
       setAttribute(root, "data-own-colours", own);
       return theme + own;
     };
+    const colours = () => {
+      const { color, backgroundColor } = getComputedStyle(root);
+      return { ink: parseColour(color), ground: parseColour(backgroundColor) };
+    };
     let now = dress(hostTheme(root.parentElement ?? root), false);
-    const style = getComputedStyle(root);
-    const ink = parseColour(style.color);
-    const ground = parseColour(style.backgroundColor);
-    if (ink && ground && contrast(ink, ground) < LEAST_CONTRAST)
-      now = dress(luminance(ground) < 0.2 ? "dark" : "light", true);
+    const theme = themeOn(colours().ground ?? [255, 255, 255]);
+    if (colours().ground && theme !== root.dataset.theme) now = dress(theme, false);
+    const { ink, ground } = colours();
+    const second = parseHex(tokenValue("ink2", theme));
+    if (ink && ground && (contrast(ink, ground) < LEAST_CONTRAST || contrast(second, ground) < LEAST_SECONDARY))
+      now = dress(theme, true);
     if (last !== now) changed();
     last = now;
   };

@@ -223,7 +223,7 @@ function uidsOf({ uid, uids }: Finding): number[] {
   return uids.length > 0 || uid === null ? uids : [uid];
 }
 
-/** The section. It interrupts a screen reader only for an error. */
+/** The findings. They interrupt a screen reader only for an error. */
 export function Findings({ context, graph }: PanelProps): VNode {
   const { state, set, act } = context;
   const alerts: ComponentChildren[] = [];
@@ -241,10 +241,29 @@ export function Findings({ context, graph }: PanelProps): VNode {
     else
       list.push(<FindingSection key={i} context={context} finding={finding} graph={graph} full={full} show={show} />);
   });
+  // A screen reader speaks what changes in a live region: so these hold the sentences only, not the cards.
+  const orderOf = (n: number) => (graph ? orderOfCall(graph, n) : -1);
+  const sentences = (list: readonly Finding[]) =>
+    list.map(({ headline, text }) => <Prose text={headline || text} orderOf={orderOf} />);
+  const present = graph?.findings.filter((finding) => !isPast(finding, graph)) ?? [];
+  const errors = present.filter(({ severity }) => severity === "error");
+  const rest = present.filter(({ severity }) => severity !== "error");
   return (
-    <div hidden={alerts.length + quiet.length === 0 || state.preview !== null}>
-      {alerts.length > 0 && <div role="alert">{alerts}</div>}
-      {quiet.length > 0 && <div role="status">{quiet}</div>}
-    </div>
+    <>
+      {errors.length > 0 && (
+        <div class="gw-aside" role="alert">
+          {sentences(errors)}
+        </div>
+      )}
+      {rest.length > 0 && (
+        <div class="gw-aside" role="status">
+          {sentences(rest)}
+        </div>
+      )}
+      <section aria-label="Findings" hidden={alerts.length + quiet.length === 0 || state.preview !== null}>
+        {alerts}
+        {quiet}
+      </section>
+    </>
   );
 }

@@ -302,7 +302,11 @@ export function Inspector({ context, graph, subject }: PanelProps & { subject: S
     [graph],
   );
   return (
-    <section class="gw-inspector" aria-label={subject ? "Selected node" : "Summary"} hidden={state.preview !== null}>
+    <section
+      class="gw-inspector"
+      aria-label={subject ? "Selected node" : "Summary"}
+      hidden={state.preview !== null || !(subject || summary)}
+    >
       {subject ? <SubjectSection context={context} subject={subject} /> : summary}
     </section>
   );

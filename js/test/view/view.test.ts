@@ -200,7 +200,7 @@ test("focusing a button forecasts both calls, and marks what would be freed", as
 
 test("the finding shows its path with the carrier and at most three fixes", async () => {
   view = await show(reused());
-  const finding = view.one("[role=alert] [data-finding=second_backward]");
+  const finding = view.one("[data-finding=second_backward]");
   expect(finding.querySelectorAll("[data-fix]")).toHaveLength(3);
   expect([...finding.querySelectorAll(".gw-path [role=listitem]")].map((e) => e.textContent)).toEqual([
     "loss",
