@@ -17,6 +17,7 @@ import type { PanelProps } from "../panels/parts.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
+import { ComparisonPanel } from "../time/comparison.tsx";
 import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
@@ -59,7 +60,8 @@ export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, sub
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
           <StepperPanel context={context} />
-          {!context.state.walk && (
+          <ComparisonPanel {...props} />
+          {!context.state.walk && !context.state.comparison && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

@@ -106,6 +106,7 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
     t: () => set({ table: !state.table }),
+    c: act.compare,
     b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,

@@ -117,13 +117,14 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, stretches } = state;
+    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, stretches, comparison } = state;
     if (search) set({ search: null });
     else if (walk) context.act.walk(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
     else if (open.length > 0) lens.close(open.length - 1);
+    else if (comparison) context.act.compare();
     else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again

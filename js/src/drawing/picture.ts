@@ -8,6 +8,7 @@ import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
+import type { Compared } from "../state/replies.ts";
 import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
@@ -18,6 +19,12 @@ import type { Drawer } from "./schedule.ts";
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+
+/** What to write on the cards of nodes that changed. A node that is new may have been run since: it is new. */
+function changesOf({ added, freed, died }: Compared): Map<number, string> {
+  const all = (uids: readonly number[], word: string) => uids.map((uid) => [uid, word] as const);
+  return new Map([...all(freed, "freed"), ...all(added, "new"), ...all(died, "gone")]);
+}
 
 export class Picture implements Drawer {
   readonly fitting = new Fitting();
@@ -170,7 +177,7 @@ export class Picture implements Drawer {
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  protected sceneOptions({ preview, highlight, search, past, walk }: State, big: boolean): SceneOptions {
+  protected sceneOptions({ preview, highlight, search, past, walk, comparison }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -182,6 +189,7 @@ export class Picture implements Drawer {
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,
+      changes: comparison?.told ? changesOf(comparison.told) : null,
     };
   }
 

@@ -63,6 +63,9 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
       <Button class="gw-link" press={toNow} hidden={atEnd && state.pastEvent === null}>
         back to now
       </Button>
+      <Button class="gw-link" press={act.compare} title="key c" hidden={n < 2}>
+        {state.comparison ? "end comparing" : "compare"}
+      </Button>
     </div>
   );
 }
@@ -154,6 +157,7 @@ function Track({ context, graph, at }: MomentProps): VNode {
   const { enlarged } = state;
   const height = HEIGHT + enlarged;
   const right = width - (enlarged > 0 ? NAMES : RIGHT);
+  const from = events.findIndex(({ id }) => id === state.comparison?.from);
   const keepers = enlarged > 0 ? state.keepers : null;
   const opened = state.stretches.at(-1);
   const forecast = state.preview?.forecasts?.[state.preview.mode].held ?? 0;
@@ -163,8 +167,8 @@ function Track({ context, graph, at }: MomentProps): VNode {
     return [found, segmentsOf(events, found), heightsOf(events, found, height)] as const;
   }, [events, opened, right, height]);
   const marks = useMemo(
-    () => <TimelineMarks {...{ graph, stretches, heights, keepers, at, right, forecast }} />,
-    [graph, stretches, heights, keepers, at, right, forecast],
+    () => <TimelineMarks {...{ graph, stretches, heights, keepers, at, from, right, forecast }} />,
+    [graph, stretches, heights, keepers, at, from, right, forecast],
   );
   const open = ({ from, to }: Segment) =>
     set({ stretches: [...state.stretches, [events[from]!.id, events[to]!.id] as const] });

@@ -81,6 +81,8 @@ export interface SceneOptions {
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
   forecast?: ForecastOverlay | null;
+  /** uid -> what happened to a node between two moments that are compared: "new", "freed", "gone". */
+  changes?: ReadonlyMap<number, string> | null;
   /** Id of a root; the lines of other roots are dimmed. */
   onlyRoot?: number | null;
 }
