@@ -193,7 +193,8 @@ class Actions:
         if first.held_bytes is None or last.held_bytes is None:
             raise Refused("At one of the moments not all graphs were looked at, so what changed is not known.", NEARBY)
         comparison = then.compare(now)
-        picture = picture_of(comparison)
+        events = self._offers.drawing.events
+        picture = picture_of(comparison, [e.snapshot for e in events if e.snapshot and first.id < e.id < last.id])
         shown = replace(last, snapshot=picture)
         return compared(comparison) | {"wire": moment(self._offers.drawing, shown, self._offers.past(picture))}
 

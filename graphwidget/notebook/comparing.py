@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from graphwidget.capture.ghosts import merged
-from graphwidget.model import Comparison, Snapshot, bytes_text
+from graphwidget.model import KEEPS_MEMORY, Comparison, SlotState, Snapshot, bytes_text
 
 __all__ = ["compared", "picture_of"]
 
@@ -29,6 +31,16 @@ def compared(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def picture_of(comparison: Comparison) -> Snapshot:
-    """The later moment, with the nodes that have died since the earlier one as ghosts."""
-    return merged(comparison.after, [comparison.before])
+def picture_of(comparison: Comparison, between: Iterable[Snapshot] = ()) -> Snapshot:
+    """The later moment, with the nodes that have died since the earlier one as ghosts.
+
+    `between`: graphs of moments between the two, which know which call freed what. What was still held when its node
+    was seen last went with the node.
+    """
+    drawn = merged(comparison.after, [comparison.before, *between])
+    states = bytearray(drawn.slot_state)
+    for index, ghost in enumerate(drawn.ghost):
+        for slot in drawn.slots_of(index) if ghost else ():
+            if KEEPS_MEMORY[states[slot]]:
+                states[slot] = SlotState.FREED
+    return replace(drawn, slot_state=states)

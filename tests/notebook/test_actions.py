@@ -462,7 +462,9 @@ def test_two_moments_are_compared(stage: Stage) -> None:
     stage.cell("del later")
     dead = stage.result("compare", before=last, after=stage.tracker.events[-1].id)
     assert len(dead["died"]) == 2
-    assert small(json.loads(dead["wire"])["ghost"]).count("1") == 2
+    message = json.loads(dead["wire"])
+    assert small(message["ghost"]).count("1") == 2
+    assert "0" not in small(message["slotState"])  # what has died holds nothing
 
 
 def test_moments_that_are_not_stored_are_not_compared(stage: Stage) -> None:

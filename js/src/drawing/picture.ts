@@ -169,9 +169,11 @@ export class Picture implements Drawer {
   }
 
   /** What is drawn; null: nothing. */
-  protected foldState({ closed, spot, show, older }: State): FoldState | null {
+  protected foldState({ closed, spot, show, older, comparison }: State): FoldState | null {
     const { what, from } = show;
     const fold: FoldState = { closed, visible: spot ?? [], older, expandAll: what === "all" };
+    // What has died since the first moment belongs to older graphs.
+    if (comparison?.told) fold.older = true;
     if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
     return fold;
   }

@@ -9,8 +9,6 @@ import { cellLine, count, eventTitle, join, nameOf } from "../state/say.ts";
 const MOST_NODES = 60;
 const STATUS = { new: "new", gone: "gone", other: "another tensor now", same: "" } as const;
 
-const orNone = (n: number) => (n > 0 ? `${n}` : "–");
-
 function Variables({ variables, more }: Compared): VNode | null {
   if (variables.length === 0) return null;
   return (
@@ -19,7 +17,7 @@ function Variables({ variables, more }: Compared): VNode | null {
       <Table titles={["variable", "added", "freed", "died"]}>
         {variables.map(({ name, status, added, freed, died }) => (
           <>
-            <Row head={name || "without a name"} cells={[orNone(added), orNone(freed), orNone(died)]} />
+            <Row head={name || "without a name"} cells={[`${added}`, `${freed}`, `${died}`]} />
             {STATUS[status] && (
               <tr class="gw-sub">
                 <td colspan={4}>{STATUS[status]}</td>

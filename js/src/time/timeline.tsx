@@ -55,17 +55,22 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
           shortcut="b"
         />
       </div>
-      <b>{atEnd ? "Now" : "In the past"}</b>
+      <div class="gw-when">
+        <b>{atEnd ? "Now" : "In the past"}</b>
+        <span class="gw-mute">{` · step ${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`}</span>
+      </div>
       <div class="gw-mute gw-when" title={eventTitle(event)}>
         {eventTitle(event)}
       </div>
-      <div class="gw-mute">{`step ${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`}</div>
-      <Button class="gw-link" press={toNow} hidden={atEnd && state.pastEvent === null}>
-        back to now
-      </Button>
-      <Button class="gw-link" press={act.compare} title="key c" hidden={n < 2}>
-        {state.comparison ? "end comparing" : "compare"}
-      </Button>
+      {/* One row, whatever there is in it: else the drawing would move. */}
+      <div class="gw-row">
+        <Button class="gw-link" press={act.compare} title="Compare two moments (c)" hidden={n < 2}>
+          {state.comparison ? "end comparing" : "compare"}
+        </Button>
+        <Button class="gw-link" press={toNow} hidden={(atEnd && state.pastEvent === null) || state.comparison !== null}>
+          back to now
+        </Button>
+      </div>
     </div>
   );
 }

@@ -85,7 +85,7 @@ export function changeOf({ graph, options: { changes } }: Context, { box }: Card
 function changeBadge(context: Context, words: string): Mark[] {
   const look = sized(context, "raised");
   const width = context.measure(words, look) + 10;
-  return [rect(-6, -9, width, 16, "changed", 8), text(-6 + width / 2, -1, words, `${look} changeword`, "middle")];
+  return [rect(-6, -12, width, 16, "changed", 8), text(-6 + width / 2, -4, words, `${look} changeword`, "middle")];
 }
 
 function timesBadge(context: Context, w: number, times: number): Mark[] {
