@@ -306,15 +306,17 @@ def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
 
 
 @refuses_unknown_options
-def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> AutogradView:
-    """The live view: of everything alive, or of the graphs of given tensors.
+def view(*shown: torch.Tensor | GradientEdge | Tracker, height: int | None = None) -> AutogradView:
+    """The live view: of everything alive, of a tracker, or of the graphs of given tensors.
 
-    Without tensors it is the same widget as that of ``%graphwidget``, however often it is shown.
+    Without arguments it is the same widget as that of ``%graphwidget``, however often it is shown; outside a notebook
+    it shows the `track()` block that is running, or the last one.
 
     Parameters
     ----------
-    *tensors
-        What to show. They are not kept alive: once they are gone, their last picture stays.
+    *shown
+        Tensors; they are not kept alive: once they are gone, their last picture stays. Or the tracker of a `track()`
+        block; after the block the view shows the block's end, and nothing can be run in it.
     height
         Pixels. Without it the live view keeps the height to which it was dragged.
 
@@ -323,7 +325,7 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> Au
     TypeError, ValueError
         For something that is no tensor, or a tensor without a graph.
     RuntimeError
-        Without tensors, if the extension is not loaded.
+        Without arguments, if nothing is or was tracked.
 
     Examples
     --------
@@ -335,12 +337,14 @@ def view(*tensors: torch.Tensor | GradientEdge, height: int | None = None) -> Au
     Autograd graph: 2 nodes, 1 leaf, 1 root; 12 B held
     >>> shown.close()
     """
-    for tensor in tensors:
-        check_has_graph(tensor, "view")
+    from graphwidget.capture.tracker import Tracker
     from graphwidget.notebook.views import view_of
 
+    if not (len(shown) == 1 and isinstance(shown[0], Tracker)):
+        for tensor in shown:
+            check_has_graph(tensor, "view")
     frame = sys._getframe(_CALLER)
-    return view_of(tensors, current_tracker(), _names(frame), _namespace(frame), height)
+    return view_of(shown, current_tracker(), _names(frame), _namespace(frame), height)
 
 
 @contextmanager

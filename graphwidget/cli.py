@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    from graphwidget.render.formats import FORMATS
+    from graphwidget.exports.formats import FORMATS
 
     formats = [name for name, form in FORMATS.items() if form.program]
     parser.add_argument("--format", choices=formats, default="text")

@@ -7,11 +7,13 @@ import { checkSize } from "./size.mjs";
 const STATIC = new URL("../graphwidget/static/", import.meta.url).pathname;
 /** The licence of what is bundled with our own code: it wants to go with every copy. */
 const LICENCE = `/*! preact\n${readFileSync(new URL("node_modules/preact/LICENSE", import.meta.url), "utf8")}*/`;
+/** And that of the outlines of letters. */
+const FONT_LICENCE = `/*!\n${readFileSync(new URL("src/raster/LICENSE_DEJAVU", import.meta.url), "utf8")}*/`;
 const targets = [
   {
     file: "widget.js",
     entryPoints: ["src/app/widget.ts"],
-    // One function, and an export of it as the last line: a page of its own (render/page.py) leaves that line out.
+    // One function, and an export of it as the last line: a page of its own (exports/page.py) leaves that line out.
     format: "iife",
     globalName: "graphwidgetFrontEnd",
     footer: { js: "export default graphwidgetFrontEnd.default;" },
@@ -21,10 +23,11 @@ const targets = [
   { file: "widget.css", entryPoints: ["src/theme.css"] },
   {
     file: "picture.js",
-    entryPoints: ["src/picture/picture.ts"],
+    entryPoints: ["src/raster/engine.ts"],
     format: "iife",
     globalName: "graphwidgetPicture",
     sourcemap: "external",
+    banner: { js: FONT_LICENCE },
   },
 ];
 

@@ -26,6 +26,7 @@ AT_ONCE = "--numprocesses=2"
 SLOW = [
     "tests/programs",
     "tests/notebook/test_kernel.py",
+    "tests/notebooks/test_lectures_run.py",
     "tests/capture/graph/test_deep.py",
     "tests/capture/test_ranks.py",
     "tests/capture/test_long_runs.py",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import graphwidget
-from graphwidget.render.formats import FORMATS
+from graphwidget.exports.formats import FORMATS
 
 NAMES = graphwidget.__all__
 

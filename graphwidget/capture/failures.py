@@ -40,6 +40,11 @@ class Failures:
         self.unsaid = ""  # the last note that an exception could not take (Python 3.10)
         self._notes_added = 0  # number of notes for errors of this cell
 
+    @property
+    def explained(self) -> bool:
+        """Whether an error of the running cell has got a note."""
+        return self._notes_added > 0
+
     def begin_cell(self) -> None:
         """Begin a new cell, whose errors get notes again."""
         self._notes_added, self.unsaid = 0, ""

@@ -26,9 +26,9 @@ from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
 from graphwidget.diagnosis.wording import where
-from graphwidget.model import BackwardCall, Finding, Fix, Record, Scene, torch_messages
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Scene, torch_messages
 
-__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "reason_of"]
+__all__ = ["DETECTORS", "EXPLANATIONS", "diagnose", "of_call", "of_run", "reason_of"]
 
 MOST_FIXES = 3
 
@@ -95,6 +95,12 @@ def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     record = with_numbers(record)
     same = call_at(record.calls, call.n) or call
     return tuple(_ready(record, finding) for finding in _of_call(record, same))
+
+
+def of_run(record: Record, run: CellRun) -> Finding | None:
+    """Return what there is to say of the error of a cell that no call raised: for a note under its traceback."""
+    found = refused.of_run(record, run)
+    return _ready(record, found) if found is not None else None
 
 
 def reason_of(call: BackwardCall) -> str | None:

@@ -21,20 +21,20 @@ class Exportable:
         Parameters
         ----------
         format
-            ``"text"``, ``"json"``, ``"html"``, ``"svg"``, ``"dot"`` or ``"networkx"``.
+            ``"text"``, ``"json"``, ``"html"``, ``"svg"``, ``"png"``, ``"dot"`` or ``"networkx"``.
         path
             A file to write to, in UTF-8. Default: none is written.
 
         Returns
         -------
-        The text, or the `networkx.MultiDiGraph`; None if it was written to `path`.
+        The text, the bytes of a PNG file, or the `networkx.MultiDiGraph`; None if it was written to `path`.
 
         Raises
         ------
         ValueError
             If there is no such format, or if a path is given for ``"networkx"``.
         ImportError
-            If quickjs-ng (``"svg"``, ``"html"``) or networkx is not installed.
+            If quickjs-ng (``"svg"``, ``"png"``) or networkx is not installed.
         OSError
             If `path` cannot be written.
 
@@ -46,7 +46,7 @@ class Exportable:
         >>> print(graph.export("dot").splitlines()[0])
         digraph autograd {
         """
-        from graphwidget.render.formats import export
+        from graphwidget.exports.formats import export
 
         return export(self, format, path)  # type: ignore[arg-type]  # a Snapshot: no other class has these methods
 
@@ -123,13 +123,32 @@ class Exportable:
         """
         return str(self.export("svg"))
 
-    def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the picture to `path` as one HTML file that needs no network.
+    def to_png(self, path: str | PathLike[str]) -> None:
+        """Write a static picture to `path` as PNG, for places that take no SVG.
 
         Raises
         ------
         ImportError
             If quickjs-ng is not installed.
+        OSError
+            If `path` cannot be written.
+
+        Examples
+        --------
+        >>> import os, tempfile, torch, graphwidget
+        >>> w = torch.ones(3, requires_grad=True)
+        >>> path = os.path.join(tempfile.mkdtemp(), "graph.png")
+        >>> graphwidget.snapshot((w * 2).sum()).to_png(path)
+        >>> os.path.getsize(path) > 1000  # bytes
+        True
+        """
+        self.export("png", path)
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write the view to `path` as one HTML file, to look around in: it needs no kernel and no network.
+
+        Raises
+        ------
         OSError
             If `path` cannot be written.
 

@@ -234,6 +234,7 @@ class Finding:
     freed_by: int | None = None
     tensor: str | None = None
     modified_at: Place | None = None
+    modified_by: str = ""  # the statement there
     bytes: int = 0
     path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
     uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen

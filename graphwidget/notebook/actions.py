@@ -19,16 +19,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
+from graphwidget.exports.formats import FORMATS, export
+from graphwidget.exports.recording import inspection, keeping, moment
 from graphwidget.model import BackwardCall, CellRun, Event, Snapshot, bytes_text
 from graphwidget.notebook import foretold
 from graphwidget.notebook.comparing import compared, picture_of
 from graphwidget.notebook.offers import Offer, Offers
+from graphwidget.notebook.predicted import Said
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
 from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
-from graphwidget.render.formats import FORMATS, export
-from graphwidget.render.recording import inspection, keeping, moment
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
 
@@ -43,7 +44,8 @@ OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
 NEARBY = "Choose the end of a cell."
-_JOBS = {"backward": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}  # verbs that take a turn
+# What a job is called, of each verb that takes a turn.
+_JOBS = {"backward": "backward", "predict": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}
 
 
 class Actions:
@@ -250,11 +252,18 @@ class Actions:
         """
         offer = self._offer(root)
         source = self._tracked()
-        tracker, tensor = source.tracker, self._tensor(source, offer)
-        what = f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
+        tensor = self._tensor(source, offer)
+        what = _written(offer, retain_graph)
         asks = self._asks(source, tensor, what, retain_graph, keep_grad)
         if asks is not None and asks["key"] != confirmed:
             return {"asks": asks}
+        return self._run(source, tensor, what, retain_graph, keep_grad)
+
+    def _run(
+        self, source: Source, tensor: torch.Tensor, what: str, retain_graph: bool, keep_grad: bool
+    ) -> dict[str, Any]:
+        """Make a call and say what it did."""
+        tracker = source.tracker
         before = {call.n for call in tracker.calls} if tracker else set()
         raised: dict[str, Any] | None = None
         try:
@@ -297,6 +306,27 @@ class Actions:
             self._refresh()
             raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
 
+    def _predict(
+        self, root: int, retain_graph: bool, keep_grad: bool, fails: str, fails_at: int, frees: list[list[int]] | None
+    ) -> dict[str, Any]:
+        """The real call, after somebody has said what it does: compared with what it did.
+
+        It is made also if it would raise: a question before would give the answer away. The page says so beforehand.
+        """
+        offer = self._offer(root)
+        source = self._tracked()
+        if source.tracker is None:
+            raise Refused("What a call did is recorded only while graphwidget tracks.", "Run %load_ext graphwidget.")
+        tensor = self._tensor(source, offer)
+        graph = source.graph(tensor)
+        try:
+            picture = self._offers.drawing.snapshot
+            said = Said(graph, picture, retain_graph, fails, fails_at, frees, source.tracker)
+        except LookupError as error:
+            raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
+        ran = self._run(source, tensor, _written(offer, retain_graph), retain_graph, keep_grad)
+        return {**ran, **said.compared()}
+
     def _rebuild(self, root: int) -> dict[str, Any]:
         """Run the cells again that made this root's graph; stop at the first error."""
         offer = self._offer(root)
@@ -321,6 +351,11 @@ class Actions:
         else:
             said = _message(f"{path} was built afresh by running {', '.join(f'In[{cell}]' for cell in cells)} again.")
         return {"cells": cells, "error": error, "said": said}
+
+
+def _written(offer: Offer, retain_graph: bool) -> str:
+    """``loss.backward(retain_graph=True)``."""
+    return f"{offer.ref.path or 'a tensor'}.backward({'retain_graph=True' if retain_graph else ''})"
 
 
 def _message(text: str, next: str = "", *, alert: bool = False) -> dict[str, str]:

@@ -232,12 +232,25 @@ class Extension:
             for cell in reversed(ended):
                 if cell.tracked:
                     self.tracker.end_cell(error)
-            if error is not None and self.tracker.unsaid:
-                print(self.tracker.unsaid, file=sys.stderr)
+            note = self._note(error) if error is not None and any(cell.tracked for cell in ended) else ""
+            if note:
+                print(note, file=sys.stderr)
             if self.view is not None and self.tracker.busy and not self._open:
                 self.view.busy = self.tracker.busy
         finally:
             self.turns.cell_ends(ended[0].info, interrupted=isinstance(error, KeyboardInterrupt))
+
+    def _note(self, error: BaseException) -> str:
+        """What to print under an error: the note that it could not take, or what is known if no call raised it."""
+        tracker = self.tracker
+        if tracker.explained or not tracker.notes:
+            return tracker.unsaid
+        of_it = [run for run in tracker.runs.values() if run.error == str(error)]
+        if not of_it:
+            return ""
+        from graphwidget.notebook.notes import explain_run
+
+        return explain_run(tracker.record(), of_it[-1])
 
     def _position(self, info: object) -> int | None:
         """The running cell that ended. No end was reported for the cells above it."""

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
 
 if TYPE_CHECKING:
+    from graphwidget.notebook.display import Standing
     from graphwidget.notebook.extension import Extension
 
 __all__ = ["Magics"]
 
 NAME = "graphwidget"
 VERBS = {
-    "show": "the live view, here (also without a word)",
+    "show": "[--present | --no-present] the live view, here (also without a word); large, for an audience, or not",
     "on": "record again",
     "off": "record nothing more; what was recorded stays",
     "explain": "[NAME] what went wrong, or would",
@@ -31,11 +32,12 @@ VERBS = {
     "reset": "forget calls and ghosts, go on with what is alive",
 }
 RETAIN = "--retain-graph"
+PRESENT, NO_PRESENT = "--present", "--no-present"
 RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
 TAKES_MORE = ("explain", "forecast", "steps", "predict", "notes")
 USAGE = (
-    "%graphwidget [show | on | off | explain [NAME] | forecast NAME [--retain-graph] | steps NAME|N | "
-    "predict NAME [--retain-graph] | notes on|off | text | svg | reset]"
+    "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
+    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | notes on|off | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
 _MOST_CALLS = 20  # that a message lists
@@ -53,6 +55,8 @@ def _magic(run: Callable[[Namespace, list[str]], None]) -> Callable[[str], None]
 
     @magic_arguments(NAME)
     @argument(RETAIN, action="store_true", help="with forecast, steps and predict: a call with retain_graph=True")
+    @argument(PRESENT, action="store_true", help="with show: large, with little beside the picture, for an audience")
+    @argument(NO_PRESENT, action="store_true", help="with show: with all panels again")
     @argument("words", nargs="*", metavar="WORDS", help="what to do; default: show")
     @kwds(description=_HELP)
     def graphwidget(line: str) -> None:
@@ -72,6 +76,7 @@ class Magics:
     def __init__(self, extension: Extension) -> None:
         self.extension = extension
         self.shell: Any = extension.shell
+        self._standing: Standing | None = None  # made with the first view: it needs what draws
 
     def register(self) -> None:
         """Make ``%graphwidget`` known to the shell."""
@@ -80,6 +85,8 @@ class Magics:
 
     def unregister(self) -> None:
         """Take the magic and its completer away."""
+        if self._standing is not None:
+            self._standing.let_go()
         self.shell.magics_manager.magics["line"].pop(NAME, None)
         completers = self.shell.strdispatchers.get("complete_command")
         if completers is not None:
@@ -99,17 +106,22 @@ class Magics:
             near = difflib.get_close_matches(verb, VERBS, 1)
             hint = f" Did you mean `%graphwidget {near[0]}`?" if near else ""
             raise _usage(f"There is no `%graphwidget {verb}`.{hint}\n{USAGE}")
-        options = [RETAIN] * arguments.retain_graph + unknown
-        if verb not in TAKES_MORE and (name or options):
+        options = [RETAIN] * arguments.retain_graph
+        options += [PRESENT] * arguments.present + [NO_PRESENT] * arguments.no_present + unknown
+        if verb not in TAKES_MORE and (name or (options and verb != "show")):
             more = " ".join(filter(None, [name, *options]))
             raise _usage(f"`%graphwidget {verb}` takes nothing more, but got `{more}`.\n{USAGE}")
-        known = (RETAIN,) if verb in RETAINS else ()
+        known = (RETAIN,) if verb in RETAINS else (PRESENT, NO_PRESENT) if verb == "show" else ()
         for option in options:
             if option not in known:
                 near = difflib.get_close_matches(option, known, 1)
                 raise _usage(f"There is no option `{option}`. " + (f"Did you mean `{near[0]}`?" if near else USAGE))
         if verb in ("forecast", "steps"):
             getattr(self, f"_{verb}")(name, retain=arguments.retain_graph)
+        elif verb == "show":
+            if arguments.present and arguments.no_present:
+                raise _usage(f"Either {PRESENT} or {NO_PRESENT}.")
+            self._show(presenting=True if arguments.present else False if arguments.no_present else None)
         elif verb == "predict":
             self._predict(rest, retain=arguments.retain_graph)
         else:
@@ -123,16 +135,24 @@ class Magics:
             return list(VERBS)
         if words[1] in RETAINS:
             return [*self._names(), RETAIN]
+        if words[1] == "show":
+            return [PRESENT, NO_PRESENT]
         if words[1] == "notes":
             return ["on", "off"]
         return self._names() if words[1] == "explain" else []
 
     # -- the verbs -------------------------------------------------------------------------------------
 
-    def _show(self) -> None:
+    def _show(self, presenting: bool | None) -> None:
         from IPython.display import display
 
-        display(self.extension.shared_view())
+        from graphwidget.notebook.display import Standing
+
+        view = self.extension.shared_view()
+        if presenting is not None:
+            view.presenting = presenting
+        self._standing = self._standing or Standing()
+        self._standing.follow(display(view, display_id=True), view, self.extension.tracker)
 
     def _on(self) -> None:
         self.extension.switch_on()

@@ -62,6 +62,11 @@ class Offers:
         self._ids, self.drawing, self.current = ids, drawing, current
         return tuple(offered)
 
+    def withdraw(self, drawing: Drawing) -> tuple[OfferedRoot, ...]:
+        """Offer nothing from now on; the roots of `drawing`, only to be drawn."""
+        self._ids, self.drawing, self.current = {}, drawing, {}
+        return self.past(drawing.snapshot)
+
     def past(self, snapshot: Snapshot) -> tuple[OfferedRoot, ...]:
         """The roots of a stored snapshot, only to be drawn: their ids are never offered."""
         refs = [ref for ref in snapshot.roots if ref.node >= 0]

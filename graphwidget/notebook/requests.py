@@ -1,7 +1,7 @@
 """`VERBS`: the requests of the page, and the check of each message.
 
-A message is ``{"id": 17, "verb": "backward", "root": 3, ...}``. Its arguments are data: numbers, truth values and names
-from a fixed list, each checked here before anything is done with it.
+A message is ``{"id": 17, "verb": "backward", "root": 3, ...}``. Its arguments are data: numbers, truth values, names
+from a fixed list and pairs of numbers, each checked here before anything is done with it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwidget.render.formats import FORMATS
+from graphwidget.exports.formats import FORMATS
 
 __all__ = ["VERBS", "Refused", "Request", "Verb", "checked", "number_of"]
 
 _MOST = 2**53  # the largest whole number that a page can have
+_MOST_PAIRS = 10_000
 _REQUIRED = object()
 
 
@@ -28,7 +29,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a verb: a whole number, true or false, or one of `choices`."""
+    """One argument of a verb: a whole number, true or false, one of `choices`, or a list of pairs of whole numbers."""
 
     kind: type
     default: Any = _REQUIRED
@@ -38,6 +39,10 @@ class Argument:
         """Whether JSON's `value` is such an argument: true is not a number."""
         if self.kind is int:
             return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MOST
+        if self.kind is list:
+            return value is None or (
+                isinstance(value, list) and len(value) <= _MOST_PAIRS and all(map(_is_pair, value))
+            )
         return isinstance(value, self.kind) and (not self.choices or value in self.choices)
 
     @property
@@ -45,7 +50,13 @@ class Argument:
         """The allowed values, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        return "a whole number" if self.kind is int else "true or false"
+        return {int: "a whole number", list: "a list of pairs of whole numbers, or null"}.get(
+            self.kind, "true or false"
+        )
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_WHOLE.fits, value))
 
 
 _WHOLE = Argument(int)
@@ -69,6 +80,17 @@ VERBS: dict[str, Verb] = {
         {"root": _WHOLE, "retain_graph": _FLAG, "keep_grad": _FLAG, "confirmed": Argument(int, default=0)},
         takes_turn=True,
     ),
+    "predict": Verb(
+        {
+            "root": _WHOLE,
+            "retain_graph": _FLAG,
+            "keep_grad": _FLAG,
+            "fails": Argument(str, choices=("yes", "no")),
+            "fails_at": Argument(int, default=-1),
+            "frees": Argument(list, default=None),
+        },
+        takes_turn=True,
+    ),
     "forecast": Verb({"root": _WHOLE}),
     "rebuild": Verb({"root": _WHOLE}, takes_turn=True),
     "snapshot": Verb({"event": _WHOLE}),
@@ -78,7 +100,9 @@ VERBS: dict[str, Verb] = {
     "inspect": Verb({"uid": _WHOLE}),
     "keepers": Verb(),
     "compare": Verb({"before": _WHOLE, "after": _WHOLE}),
-    "export": Verb({"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix])}),
+    "export": Verb(
+        {"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix and not form.binary])}
+    ),
     "cancel": Verb({"request": _WHOLE}),
 }
 

@@ -12,10 +12,22 @@ if TYPE_CHECKING:
     from graphwidget.capture.tracker import Tracker
     from graphwidget.notebook.extension import Extension
 
-__all__ = ["add", "begin_tracking", "current", "current_tracker", "end_tracking", "is_loaded", "remove", "tracker_of"]
+__all__ = [
+    "add",
+    "begin_tracking",
+    "current",
+    "current_tracker",
+    "end_tracking",
+    "ended_tracker",
+    "is_loaded",
+    "remove",
+    "tracker_of",
+]
 
 _loaded: weakref.WeakKeyDictionary[Any, Extension] = weakref.WeakKeyDictionary()  # shell -> its extension
 _tracking: list[Tracker] = []  # of the `track()` blocks that are running, the innermost last
+# Of the last block that has ended, and the next uid at its end. It holds plain records only.
+_ended: list[tuple[Tracker, int]] = []
 
 
 def add(shell: Any, extension: Extension) -> None:
@@ -56,12 +68,19 @@ def tracker_of(shell: Any) -> Tracker:
 
 def begin_tracking(tracker: Tracker) -> None:
     """A `track()` block begins."""
+    _ended.clear()
     _tracking.append(tracker)
 
 
 def end_tracking(tracker: Tracker) -> None:
     """A `track()` block has ended."""
     _tracking.remove(tracker)
+    _ended[:] = [(tracker, tracker.identity.given)]
+
+
+def ended_tracker() -> tuple[Tracker, int] | None:
+    """The tracker of the last `track()` block, which has ended, and the next uid at its end; None: there is none."""
+    return _ended[0] if _ended else None
 
 
 def current_tracker() -> Tracker | None:

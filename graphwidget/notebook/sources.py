@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graphwidget.capture.owners.search import Search
     from graphwidget.capture.tracker import Tracker
 
-__all__ = ["OutOfDate", "Source", "TensorSource", "TrackerSource"]
+__all__ = ["OutOfDate", "Source", "TensorSource", "TrackerSource", "node_uid"]
 
 SEARCH_S = 0.5  # a click may take longer to find its tensor than a cell's end may
 
@@ -34,6 +34,10 @@ class Source(Protocol):
     """The source of a view's pictures."""
 
     tracker: Tracker | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether pictures are of now. Else they are of the moment at which the tracker ended: nothing can be run."""
 
     def drawing(self) -> Drawing:
         """The present picture."""
@@ -63,6 +67,10 @@ class TrackerSource:
         self._namespace = namespace
         self._shell = shell
 
+    @property
+    def is_live(self) -> bool:
+        return self._tracker.running
+
     def drawing(self) -> Drawing:
         return self._tracker.drawing()
 
@@ -70,7 +78,7 @@ class TrackerSource:
         search = self.search()
         for path in ref.paths:
             tensor = search.tensor_at(path)
-            if tensor is not None and _node_uid(tensor, self._tracker.identity, self._tracker) == uid:
+            if tensor is not None and node_uid(tensor, self._tracker.identity, self._tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path}` is gone, or has been computed anew.")
 
@@ -115,6 +123,10 @@ class TensorSource:
         # Local variables must not be kept, only what they called these tensors.
         self._names = {id(t): ref.path for t, ref in zip(tensors, self._last.snapshot.roots)}
 
+    @property
+    def is_live(self) -> bool:
+        return True  # the graph is read again each time
+
     def drawing(self) -> Drawing:
         alive = self._alive()
         if alive:
@@ -126,7 +138,7 @@ class TensorSource:
 
     def tensor(self, ref: TensorRef, uid: int) -> torch.Tensor:
         for tensor in self._alive():
-            if _node_uid(tensor, self._identity, self.tracker) == uid:
+            if node_uid(tensor, self._identity, self.tracker) == uid:
                 return tensor
         raise OutOfDate(f"`{ref.path or 'this tensor'}` is gone.")
 
@@ -168,7 +180,7 @@ class TensorSource:
         )
 
 
-def _node_uid(tensor: torch.Tensor, identity: Identity, tracker: Tracker | None) -> int:
+def node_uid(tensor: torch.Tensor, identity: Identity, tracker: Tracker | None) -> int:
     """Uid of a tensor's node."""
     from graphwidget.capture.graph.snapshot import take
 

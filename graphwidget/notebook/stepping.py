@@ -11,7 +11,7 @@ from graphwidget.diagnosis.written import Written
 from graphwidget.model import BackwardCall, Drawing, Event, SavedTensor, Snapshot, Step, Steps
 from graphwidget.render.words import op_name, place_text
 
-__all__ = ["SENTENCES", "Stepping", "before", "sentences", "whole"]
+__all__ = ["SENTENCES", "Stepping", "before", "sentences", "steps_ahead", "whole"]
 
 SENTENCES = 200  # steps whose sentences one answer has
 
@@ -77,6 +77,11 @@ def before(call: BackwardCall, graph: Snapshot, events: Sequence[Event], calls: 
     return Drawing(graph, known, earlier, (), earlier[-1].id if earlier else -1)
 
 
+def steps_ahead(graph: Snapshot, retain_graph: bool) -> Steps:
+    """The steps of a call on the root of `graph`, as a button would make it."""
+    return ahead(graph, Written(gradient=_is_handed_one(graph), retain_graph=retain_graph or None))
+
+
 class Stepping:
     """The call that a page steps through. It is kept, so that more sentences can be asked for."""
 
@@ -90,9 +95,7 @@ class Stepping:
 
     def ahead(self, graph: Snapshot, retain_graph: bool) -> dict[str, Any]:
         """The steps of a call on the root of `graph`, as a button would make it."""
-        return self._begin(
-            ahead(graph, Written(gradient=_is_handed_one(graph), retain_graph=retain_graph or None)), None
-        )
+        return self._begin(steps_ahead(graph, retain_graph), None)
 
     def _begin(self, steps: Steps, n: int | None) -> dict[str, Any]:
         self._walk += 1

@@ -19,13 +19,14 @@ from typing import Any
 import anywidget
 import traitlets
 
+from graphwidget.exports.formats import FORMATS
 from graphwidget.model import CellRun, Drawing, Event
 from graphwidget.notebook.actions import Actions
+from graphwidget.notebook.display import beside
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.sources import Source
 from graphwidget.notebook.turns import Turns
 from graphwidget.render import text
-from graphwidget.render.formats import FORMATS
 from graphwidget.render.wire import Base, delta
 from graphwidget.torch_internals import no_collection
 
@@ -41,6 +42,11 @@ MAX_NOTES = 5  # failures of our own that are shown
 
 
 def _nothing() -> None: ...
+
+
+def _remember(change: dict[str, Any]) -> None:
+    """A view was switched to presenting or back: those that are made from now on begin like it."""
+    AutogradView._presents = bool(change["new"])
 
 
 _NO_BUNDLE = """export default { render({ el }) {
@@ -66,11 +72,14 @@ class AutogradView(anywidget.AnyWidget):
     delta : str
         What changed since `wire`, or empty.
     height : int
-        Pixels.
+        Pixels; 0: by the content.
     busy : str
         What is running, or empty.
     formats : list of list of str
         Name and label of each format that the export menu offers.
+    presenting : bool
+        Whether it shows large and with little beside the picture, for an audience. A view that is made later begins
+        as the last one that was switched.
 
     Examples
     --------
@@ -78,16 +87,19 @@ class AutogradView(anywidget.AnyWidget):
     >>> w = torch.ones(3, requires_grad=True)
     >>> loss = w.exp().sum()
     >>> shown = graphwidget.view(loss)
-    >>> shown.height  # pixels
-    520
+    >>> shown.height  # by the content
+    0
     >>> shown.close()
     """
 
     wire = traitlets.Unicode("").tag(sync=True)
     delta = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(520, min=120, max=4000).tag(sync=True)
+    height = traitlets.Int(0, min=0, max=4000).tag(sync=True)
     busy = traitlets.Unicode("").tag(sync=True)
     formats = traitlets.List([[name, form.label] for name, form in FORMATS.items() if form.suffix]).tag(sync=True)
+
+    presenting = traitlets.Bool(False).tag(sync=True)
+    _presents = False  # how a new view begins
 
     def __init__(
         self,
@@ -111,7 +123,8 @@ class AutogradView(anywidget.AnyWidget):
         # Set before anywidget reads them: it makes them traits of this instance.
         self._esm = _static("widget.js", _NO_BUNDLE)
         self._css = _static("widget.css")
-        super().__init__(**traits)
+        super().__init__(**{"presenting": AutogradView._presents, **traits})
+        self.observe(_remember, "presenting")
         self.on_msg(self._on_message)
         self.show(source)
 
@@ -193,7 +206,8 @@ class AutogradView(anywidget.AnyWidget):
         if problems:
             notes = (*drawing.snapshot.notes, *(f"graphwidget could not follow this: {text}" for text in problems))
             drawing = replace(drawing, snapshot=replace(drawing.snapshot, notes=notes))
-        roots = self._offers.update(drawing)
+        live = self._source is None or self._source.is_live
+        roots = self._offers.update(drawing) if live else self._offers.withdraw(drawing)
         self._serial += 1
         off = tracker is not None and not tracker.running
         change = None if self._base is None else delta(drawing, self._base, self._serial, roots, off=off)
@@ -230,14 +244,14 @@ class AutogradView(anywidget.AnyWidget):
     # -- text ----------------------------------------------------------------------------------------
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and the same picture as text for terminals, GitHub and screen readers."""
+        """The widget, and the same picture as PNG and text for all who do not show it."""
         self.refresh()
         bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/plain": self.as_text()}, metadata
+        return None if bundle is None else beside(self._shown(), bundle)
 
     def as_text(self) -> str:
         """The picture as plain text."""
-        return text.picture(replace(self._offers.drawing, busy=None))
+        return text.picture(self._shown())
+
+    def _shown(self) -> Drawing:
+        return replace(self._offers.drawing, busy=None)

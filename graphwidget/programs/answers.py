@@ -9,9 +9,9 @@ import torch
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
+from graphwidget.exports.formats import FORMATS
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
-from graphwidget.render.formats import FORMATS
 from graphwidget.render.program import ProgramRun
 
 __all__ = ["answer"]

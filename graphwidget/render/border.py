@@ -25,7 +25,7 @@ def boundary(drawing: Drawing) -> list[tuple[int, int, str | None]]:
     for index in sorted((i for i in range(len(snapshot)) if 0 <= seq[i] < newest), key=seq.__getitem__):
         if not kept.isdisjoint(snapshot.next(index)):
             kept.add(index)
-    names = _names(failed, snapshot)
+    names = {**_names_then(earlier, snapshot), **_names(failed, snapshot)}
     only = failed.carriers[0] if len(failed.carriers) == 1 else None  # a single carrier needs no proof
     return [
         (snapshot.uid[target], snapshot.uid[index], names.get((target, number), only))
@@ -41,6 +41,15 @@ def _names(call: BackwardCall, snapshot: Snapshot) -> dict[tuple[int, int], str]
     rank = {path: at for at, path in enumerate(call.carriers)}
     held = sorted((owner for owner in snapshot.owners if owner.path in rank), key=lambda owner: -rank[owner.path])
     return {(owner.node, owner.output_nr): owner.path for owner in held}  # the first in rank comes last, and stays
+
+
+def _names_then(earlier: BackwardCall | None, snapshot: Snapshot) -> dict[tuple[int, int], str]:
+    """(node, number of its output) -> the name that held this output at the call that freed; it may be gone since."""
+    if earlier is None or earlier.graph is None:
+        return {}
+    graph = earlier.graph
+    found = ((snapshot.index_of.get(graph.uid[o.node], -1), o.output_nr, o.path) for o in graph.shown_owners)
+    return {(node, number): path for node, number, path in reversed([*found]) if node >= 0}
 
 
 def _edges(snapshot: Snapshot, index: int) -> dict[int, int]:

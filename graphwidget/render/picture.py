@@ -18,7 +18,7 @@ from graphwidget.render import wire
 from graphwidget.render.program import ProgramRun
 from graphwidget.render.words import count
 
-__all__ = ["drawing_of", "program_svg", "title_of", "to_svg"]
+__all__ = ["drawing_of", "program_svg", "run_engine", "title_of", "to_svg"]
 
 Theme = Literal["auto", "light", "dark"]
 
@@ -53,7 +53,7 @@ def to_svg(graph: Drawing | Snapshot, *, theme: Theme = "auto", title: str | Non
         "description": _description(drawing),
         "compact": compact,
     }
-    return _draw(wire.encode(drawing), options)
+    return run_engine("draw", wire.encode(drawing), options)
 
 
 def program_svg(run: ProgramRun) -> str:
@@ -104,24 +104,33 @@ def _source() -> str:
     return resources.files("graphwidget").joinpath("static/picture.js").read_text(encoding="utf-8")
 
 
-_NO_ENGINE = "static pictures (SVG) need quickjs-ng: pip install quickjs-ng. Text and Graphviz need nothing."
+_NO_ENGINE = "static pictures (SVG, PNG) need quickjs-ng: pip install quickjs-ng. Text and Graphviz need nothing."
 _NO_ENGINE_IN_BROWSER = (
-    "static pictures (SVG) need quickjs-ng, which a Python inside the browser cannot install: use to_text() or "
+    "static pictures (SVG, PNG) need quickjs-ng, which a Python inside the browser cannot install: use to_text() or "
     "to_dot(), or `Export SVG` in the view."
 )
 
 
-def _draw(message: str, options: dict[str, object]) -> str:
-    """Run `picture.js` on a wire message. A fresh engine each time: no state is left, and any thread may ask."""
+def run_engine(function: str, message: str, options: dict[str, object]) -> str:
+    """Run a function of `picture.js` on a wire message.
+
+    A fresh engine each time: no state is left, and any thread may ask.
+
+    Raises
+    ------
+    ImportError
+        If quickjs-ng is not installed.
+    """
     try:
         import quickjs
     except ImportError as error:
         raise ImportError(_NO_ENGINE_IN_BROWSER if sys.platform == "emscripten" else _NO_ENGINE) from error
     engine = quickjs.Context()
     engine.eval(_source())
+    engine.set("name", function)
     engine.set("message", message)
     engine.set("options", json.dumps(options))
     # The binding cannot return a string that the engine still keeps in pieces; join makes it one piece.
-    svg = engine.eval('[graphwidgetPicture.draw(message, JSON.parse(options))].join("")')
-    assert isinstance(svg, str)
-    return svg
+    drawn = engine.eval('[graphwidgetPicture[name](message, JSON.parse(options))].join("")')
+    assert isinstance(drawn, str)
+    return drawn

@@ -13,7 +13,7 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
 
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
-    """A finding as lines of text of at most 100 columns: headline, story, the path to the failing node, the fixes."""
+    """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
     lines = _story(finding)
     for number, fix in enumerate(finding.fixes[:fixes], 1):
         lines += _fix_lines(fix, number, priced=True)
@@ -40,11 +40,12 @@ def _edit_lines(fix: Fix) -> list[str]:
     return [f"       {line}" for line in cut_edit(fix.edit, NOTE_COLUMNS - 7)]
 
 
-NOTE_LINES, NOTE_COLUMNS = 12, 100
+NOTE_LINES, NOTE_COLUMNS = 14, 100
+TEXT_COLUMNS = 84  # as wide as an output is in a notebook of 900 pixels; a wider line would be broken twice
 
 
 def note(finding: Finding, more: str = "%graphwidget explain") -> str:
-    """A finding as a note under an exception: at most 12 lines of at most 100 columns.
+    """A finding as a note under an exception: at most 14 lines of at most 84 columns, and of code 100.
 
     The story and the first fix come whole as long as there is room; of the other fixes only the sentence. `more` is
     the command that tells all.
@@ -64,7 +65,7 @@ def note(finding: Finding, more: str = "%graphwidget explain") -> str:
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         text,
-        NOTE_COLUMNS,
+        TEXT_COLUMNS,
         initial_indent=first,
         subsequent_indent=rest if rest is not None else " " * len(first),
         break_long_words=False,

@@ -31,7 +31,7 @@ export class FakeModel implements Model {
       ["svg", "SVG"],
       ["html", "HTML"],
     ];
-    this.traits = { wire: "", delta: "", height: 520, busy: "", formats, ...traits };
+    this.traits = { wire: "", delta: "", height: 520, busy: "", presenting: false, formats, ...traits };
   }
 
   get(name: string): unknown {
@@ -301,7 +301,7 @@ export class FakeKernel {
       }
     };
     const later = () => (this.delay ? setTimeout(answer, this.delay) : queueMicrotask(answer));
-    if (this.behind && (verb === "backward" || verb === "steps_ahead")) {
+    if (this.behind && ["backward", "steps_ahead", "predict"].includes(String(verb))) {
       const { behind } = this;
       queueMicrotask(() => this.model.emit("msg:custom", { id, queued: { behind } }));
       this.waiting.push(later);
@@ -320,6 +320,8 @@ export class FakeKernel {
         return (
           this.asks(root!, message) ?? this.backward(root!, Boolean(message.retain_graph), Boolean(message.keep_grad))
         );
+      case "predict":
+        return this.predict(root!, message);
       case "steps_ahead":
         return this.steps(root!, Boolean(message.retain_graph), null);
       case "steps_of": {
@@ -426,6 +428,30 @@ export class FakeKernel {
       assumes: [],
       afterwards,
       sentence: fails ? `would raise at ${fails.name}.` : `frees ${frees.length} saved tensors${then}.`,
+    };
+  }
+
+  /** Makes the call, and compares. */
+  private predict(root: FakeRoot, message: Record<string, unknown>): unknown {
+    const retain = Boolean(message.retain_graph);
+    const { order, fails } = this.run(root);
+    const freed = retain
+      ? []
+      : order.flatMap((node) => kept(node).map((slot) => `${node.uid}:${node.slots!.indexOf(slot)}`));
+    const said = (message.frees as [number, number][] | null)?.map(([uid, at]) => `${uid}:${at}`) ?? null;
+    const marks = [...new Set([...(said ?? []), ...(said ? freed : [])])].map((key) => {
+      const verdict = !freed.includes(key) ? "extra" : said!.includes(key) ? "right" : "missed";
+      return [...key.split(":").map(Number), verdict];
+    });
+    const right = (message.fails === "yes") === (fails !== null);
+    const answers = [
+      [right, right ? "Right: so it was." : "Wrong: it was not."],
+      ...marks.map(([, , verdict]) => [verdict === "right", `${verdict}: a reason.`]),
+    ];
+    return {
+      ...(this.backward(root, retain, Boolean(message.keep_grad)) as object),
+      ...{ fact: true, fails: right, failsAt: fails ? message.fails_at === fails.uid : null },
+      ...{ freed: said ? freed.length : 0, marks, answers, more: 0, score: right ? 1 : 0 },
     };
   }
 

@@ -14,6 +14,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "picture/scene": ["picture/ground", "picture/layout", "picture/fold"],
   /** The entry of the embedded engine, and what is made of a whole scene. */
   "picture/whole": ["picture/ground", "picture/layout", "picture/fold", "picture/scene"],
+  /** Pictures without a browser. */
+  raster: ["picture"],
   page: ["picture"],
   state: ["picture", "page"],
   canvas: ["picture", "page"],
@@ -24,10 +26,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   app: ["picture", "page", "state", "canvas", "drawing", "panels", "lens", "time"],
 };
 const WHOLE = ["picture/picture.ts", "picture/svg.ts", "picture/story.ts", "picture/sheet.ts"];
-/** Packages from outside, and the rooms that may use them. */
+/** Packages from outside and files of data, and the rooms that may use them. */
 const PACKAGES: Record<string, readonly string[]> = {
   preact: ["page", "state", "panels", "lens", "time", "app"],
   "preact/hooks": ["panels", "lens", "time", "app"],
+  "raster/glyphs.json": ["raster"],
 };
 
 function roomOf(file: string): string {

@@ -6,6 +6,7 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
+from harness import wait_for
 
 pytestmark = pytest.mark.e2e
 
@@ -45,7 +46,6 @@ def test_it_travels_in_time_and_tells_who_keeps_a_node(open_page, shots):
     page, log = open_page(PROGRAM)
     page.screenshot(path=str(shots / "page.png"))
     assert page.locator(".gw-pill").inner_text() == "recording · after In[4], which raised"
-    assert page.locator(".gw-rootbar").count() == 0
     page.locator('[role=treeitem][data-node="PowBackward0"]').click()
     kept = page.locator(".gw-panel")
     kept.get_by_text("Kept alive by").wait_for()
@@ -59,6 +59,28 @@ def test_it_travels_in_time_and_tells_who_keeps_a_node(open_page, shots):
     page.locator('[role=treeitem][data-node="PowBackward0"][data-state="freed"]').wait_for()
     assert page.locator(".gw-answer.gw-err").count() == 0
     assert log.problems() == [] and log.offsite() == []
+
+
+def test_it_foretells_a_call_and_steps_through_it_but_runs_nothing(open_page, shots):
+    page, log = open_page(PROGRAM.rsplit("# %%", 1)[0])  # without the call that raises
+    button = page.get_by_role("button", name="loss.backward()", exact=True)
+    button.hover()
+    page.locator(".gw-panel").get_by_text("raise").first.wait_for()
+    page.screenshot(path=str(shots / "page_forecast.png"))
+    button.click()
+    page.get_by_text("This page is a recording: nothing runs here.").wait_for()
+    page.keyboard.press("s")
+    status = page.locator(".gw-play [role=status]")
+    choice = page.locator('select[aria-label="Call to step through"]')
+    calls = choice.locator("option").all_inner_texts()
+    assert len(calls) == 4, "two recorded calls, and two that would follow"
+    for label in calls:
+        choice.select_option(label=label)
+        page.locator(".gw-play input[type=range]").wait_for()
+        page.keyboard.press(".")
+        wait_for(lambda: status.inner_text().startswith("Step 1 of"), 10, f"a step of {label}")
+    page.screenshot(path=str(shots / "page_steps.png"))
+    assert log.problems() == []
 
 
 def test_its_menu_saves_what_is_on_screen_as_svg_and_png(open_page):

@@ -15,13 +15,13 @@ from read_wire import small
 
 from graphwidget.diagnosis.diagnose import diagnose
 from graphwidget.engine import forecast as engine
+from graphwidget.exports.formats import FORMATS
 from graphwidget.model import CellRun
 from graphwidget.notebook.actions import Actions
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.requests import VERBS
 from graphwidget.notebook.sources import TrackerSource
 from graphwidget.notebook.turns import Turns
-from graphwidget.render.formats import FORMATS
 
 
 class Stage:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import graphwidget as gw
+from graphwidget.notebook import session
 
 w = torch.ones(3, requires_grad=True)
 
@@ -126,7 +127,8 @@ def test_a_view_of_a_leaf_leaves_no_weak_reference() -> None:
     assert weakref.getweakrefcount(leaf) == 0
 
 
-def test_a_view_of_everything_needs_a_tracker() -> None:
+def test_a_view_of_everything_needs_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_ended", [])
     with pytest.raises(RuntimeError, match=r"graphwidget.view\(loss\)"):
         gw.view()
     with gw.track():

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
+import graphwidget as gw
 from graphwidget.notebook import session
 from graphwidget.notebook.magics import VERBS
 
@@ -90,7 +91,7 @@ def test_forecast_finds_paths_that_are_no_names(loaded: Any, capsys: pytest.Capt
 
 def test_an_unknown_word_names_the_nearest(loaded: Any) -> None:
     assert "Did you mean `%graphwidget explain`?" in refusal(loaded, "explian")
-    assert "[show | on | off" in refusal(loaded, "xyzzy")
+    assert "[show [--present | --no-present] | on | off" in refusal(loaded, "xyzzy")
 
 
 def test_words_too_many_are_refused(loaded: Any) -> None:
@@ -140,7 +141,7 @@ def test_the_tab_key_knows_words_and_names(loaded: Any) -> None:
 def test_the_magics_help_lists_every_word(loaded: Any) -> None:
     doc = loaded.magics_manager.magics["line"]["graphwidget"].__doc__
     assert all(verb in doc for verb in VERBS)
-    assert doc.startswith("::\n\n  %graphwidget [--retain-graph] [WORDS ...]")
+    assert doc.startswith("::\n\n  %graphwidget [--retain-graph] [--present] [--no-present] [WORDS ...]")
 
 
 def test_options_may_stand_anywhere_and_comments_anything(loaded: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,3 +168,26 @@ def test_an_error_is_explained_under_its_traceback_unless_switched_off(
     assert len(note.splitlines()) <= 12
     shell.run_line_magic("graphwidget", "notes off")
     assert said(shell.run_cell("c.backward()").error_in_exec) == ""
+
+
+def test_the_view_is_shown_to_an_audience_and_views_made_later_too(loaded: Any) -> None:
+    def presenting() -> tuple[bool, bool]:
+        other = gw.view(loaded.user_ns["loss"])
+        found = gw.view().presenting, other.presenting
+        other.close()
+        return found
+
+    assert presenting() == (False, False)
+    loaded.run_line_magic("graphwidget", "--present")
+    assert presenting() == (True, True)
+    loaded.run_line_magic("graphwidget", "show")
+    assert presenting() == (True, True), "it is remembered"
+    loaded.run_line_magic("graphwidget", "show --no-present")
+    assert presenting() == (False, False)
+    for line, why in {
+        "--present --no-present": "Either",
+        "--presen": "Did you mean `--present`",
+        "text --present": "takes nothing more",
+    }.items():
+        with pytest.raises(UsageError, match=why):
+            loaded.run_line_magic("graphwidget", line)

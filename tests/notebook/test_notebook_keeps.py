@@ -109,13 +109,36 @@ def kernel() -> Iterator[Any]:
     manager.shutdown_kernel(now=True)
 
 
-def test_in_a_real_kernel(kernel: Any) -> None:
-    made, show, drop = displayed(N_MUCH)
+def _says(kernel: Any, *cells: str) -> str:
+    """What the cells print."""
     said: list[str] = []
-    for cell in ("%load_ext graphwidget\nimport torch", made, show, drop, "%graphwidget explain"):
+    for cell in cells:
         kernel.execute_interactive(
             cell,
             timeout=60,
             output_hook=lambda m: said.append(m["content"].get("text", "")) if m["msg_type"] == "stream" else None,
         )
-    assert "What In[3] displayed keeps the graph of `y`." in "".join(said)
+    return "".join(said)
+
+
+def test_in_a_real_kernel(kernel: Any) -> None:
+    made, show, drop = displayed(N_MUCH)
+    said = _says(kernel, "%load_ext graphwidget\nimport torch", made, show, drop, "%graphwidget explain")
+    assert "What In[3] displayed keeps the graph of `y`." in said
+
+
+@pytest.mark.parametrize("kept", ["displayed", "the last error"])
+def test_what_is_advised_lets_it_go(kernel: Any, kept: str) -> None:
+    """As many references as Python and IPython keep: the tensor is gone after the edit, and not before."""
+    made, show, drop = displayed(N_MUCH)
+    cells = [made, f"{show.splitlines()[0]}\nref = weakref.ref(y)\ny", drop]
+    if kept == "the last error":
+        made, function, call = step("global ref; ref = weakref.ref(kept); raise RuntimeError('out of memory')")
+        cells = [made, function, call]
+    load = "%load_ext graphwidget\nimport torch, weakref\nimport graphwidget as gw"
+    _says(kernel, load, *cells)
+    alive = "print(ref() is not None)"
+    assert _says(kernel, alive) == "True\n"
+    edit = "print(*(line[2:] for line in gw.explain()[0].fixes[-1].edit), sep='\\n')"
+    _says(kernel, _says(kernel, edit))
+    assert _says(kernel, alive) == "False\n"

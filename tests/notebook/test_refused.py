@@ -160,3 +160,43 @@ def test_what_a_library_did_is_not_blamed_on_a_name_of_the_line_that_called_it(r
     (found, *_) = run(LEAF, "import helper", cell)
     assert found.kind == "refused" and found.tensor is None
     assert not any(fix.edit or fix.verified for fix in found.fixes)
+
+
+# -- the note under the traceback ----------------------------------------------------------------------
+
+
+def told(shell, capsys, cell):
+    """What is printed under the traceback of a cell."""
+    capsys.readouterr()
+    shell.run_cell(cell, store_history=True)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "cell, headline, first_fix",
+    [
+        ("w.numpy()", "`w` requires grad, and an array has no graph.", "Leave it"),
+        ("w -= 1", "`w -= 1` writes to `w` while a graph is recorded.", "Write to it under"),
+        ("w.sum().backward(retain_variables=True)", "`retain_variables` is called `retain_graph` today.", "Write"),
+        ("loss = w.sum()\nloss.data[0]", "`loss` has no element [0]: it is one number.", "Write"),
+        ("torch.tensor(1, requires_grad=True)", "Integers cannot require grad.", "If it is to be learned"),
+    ],
+)
+def test_an_error_that_no_call_raised_has_its_note_under_the_traceback(shell, run, capsys, cell, headline, first_fix):
+    run(LEAF)
+    said = told(shell, capsys, cell)
+    assert f"✕ {headline}\n" in said and f"  1. {first_fix}" in said
+    shell.run_line_magic("graphwidget", "notes off")
+    assert told(shell, capsys, cell) == ""
+
+
+@pytest.mark.parametrize("cell", ["1 / 0", "this is no python", "raise RuntimeError('w.numpy()')"])
+def test_an_error_of_another_kind_has_no_note(shell, run, capsys, cell):
+    run(LEAF, "w.numpy()")
+    assert told(shell, capsys, cell) == ""
+
+
+def test_an_error_of_a_call_is_explained_once(shell, run, capsys):
+    run(LEAF, "loss = w.exp().sum()", "loss.backward()")
+    printed = told(shell, capsys, "loss.backward()")
+    assert ("needs saved tensors" in printed) is not hasattr(BaseException, "add_note")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import threading
@@ -16,6 +17,7 @@ from build import N
 
 from graphwidget.capture.calls.hues import Hues
 from graphwidget.model import Drawing, Event, SlotState, Snapshot, TensorRef
+from graphwidget.notebook import display
 from graphwidget.notebook import widget as module
 from graphwidget.notebook.offers import Offers
 from graphwidget.notebook.widget import AutogradView
@@ -49,6 +51,8 @@ class FakeTracker:
 class FakeSource:
     """Shows what a test puts into it."""
 
+    is_live = True
+
     def __init__(self) -> None:
         self.tracker: Any = FakeTracker()
         self.shown = Drawing(graph())
@@ -80,7 +84,7 @@ def test_it_is_an_anywidget_with_the_traits_of_the_page(source: FakeSource) -> N
     view = AutogradView(source)
     assert isinstance(view, anywidget.AnyWidget)
     assert {"wire", "delta", "height", "busy", "_esm"} <= set(view.keys)
-    assert view.height == 520 and AutogradView(source, height=300).height == 300
+    assert view.height == 0 and AutogradView(source, height=300).height == 300
     assert json.loads(view.wire)["n"] == 3
 
 
@@ -191,9 +195,39 @@ def test_standing_still_keeps_the_last_picture(source: FakeSource) -> None:
 def test_text_plain_is_the_text_picture(source: FakeSource) -> None:
     source.tracker.busy = "In[2] is running"
     view = AutogradView(source)
-    data, _ = view._repr_mimebundle_()
+    data, metadata = view._repr_mimebundle_()
     assert data["text/plain"].startswith("Autograd graph: 3 nodes") and "is running" not in data["text/plain"]
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id
+    png = base64.b64decode(data["image/png"])
+    assert png.startswith(b"\x89PNG") and metadata["image/png"]["width"] > 100
+
+
+def test_who_runs_a_notebook_for_a_file_gets_a_picture_and_no_widget(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked_by(content: dict[str, object], **variables: str) -> set[str]:
+        shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: {"content": content}))
+        monkeypatch.setattr(display, "get_ipython", lambda: shell)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        data, _ = AutogradView(source)._repr_mimebundle_()
+        return {kind for kind in data if kind != "text/plain"}
+
+    widget = "application/vnd.jupyter.widget-view+json"
+    assert asked_by({"allow_stdin": True}) == asked_by({}) == {widget, "image/png"}
+    assert asked_by({"allow_stdin": False}) == {"image/png"}
+    assert asked_by({"allow_stdin": False}, VOILA_BASE_URL="/") == {widget, "image/png"}
+
+
+def test_a_picture_that_fails_leaves_the_widget_and_the_text(
+    source: FakeSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(display.raster, "to_raster", broken)
+    data, _ = AutogradView(source)._repr_mimebundle_()
+    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/plain"}
 
 
 def test_a_message_is_answered_by_a_message(source: FakeSource) -> None:

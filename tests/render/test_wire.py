@@ -213,6 +213,24 @@ def test_the_carrier_need_not_have_been_run_itself_and_an_error_that_is_over_has
     assert decode(wire.encode(Drawing(graph, (earlier, raised, call(2)))))["boundary"] == []
 
 
+def test_what_has_been_assigned_anew_has_the_name_that_it_had_when_it_was_freed() -> None:
+    """`out, (h, c) = rnn(x, (h, c))`: at the error both names hold tensors of the next pass."""
+    old = [N("StackBackward0", (2,), uid=2, seq=5), N("StackBackward0", (2,), uid=3, seq=6)]
+    cell = N("RnnBackward0", (), (("y", (4,), FREED),), freed_by=0, uid=1, seq=3)
+    before = replace(snapshot([*old, cell], roots={"loss": 0}), owners=(Owner("h", 0), Owner("c", 1)))
+    graph = snapshot([N("RnnBackward0", (1, 2), uid=9, seq=20), *(replace(n, to=(3,)) for n in old), cell])
+    raised = replace(call(1), result="raised", failed_uid=1, freed_by=0, boundary=(1,), carriers=("out",))
+    m = decode(wire.encode(Drawing(graph, (call(0, newest_seq=10, graph=before), raised))))
+    assert {old: m["s"][name] for old, _, name in m["boundary"]} == {2: "h", 3: "c"}
+
+
+def test_the_cell_of_an_error_is_told_and_a_warning_has_none() -> None:
+    error = Finding("second_backward", "error", "text", call=1)
+    warning = Finding("inplace", "warning", "text", made_at=Place(3, 1))
+    m = decode(wire.encode(Drawing(reused_product(), (call(0), call(1)), findings=(error, warning))))
+    assert [(f["call"], f["cell"]) for f in m["findings"]] == [(1, 2), (None, None)]
+
+
 def test_the_border_names_the_output_that_is_used() -> None:
     """`s, u = svd(w)`: both hang on the same node (uid 1), and what was built since uses `u`."""
     graph = snapshot(

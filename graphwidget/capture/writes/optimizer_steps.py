@@ -146,8 +146,8 @@ class OptimizerSteps:
         changed: list[tuple[str, Any]] = []
         raised = []
         for parameter in parameters:
-            at = watched.index.get(id(parameter))
-            if at is not None and watched.refs[at]() is parameter:
+            at = watched.position(parameter)
+            if at is not None:
                 now = internals.version(parameter)
                 if now != watched.versions[at]:
                     raised.append(now - watched.versions[at])
@@ -163,8 +163,8 @@ class OptimizerSteps:
         if not parameters or not never or any(internals.grad(one) is not None for one in parameters):
             return
         watched, place = self.watched, self.provenance.where(sys._getframe())
-        at = [watched.index.get(id(one), -1) for one in parameters]
-        if min(at) < 0 or any(watched.refs[i]() is not one for i, one in zip(at, parameters)):
+        at = [i for one in parameters if (i := watched.position(one)) is not None]
+        if len(at) < len(parameters):
             return  # a parameter without a name may be the one that the last backward reached
         if len(self.idle) < MAX_OPTIMIZERS or id(optimizer) in self.idle:
             names = tuple(watched.paths[i] for i in at)

@@ -196,7 +196,7 @@ class WriteRecorder:
         named = []
         for chain in statement.chains:
             for path, tensor in _resolve(frame, chain):
-                at = version_of(tensor) if id(tensor) not in self.watched.index else None
+                at = version_of(tensor) if self.watched.position(tensor) is None else None
                 if at is not None:
                     named.append((path, weakref.ref(tensor), at))
         armed.append(_Armed(id(frame), line, scope, statement, named, self._through_data(frame, statement)))

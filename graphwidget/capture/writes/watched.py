@@ -47,12 +47,17 @@ class WatchedTensors:
         self.refs, self.versions, self.paths = refs, versions, paths
         self.index = {id(ref()): i for i, ref in enumerate(refs)}
 
+    def position(self, tensor: Any) -> int | None:
+        """Return the position of a tensor; None if not watched. A new one may have the `id` of one that is gone."""
+        at = self.index.get(id(tensor))
+        return at if at is not None and self.refs[at]() is tensor else None
+
     def add(self, tensors: Sequence[tuple[str, Any]]) -> None:
         """Watch these, too. Those watched so far keep their positions while there is room."""
         new = []
         for path, tensor in tensors:
-            at = self.index.get(id(tensor))
-            if at is not None and self.refs[at]() is tensor:
+            at = self.position(tensor)
+            if at is not None:
                 self.paths[at] = path
             else:
                 new.append((path, tensor))
@@ -73,8 +78,8 @@ class WatchedTensors:
 
     def let_go(self, tensor: Any) -> Callable[[], None]:
         """Drop the reference to a tensor for a while. Returns a function that watches it again, at its version then."""
-        at = self.index.get(id(tensor))
-        if at is None or self.refs[at]() is not tensor:
+        at = self.position(tensor)
+        if at is None:
             return lambda: None
         refs, versions = self.refs, self.versions
         refs[at], versions[at] = _gone, -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes.inplace import for_inplace
@@ -50,6 +51,7 @@ def _finding(
         carriers=call.carriers,
         tensor=tensor,
         modified_at=writes[-1].place if writes else None,
+        modified_by=writes[-1].by if writes else "",
         path=failed_node.path(graph, call) if graph is not None else (),
         uids=failed_node.uids(graph, call) if graph is not None else (),
         fixes=fixes,
@@ -81,13 +83,15 @@ def would_fail(record: Record) -> Iterator[Finding]:
     """Yield findings for roots whose backward would fail now, because a line modified a saved tensor in place.
 
     After a step, the losses of earlier batches are stale, but nobody intends to run them again. They get no finding:
-    the forecast of their button is enough.
+    the forecast of their button is enough. A loss is different that was never run and shares nodes with a call that
+    retained them: that was for another call, and the step came before it. It is said, though it need not be a mistake.
     """
     graph = record.snapshot
     if not anything_stale(graph):
         return
     record = with_modules(record, graph)
-    if all(map(_is_step, record.writes)):
+    retaining = [call for call in record.calls if call.retain_graph and call.result == "ok"]
+    if not retaining and all(map(_is_step, record.writes)):
         return
     ran = {uid for call in record.calls for uid in call.executed}
     for root in graph.roots[:MOST_ROOTS]:
@@ -108,8 +112,16 @@ def would_fail(record: Record) -> Iterator[Finding]:
             continue
         index = forecast.fails_at.index
         tensor, writes = culprit(record, graph, index, call.n)
+        failing = replace(call, graph=graph, failed_uid=graph.uid[index], failed_node=graph.name_of(index))
         if writes and not any(map(_is_step, writes)):
-            yield _warning(record, path, index, tensor, writes, call)
+            yield _warning(record, path, index, tensor, writes, failing)
+        elif writes and any(_waits_for(each, writes[-1], graph.uid[index]) for each in retaining):
+            yield replace(_warning(record, path, index, tensor, writes, failing), severity="info")
+
+
+def _waits_for(call: BackwardCall, write: Write, uid: int) -> bool:
+    """Whether a call ran a node and kept it for another one before something was written."""
+    return call.n < write.after_calls and uid in call.executed
 
 
 def _is_step(write: Write) -> bool:
@@ -135,6 +147,8 @@ def _warning(
         made_at=graph.place_of(index),
         tensor=tensor,
         modified_at=write.place,
+        modified_by=write.by,
+        path=(root, *(one for one in failed_node.path(graph, call) if one != root)),
         uids=(graph.uid[index],),
         fixes=for_inplace(record, call, graph, writes, None, tensor),
     )

@@ -62,11 +62,12 @@ def _displayed(record: Record, much: int) -> Iterator[Finding]:
                 Fix("no_display", f"End the line of In[{cell}] with `;`, or display `{name}.detach()`.", True),
                 Fix(
                     "del_variable",
-                    "Let IPython forget what cells displayed: `%reset -f out`.",
+                    f"Let IPython forget what In[{cell}] displayed: `%xdel _{cell}`.",
                     False,
                     None,
-                    "The outputs of all cells can no longer be used.",
-                    ("+ %reset -f out",),
+                    "It can no longer be used.",
+                    # Not `%reset -f out`: after that, IPython keeps the last value displayed for good.
+                    (f"+ %xdel _{cell}",),
                 ),
             ),
         )
@@ -95,12 +96,17 @@ def _of_the_last_error(record: Record, much: int) -> Iterator[Finding]:
         fixes=(
             Fix(
                 "clear_last_traceback",
-                "Let it go: set `sys.last_traceback`, `sys.last_value` and `sys.last_exc` to None. "
-                "The next error replaces it, too.",
+                "Let it go: clear what Python and IPython keep of it, and collect, because its frames refer to each "
+                "other. The next error and the next collection do the same.",
                 True,
                 None,
                 "The debugger cannot go back to it.",
-                ("+ import sys", "+ sys.last_traceback = sys.last_value = sys.last_exc = None"),
+                (
+                    "+ import gc, sys",
+                    "+ sys.last_traceback = sys.last_value = sys.last_exc = None",
+                    "+ get_ipython().InteractiveTB.tb = None",
+                    "+ gc.collect()",
+                ),
             ),
         ),
     )

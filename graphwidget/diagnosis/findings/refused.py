@@ -20,7 +20,7 @@ from graphwidget.diagnosis.source.cells import Cells
 from graphwidget.diagnosis.source.text_edit import Edits
 from graphwidget.diagnosis.source.torch_names import OPTIMIZER
 from graphwidget.diagnosis.wording import names, no_gradient, short
-from graphwidget.model import Finding, Fix, Place, Record, SlotState, torch_messages
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, SlotState, torch_messages
 
 _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is part of
 
@@ -28,13 +28,18 @@ _PATH = re.compile(r"[\w.]+")  # a path that can be assigned, whatever it is par
 def of_cells(record: Record) -> Iterator[Finding]:
     """What there is to say of cells that raised when they were last run."""
     for run in Cells.of(record).latest:
-        if run.error is None:
-            continue
-        failure = Failure(record, run, run.error_place or Place(run.cell, None))
-        tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
-        found = tell(failure) if tell is not None else None
+        found = of_run(record, run)
         if found is not None:
             yield found
+
+
+def of_run(record: Record, run: CellRun) -> Finding | None:
+    """What there is to say of the error of one run of a cell."""
+    if run.error is None:
+        return None
+    failure = Failure(record, run, run.error_place or Place(run.cell, None))
+    tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
+    return tell(failure) if tell is not None else None
 
 
 # ------------------------------------------------------------------ leaves, and what is none
@@ -311,23 +316,22 @@ def _no_real_numbers(failure: Failure) -> Finding:
     whole = {name: value.dtype for name in sorted(read) if (value := failure.value(name)) and value.dtype}
     found = {name: dtype for name, dtype in whole.items() if not re.match("float|bfloat|complex", dtype)}
     name, dtype = next(iter(found.items())) if len(found) == 1 else (None, "")
-    which = f"`{name}` is {dtype}. " if name else ""
-    text = f"{which}Only tensors of floating point and complex numbers can require grad."
+    headline = f"`{name}` is {dtype}, which cannot require grad." if name else "Integers cannot require grad."
+    text = "Only tensors of floating point and complex numbers can: integers have no small changes."
     fix = Fix(
         "float_dtype",
         "If it is to be learned, make it one of floating point: write `1.` instead of `1`, or pass "
         "`dtype=torch.float32`. Indices and masks get no gradient.",
         False,
     )
-    return failure.finding(
-        f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad", tensor=name
-    )
+    return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
 
 
 def _inference(failure: Failure) -> Finding:
-    text = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
+    text = "It has no count of its changes, so a node could not tell whether it still is what was saved."
     fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
-    return failure.finding(f"{failure.run.error_type} in In[{failure.run.cell}].", text, fix, kind="no_grad")
+    headline = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
+    return failure.finding(headline, text, fix, kind="no_grad")
 
 
 # Which finding explains which message. The first that fits is taken.

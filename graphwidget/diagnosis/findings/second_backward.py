@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwidget.diagnosis.findings import failed_node
 from graphwidget.diagnosis.fixes import FIXES
@@ -23,6 +24,9 @@ def explain(record: Record, call: BackwardCall) -> Finding:
     if reuse is None:
         return _by_unknown_call(call)
     setting = Setting(reuse)
+    carrier = Carrier(setting).path
+    if carrier is not None and carrier not in call.carriers:  # a name that has been assigned anew since
+        call = replace(call, carriers=(carrier,))
     return Finding(
         kind="second_backward",
         severity="error",

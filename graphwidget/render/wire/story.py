@@ -9,7 +9,7 @@ from graphwidget.model import BackwardCall, Drawing, Finding, Fix
 from graphwidget.render.border import boundary
 from graphwidget.render.wire.columns import Strings
 from graphwidget.render.wire.moments import moments
-from graphwidget.render.words import count, ordinal, spot_text
+from graphwidget.render.words import count, ordinal, place_text, spot_text
 
 __all__ = ["MAX_CALLS", "story"]
 
@@ -138,12 +138,14 @@ def _kicker(finding: Finding, drawing: Drawing) -> str:
         words.append(spot_text(place.cell, place.line))
     if place is not None and place.iteration is not None:
         words.append(f"iteration {place.iteration}")
-    if finding.severity == "warning" and finding.kind != "leak":
+    warns = finding.severity == "warning" and finding.kind != "leak"
+    if warns or (finding.severity == "info" and finding.kind == "inplace"):
         words.append("nothing has raised yet")
     return " · ".join(words)
 
 
 def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, Any]:
+    modified = finding.modified_at
     return {
         "kind": finding.kind,
         "severity": finding.severity,
@@ -154,6 +156,9 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "cell": _cell(finding, drawing),
         "node": strings(finding.node),
         "uid": finding.node_uid,
+        "tensor": strings(finding.tensor or ""),
+        "wrote": strings(finding.modified_by),
+        "wroteAt": strings(place_text(modified) if modified else ""),
         "carriers": strings.many(finding.carriers),
         "path": strings.many(finding.path),
         "uids": list(finding.uids),

@@ -10,10 +10,12 @@ import { markRules } from "../page/theme.ts";
 import { Empty } from "../panels/empty.tsx";
 import { Findings } from "../panels/findings.tsx";
 import { ForecastPanel } from "../panels/forecast.tsx";
+import { GuessPanel } from "../panels/guess.tsx";
 import { Header } from "../panels/header.tsx";
 import { Inspector, type Subject } from "../panels/inspector.tsx";
 import { KeepGradBox, Messages } from "../panels/messages.tsx";
 import type { PanelProps } from "../panels/parts.tsx";
+import { PresentPanel, presented } from "../panels/present.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
@@ -42,11 +44,16 @@ interface FrameProps extends PanelProps {
 
 export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, subject }: FrameProps): VNode {
   const props = { context, graph };
+  const { walk, guess, presents, running, answer } = context.state;
+  const finding = presents ? presented(graph) : null;
+  // For an audience a finding is a headline over the picture; with nothing to say the picture is alone.
+  const speaks = walk || guess || running || answer?.kind === "alert";
+  const stage = !presents || speaks ? undefined : finding ? "headline" : "alone";
   return (
     <>
       <style>{MARK_RULES}</style>
       <Header {...props} boxes={drawing?.folded.boxes.length ?? 0} />
-      <div class="gw-body">
+      <div class="gw-body" data-stage={stage}>
         <div class="gw-stage">
           <StageBar {...props} canvas={canvas} />
           <div class="gw-view">
@@ -61,7 +68,9 @@ export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, sub
           <Messages {...props} />
           <StepperPanel context={context} />
           <ComparisonPanel {...props} />
-          {!context.state.walk && !context.state.comparison && (
+          <GuessPanel context={context} />
+          {graph && finding && !walk && !guess && <PresentPanel graph={graph} finding={finding} />}
+          {!presents && !walk && !guess && !context.state.comparison && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

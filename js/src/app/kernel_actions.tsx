@@ -4,6 +4,7 @@ import { Prose } from "../page/glyphs.tsx";
 import { Button } from "../panels/parts.tsx";
 import { orderOfCall, type Root } from "../picture/model.ts";
 import { decodeSlices } from "../picture/wire.ts";
+import { isAsked } from "../state/guess.ts";
 import { NoAnswer, Refused } from "../state/kernel.ts";
 import type { Answer, Args, Question } from "../state/replies.ts";
 import { backwardName, cellList } from "../state/say.ts";
@@ -48,6 +49,7 @@ function forecasting({
   function preview(root: Root | null, mode: Mode = "backward"): void {
     const before = state.preview;
     if (before?.kept) return;
+    if (root && isAsked(state.guess)) return; // it would give the answer away
     if (root) void ask(root, mode, false);
     else
       setTimeout(() => {
@@ -77,7 +79,7 @@ function questions({
   state,
   kernel,
   set,
-}: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "compare" | "save"> {
+}: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "compareMoments" | "save"> {
   async function travel(id: number | null): Promise<void> {
     const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
@@ -114,7 +116,7 @@ function questions({
     }
   }
 
-  function compare(): void {
+  function compareMoments(): void {
     const { comparison, now } = state;
     if (!comparison) {
       const from = state.pastEvent ?? now?.events.at(-1)?.id;
@@ -152,7 +154,7 @@ function questions({
     }
   }
 
-  return { travel, inspect, divide, compare, save };
+  return { travel, inspect, divide, compareMoments, save };
 }
 
 export function kernelActions(context: Context): KernelActions {
@@ -162,6 +164,8 @@ export function kernelActions(context: Context): KernelActions {
   /** Runs a request that changes something, and shows the kernel's answer. Only one such request runs at a time. */
   async function run(verb: "backward" | "rebuild", args: Args, what: string): Promise<void> {
     const before = state.running;
+    if (state.link === "recorded")
+      return say(statusAnswer("This page is a recording: nothing runs here.", "Run the notebook for a live view."));
     if (before) return say(statusAnswer(`${before.what} is still running.`, "One call at a time: wait, or cancel it."));
     const queued = (behind: string) => {
       if (state.running) set({ running: { ...state.running, behind } });

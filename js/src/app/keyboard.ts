@@ -9,6 +9,7 @@ import { ZOOM_STEP } from "../canvas/viewport.ts";
 import { endEvent } from "../page/elements.ts";
 import type { Item } from "../picture/scene/types.ts";
 import { runSlices } from "../picture/slices.ts";
+import { choices } from "../state/guess.ts";
 import { type Context, ENLARGED, shown } from "../state/state.ts";
 
 /** Directions of the arrow keys: towards the inputs, towards the losses, to the sides. */
@@ -84,9 +85,16 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     else if (key === "Home" || key === "End") next = outermost(canvas.space, key === "Home");
     else if (key === "Enter" && opens) act.open(item.key);
     else if (key === "Enter" || key === " ") act.press(item);
+    else if (/^[1-9]$/.test(key) && state.guess) markSlot(item, Number(key) - 1);
     else return false;
     if (next) canvas.focus(next.key);
     return true;
+  };
+
+  /** Marks the slot at a position of a card, counted as the card shows them. */
+  const markSlot = ({ uid = -1 }: Item, at: number) => {
+    const slot = choices(state.now!).find((node) => node.uid === uid)?.slots[at];
+    if (slot) act.mark(slot.key);
   };
 
   const zoomIn = () => canvas.viewport.zoom(ZOOM_STEP);
@@ -105,8 +113,10 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     s: () => act.walk(state.walk ? null : undefined),
     ".": () => act.stepTo((state.walk?.at ?? 0) + 1),
     ",": () => act.stepTo((state.walk?.at ?? 0) - 1),
+    p: act.present,
+    q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
-    c: act.compare,
+    c: act.compareMoments,
     b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,

@@ -6,6 +6,7 @@ import type { Lens } from "../lens/lens.ts";
 import { focusedElement } from "../page/elements.ts";
 import { presentOf, search as searchNodes } from "../picture/fold/index.ts";
 import type { Item } from "../picture/scene/types.ts";
+import { isAsked } from "../state/guess.ts";
 import { count } from "../state/say.ts";
 import { type Context, type PictureActions, type Show, type State, shown } from "../state/state.ts";
 import { copyText, savePicture } from "./export.ts";
@@ -13,11 +14,13 @@ import { problem, statusAnswer } from "./kernel_actions.tsx";
 
 /** Selecting, and opening groups. */
 function selecting(
-  { set, state }: Context,
+  context: Context,
   canvas: Canvas,
   picture: Picture,
   lens: Lens,
 ): Pick<PictureActions, "press" | "open" | "closeLens"> {
+  const { set, state } = context;
+
   /** A group that is open in the first drawing is closed there, and opens there again; all others open in the lens. */
   function open(key: string): void {
     const isOpen = picture.drawing?.folded.open.some((group) => group.key === key);
@@ -32,13 +35,17 @@ function selecting(
     set({ closed, selected: state.selected === key ? null : state.selected });
   }
 
-  function press({ key, role, root }: Item, again = false): void {
+  function press({ key, role, root, uid }: Item, again = false): void {
     if (role === "root") set({ highlight: state.highlight === root ? null : root! });
     if (again && role === "group") {
       open(key);
       return;
     }
     (lens.has(key) ? lens.canvas : canvas).focus(key);
+    if (isAsked(state.guess)) {
+      if (state.guess?.fails === "yes" && role === "node" && uid !== undefined) context.act.say({ failsAt: uid });
+      return;
+    }
     set({ selected: key });
   }
 
@@ -117,14 +124,16 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, stretches, comparison } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk, guess } = state;
+    const { lens: open, stretches, comparison } = state;
     if (search) set({ search: null });
     else if (walk) context.act.walk(null);
+    else if (guess) context.act.guess(null);
     else if (preview) set({ preview: null });
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
     else if (open.length > 0) lens.close(open.length - 1);
-    else if (comparison) context.act.compare();
+    else if (comparison) context.act.compareMoments();
     else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again

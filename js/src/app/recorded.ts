@@ -1,5 +1,5 @@
 /**
- * A view without a kernel: a page of its own (`render/page.py`) holds a picture and the answers that were written down
+ * A view without a kernel: a page of its own (`exports/page.py`) holds a picture and the answers that were written down
  * with it, and this front end.
  */
 

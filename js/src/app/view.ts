@@ -17,17 +17,20 @@ import { makeDialogs } from "../panels/dialogs.tsx";
 import { RootBars } from "../panels/rootbars.tsx";
 import { type Graph, nodeCount } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
+import { isAsked } from "../state/guess.ts";
 import { follow, Kernel, type Model } from "../state/kernel.ts";
 import { count } from "../state/say.ts";
 import { type Actions, type Context, type State, shown } from "../state/state.ts";
 import { Store } from "../state/store.ts";
 import { Frame } from "./frame.tsx";
-import { followHeight } from "./height.ts";
+import { guessActions } from "./guess_actions.ts";
+import { followHeight, type Height } from "./height.ts";
 import { keepHome } from "./home.ts";
 import { kernelActions, problem, statusAnswer } from "./kernel_actions.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { pictureActions } from "./picture_actions.ts";
 import { receivePictures } from "./receive.ts";
+import { followPresenting, stageActions } from "./stage_actions.ts";
 import { stepActions } from "./step_actions.ts";
 import { findSubject } from "./subject.ts";
 
@@ -45,7 +48,7 @@ export class View {
   readonly #lens: Lens;
   readonly #bars: RootBars;
   readonly #dialog: HTMLElement;
-  readonly #edge: HTMLElement;
+  readonly #height: Height;
   /** The call whose failure has been brought into view. */
   #announced: number | null = null;
 
@@ -81,6 +84,7 @@ export class View {
     const pressed = {
       press: (item: Item, again: boolean) => act.press(item, again),
       open: (key: string) => act.open(key),
+      mark: (key: string) => act.mark(key),
       background: () => set({ selected: null, spot: null }),
     };
     this.#canvas = new Canvas(root, signal, {
@@ -88,7 +92,8 @@ export class View {
       moved: () => this.#cameraMoved(),
       resized: () => this.#resized(),
     });
-    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted);
+    this.#height = followHeight(root, model, signal);
+    this.#picture = new Picture(root, this.#store, this.#canvas, this.#schedule.isWanted, this.#height);
     const main = { canvas: this.#canvas, picture: this.#picture };
     this.#lens = new Lens(root, signal, this.#store, main, pressed, () => this.#showPanels(), failed);
     this.#bars = new RootBars(context, this.#canvas);
@@ -98,9 +103,10 @@ export class View {
       ...kernelActions(context),
       ...pictureActions(context, this.#canvas, this.#picture, this.#lens),
       ...stepActions(context, this.#picture),
+      ...guessActions(context, this.#picture),
+      ...stageActions(context, model),
       ...dialogs.actions,
     };
-    this.#edge = followHeight(root, model, signal);
     this.#renderFrame();
     parent.append(root);
     this.#connect(model, signal);
@@ -112,6 +118,7 @@ export class View {
     const { act, set, state, kernel } = this.#context;
     const busy = () => set({ busy: String(model.get("busy") ?? "") });
     follow(model, signal, { "change:busy": busy });
+    followPresenting(this.#context, model, signal, this.#canvas.viewport);
     listenToKeys(this.#context, this.#canvas, this.#lens.canvas);
     const unsaved = statusAnswer("Nothing was saved: keys stay in this view.", "Click in the notebook, then save.");
     keepHome(root, signal, () => set({ answer: unsaved }));
@@ -131,6 +138,8 @@ export class View {
       received: (graph) => {
         set({ now: graph });
         act.renewPreview();
+        if (isAsked(state.guess) && !graph.roots.some(({ id, alive }) => alive && id === state.guess?.root.id))
+          act.guess(null);
         if (state.walk && !("call" in state.walk.subject)) this.#context.act.walk(null); // of a graph that was
         this.#announce(graph);
       },
@@ -159,7 +168,7 @@ export class View {
       graph: shown(state),
       canvas: this.#canvas,
       dialog: this.#dialog,
-      edge: this.#edge,
+      edge: this.#height.edge,
       lens: this.#lens,
       drawing: this.#picture.drawing,
       subject: this.#lens.has(state.selected ?? "")
@@ -194,8 +203,10 @@ export class View {
     const { viewport, big } = this.#canvas;
     const isNew = this.#picture.measureFonts() || this.#root.dataset.width !== kind;
     setAttribute(this.#root, "data-width", kind);
-    if (!viewport.taken) this.#picture.fitting.reset();
-    this.#schedule.ask(isNew || !(big || viewport.taken) ? "picture" : "panels");
+    // A height that follows the picture draws no other picture.
+    const isOther = this.#picture.hasOtherRoom();
+    if (isOther && !viewport.taken) this.#picture.fitting.reset();
+    this.#schedule.ask(isNew || (isOther && !(big || viewport.taken)) ? "picture" : "panels");
   }
 
   #cameraMoved(): void {

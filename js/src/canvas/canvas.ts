@@ -27,6 +27,8 @@ export interface CanvasEvents {
   press(item: Item, again: boolean): void;
   open(key: string): void;
   background(): void;
+  /** A click on a sign of a prediction: the key of a slot. */
+  mark(key: string): void;
   moved(): void;
   resized(): void;
 }
@@ -35,6 +37,8 @@ export interface DrawOptions {
   /** uid -> delay in milliseconds before the marks of that node change. */
   delays?: Map<number, number> | null;
   calm: boolean;
+  /** Whether the camera stays as it is if that shows everything. */
+  steady: boolean;
   /** Whether this is still the newest picture. */
   wanted(): boolean;
 }
@@ -49,6 +53,10 @@ interface Drawn {
 /** New marks of an item: as text, to compare them later, and as elements. */
 type Made = Map<string, { marks: string; shapes: SVGElement[] }>;
 
+/** The tooltip of an item of which something had to be cut off; "": nothing was. */
+const tipOf = ({ marks, label = "" }: Item) =>
+  marks.some((mark) => mark.kind === "text" && mark.cut) ? label.replaceAll(", ", "\n") : "";
+
 const keyAt = (event: Event) => (event.target as Element).closest("[data-key]")?.getAttribute("data-key") ?? "";
 
 export class Canvas {
@@ -62,13 +70,15 @@ export class Canvas {
   focusKey: string | null = null;
   readonly #world = svg("g");
   readonly #rings = svg("g", { class: "gw-rings", "aria-hidden": "true" });
-  readonly #signs = new Signs();
+  readonly #signs = new Signs("gw-walking");
+  readonly #guess = new Signs("gw-guessing");
   readonly #svg = svg(
     "svg",
     { class: "gw-tree", role: "tree", "aria-label": "Autograd graph" },
     this.#world,
     this.#rings,
     this.#signs.element,
+    this.#guess.element,
   );
   readonly #bitmap: Bitmap;
   readonly #map = new Minimap(this.viewport, () => this.#events.moved());
@@ -114,6 +124,11 @@ export class Canvas {
     element.addEventListener("click", (event) => {
       const target = event.target as Element;
       if (dragged() || target.closest(".gw-mini, .gw-rootbar")) return;
+      const marked = /^mark (\d+:\d+)$/.exec(target.closest("[data-sign]")?.getAttribute("data-sign") ?? "");
+      if (marked) {
+        this.#events.mark(marked[1]!);
+        return;
+      }
       const item = this.#at(event);
       if (!item) background();
       else if (item.role === "open" && target.classList.contains("g-closer")) open(item.key);
@@ -164,11 +179,12 @@ export class Canvas {
   }
 
   /** The camera for a scene: as the user has set it; else everything, the failing node or a loss. */
-  #camera({ content, scene }: Space): Camera {
+  #camera({ content, scene }: Space, steady = false): Camera {
     const { viewport } = this;
     if (viewport.taken || viewport.rests || this.#covered > 0 || !scene.items.length) return viewport;
     const first = (role: Role) => scene.items.find((item) => item.role === role);
-    return viewport.aim(content, first("octagon") ?? first("root"));
+    const best = viewport.aim(content, first("octagon") ?? first("root"));
+    return steady && this.space.scene.items.length && viewport.suits(content, best) ? viewport : best;
   }
 
   fit(): void {
@@ -178,10 +194,10 @@ export class Canvas {
   }
 
   /** Prepares a scene in slices, then shows it in one step. False: it was not `wanted` any more. */
-  async draw(space: Space, graph: Graph, { delays = null, calm, wanted }: DrawOptions): Promise<boolean> {
+  async draw(space: Space, graph: Graph, { delays = null, calm, steady, wanted }: DrawOptions): Promise<boolean> {
     const { items } = space.scene;
     const big = space.cards > MOST_CARDS || items.length > MOST_ITEMS;
-    const camera = this.#camera(space);
+    const camera = this.#camera(space, steady);
     if (big) space.scene.look(camera.scale);
     const show = big ? await this.#bitmap.prepare(space, graph, camera, wanted) : () => this.#bitmap.clear();
     const made = await drive(this.#make(big ? [] : items), wanted);
@@ -200,7 +216,7 @@ export class Canvas {
     if (big) this.#pin();
     else this.#patch(items, made, animate ? delays : null, animate);
     this.#map.load(space);
-    this.viewport.go(this.#camera(space));
+    this.viewport.go(this.#camera(space, steady));
     this.#ring();
     return true;
   }
@@ -221,6 +237,11 @@ export class Canvas {
       this.#redraw(drawn, made, 0);
       drawn.g.classList.toggle("gw-drains", drains);
     }
+  }
+
+  /** Draws the signs of a prediction. */
+  guess(items: readonly Item[]): void {
+    this.#guess.draw(items);
   }
 
   /** Draws signs over the picture, about the items of some keys. `moves`: a dot runs along the wires to these. */
@@ -247,8 +268,10 @@ export class Canvas {
   *#make(items: readonly Item[]): Slices<Made> {
     const made: Made = new Map();
     for (const item of items) {
-      const marks = JSON.stringify(item.marks);
-      if (marks !== this.#drawn.get(item.key)?.marks) made.set(item.key, { marks, shapes: drawMarks(item.marks) });
+      const tip = tipOf(item);
+      const marks = JSON.stringify([item.marks, tip]);
+      if (marks !== this.#drawn.get(item.key)?.marks)
+        made.set(item.key, { marks, shapes: [...drawMarks(item.marks), ...(tip ? [svg("title", {}, tip)] : [])] });
       yield;
     }
     return made;
@@ -268,7 +291,8 @@ export class Canvas {
         this.#drawn.set(key, drawn);
       }
       this.#dress(drawn, item);
-      this.#redraw(drawn, made, delays?.get(item.uid ?? -1) ?? 0);
+      // What is new is drawn at once; only what changes waits for its turn.
+      this.#redraw(drawn, made, (drawn.marks && delays?.get(item.uid ?? -1)) || 0);
       if (drawn.g === cursor) cursor = cursor.nextElementSibling;
       else this.#world.insertBefore(drawn.g, cursor);
     }
@@ -296,7 +320,7 @@ export class Canvas {
         "aria-expanded": opens && String(role === "open"),
         ...this.#standing(key),
       });
-    else setAttribute(g, "aria-hidden", "true");
+    else setAttributes(g, { "aria-hidden": "true", "aria-label": item.label });
   }
 
   /** Replaces the marks of an item, now or after `delay` milliseconds. */
@@ -390,7 +414,8 @@ export class Canvas {
   #place(): void {
     const { scale, x, y } = this.viewport;
     const transform = `translate(${x} ${y}) scale(${scale})`;
-    for (const layer of [this.#world, this.#rings, this.#signs.element]) setAttribute(layer, "transform", transform);
+    for (const layer of [this.#world, this.#rings, this.#signs.element, this.#guess.element])
+      setAttribute(layer, "transform", transform);
     setAttribute(this.element, "data-scale", scale.toFixed(3));
     this.#bitmap.paint();
     this.#map.paint();

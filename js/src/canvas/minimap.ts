@@ -1,11 +1,13 @@
 /**
  * A small map in a corner, there only while the picture does not fit. Decoration for the pointer; keys do all it does.
  *
- * It stands in the corner where it covers the least of the picture. While the user moves the picture it stays where it
- * is; when the picture rests, and the pointer is not on the map, it moves out of the way.
+ * It stands in a corner where it covers nothing. While the user moves the picture it stays where it is; when the picture
+ * rests, and the pointer is not on the map, it moves out of the way, or goes if there is no free corner.
  */
 import { setAttribute, setAttributes, svg } from "../page/elements.ts";
 import { drag } from "../page/pointer.ts";
+import { unite } from "../picture/scene/rects.ts";
+import type { Item, Role } from "../picture/scene/types.ts";
 import { isCard, type Space } from "./space.ts";
 import type { Box, Viewport } from "./viewport.ts";
 
@@ -20,17 +22,38 @@ const MARGIN = 8;
 /** Milliseconds after the last move until the picture counts as resting. */
 const REST_MS = 400;
 
+/** What the map must not cover: everything but lines and areas. */
+export const COVERABLE: ReadonlySet<Role> = new Set([
+  "node",
+  "group",
+  "leaf",
+  "root",
+  "note",
+  "tag",
+  "octagon",
+  "rail",
+]);
+
+/** An item with the buttons under it. */
+const withButtons = (item: Item): Box => (item.buttons ? unite([item, shifted(item.buttons, item)]) : item);
+const shifted = ({ x, y, w, h }: Box, by: Box): Box => ({ x: x + by.x, y: y + by.y, w, h });
+
 const CORNERS = ["bottom right", "bottom left", "top right", "top left"] as const;
 type Corner = (typeof CORNERS)[number];
 
 export class Minimap {
   readonly #cards = svg("path", { class: "g-node" });
   readonly #seen = svg("rect", { class: "g-focus" });
-  readonly element = svg("svg", { class: "gw-mini", "aria-hidden": "true" }, this.#cards, this.#seen);
+  readonly element = svg(
+    "svg",
+    { class: "gw-mini", "aria-hidden": "true", "data-role": "map" },
+    this.#cards,
+    this.#seen,
+  );
   readonly #viewport: Viewport;
   readonly #moved: () => void;
   #content: Box = { x: 0, y: 0, w: 0, h: 0 };
-  /** All cards of the picture. */
+  /** All that it must not cover. */
   #all: readonly Box[] = [];
   #corner: Corner = "bottom right";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -52,7 +75,7 @@ export class Minimap {
     const { x, y, w, h } = content;
     setAttribute(this.element, "viewBox", `${x} ${y} ${w} ${h}`);
     const cards = scene.items.filter(isCard);
-    this.#all = cards;
+    this.#all = scene.items.filter(({ role }) => COVERABLE.has(role)).map(withButtons);
     const every = Math.ceil(cards.length / MOST);
     const drawn = cards.filter((_, i) => i % every === 0);
     setAttribute(this.#cards, "d", drawn.map(({ x, y, w, h }) => `M${x} ${y}h${w}v${h}h${-w}z`).join(""));
@@ -94,36 +117,27 @@ export class Minimap {
   }
 
   #atRest(): void {
-    const before = this.#corner;
+    const before = this.covers();
     this.#moveAway();
-    if (this.#corner !== before) this.#moved();
+    if (JSON.stringify(this.covers()) !== JSON.stringify(before)) this.#moved();
   }
 
-  /** Moves to the corner where the map covers the least. */
+  /** Moves to a corner where the map covers nothing; without one the map goes. */
   #moveAway(): void {
     if (this.element.matches(":hover")) return;
-    let least = Number.POSITIVE_INFINITY;
-    // The present corner wins a tie.
-    for (const corner of [this.#corner, ...CORNERS]) {
-      const covered = this.#coveredAt(corner);
-      if (covered >= least) continue;
-      least = covered;
-      this.#corner = corner;
-    }
-    setAttribute(this.element, "data-corner", this.#corner);
+    // The present corner is tried first, so that the map moves only if it has to.
+    const free = [this.#corner, ...CORNERS].find((corner) => this.#isFree(corner));
+    setAttribute(this.element, "hidden", free === undefined);
+    if (free === undefined) return;
+    this.#corner = free;
+    setAttribute(this.element, "data-corner", free);
   }
 
-  /** Area of the cards that the map would cover in a corner. */
-  #coveredAt(corner: Corner): number {
+  /** Whether the map would cover nothing in a corner. */
+  #isFree(corner: Corner): boolean {
     const box = this.#boxAt(corner);
     const [left, top] = this.#viewport.toWorld(box.x, box.y);
     const [right, bottom] = this.#viewport.toWorld(box.x + box.w, box.y + box.h);
-    let covered = 0;
-    for (const { x, y, w, h } of this.#all) {
-      const wide = Math.min(right, x + w) - Math.max(left, x);
-      const high = Math.min(bottom, y + h) - Math.max(top, y);
-      if (wide > 0 && high > 0) covered += wide * high;
-    }
-    return covered;
+    return !this.#all.some(({ x, y, w, h }) => x < right && x + w > left && y < bottom && y + h > top);
   }
 }

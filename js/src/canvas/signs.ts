@@ -8,12 +8,16 @@ import type { Item } from "../picture/scene/types.ts";
 const MOST_DOTS = 12;
 
 export class Signs {
-  readonly element = svg("g", { class: "gw-signs", "aria-hidden": "true" });
+  readonly element: SVGGElement;
   /** The items that the signs are about. */
   keys: readonly string[] = [];
 
+  constructor(name: string) {
+    this.element = svg("g", { class: `gw-signs ${name}`, "aria-hidden": "true" });
+  }
+
   /** `wired`: items among which the wires are that lead to those of `keys`; a dot runs along each. */
-  draw(items: readonly Item[], keys: readonly string[], wired: readonly Item[]): void {
+  draw(items: readonly Item[], keys: readonly string[] = [], wired: readonly Item[] = []): void {
     this.keys = keys;
     const ends = keys.map((key) => `>${key}`);
     const wires = wired.filter(({ key, role }) => role === "wire" && ends.some((end) => key.endsWith(end)));

@@ -1,5 +1,7 @@
 /** The camera over the picture. */
 
+import { FULL_SCALE } from "../picture/scene/context.ts";
+
 export interface Box {
   x: number;
   y: number;
@@ -21,8 +23,14 @@ const LARGEST = 3;
 /** Below this scale not even names reach 9 px: the first view of a graph is never smaller. */
 const READABLE = 0.551;
 /** From this scale on everything is written out; from `NEARLY` on that is worth cutting off a part. */
-const FULL = 0.8;
+const FULL = FULL_SCALE;
 const NEARLY = 0.7;
+/** A small picture is shown at most so large. */
+export const LARGEST_FIT = 1.5;
+/** The same for an audience. */
+const PRESENTED = 2.2;
+/** A camera stays while its scale is at most this many times smaller than the best one. */
+const WORSE = 1.25;
 
 export class Viewport implements Camera {
   scale = 1;
@@ -34,6 +42,8 @@ export class Viewport implements Camera {
   taken = false;
   /** Whether the camera shows everything while it follows, however small. */
   fits = false;
+  /** The largest scale that the camera chooses by itself. */
+  most = LARGEST_FIT;
   /** Whether the camera stays: marks of a forecast must not move the button under the pointer. */
   rests = false;
   readonly #moved: () => void;
@@ -47,12 +57,12 @@ export class Viewport implements Camera {
     this.#moved();
   }
 
-  /** The first camera: everything, at most at natural size, if readable or asked for; else the part with the anchor. */
+  /** The first camera: everything, as large as fits, if readable or asked for; else the part with the anchor. */
   aim(content: Box, anchor: Box | undefined): Camera {
     const whole = this.whole(content);
     // To cut off a little is better than to lose all names of leaves and lines.
     const smallest = this.fits ? SMALLEST : whole >= NEARLY && content.w * FULL <= this.width ? FULL : READABLE;
-    const scale = Math.min(1, Math.max(smallest, whole));
+    const scale = Math.min(this.most, Math.max(smallest, whole));
     const along = (start: number, length: number, room: number, from?: number, size = 0) =>
       centred(start * scale, length * scale, room, from === undefined ? from : (from + size / 2) * scale);
     return {
@@ -60,6 +70,19 @@ export class Viewport implements Camera {
       x: along(content.x, content.w, this.width, anchor?.x, anchor?.w),
       y: along(content.y, content.h, this.height, anchor?.y, anchor?.h),
     };
+  }
+
+  /** For an audience the picture is as large as the room. */
+  present(presents: boolean): void {
+    this.most = presents ? PRESENTED : LARGEST_FIT;
+    this.taken = false;
+  }
+
+  /** Whether the present camera still shows all of the content, and hardly smaller than the best one would. */
+  suits({ x, y, w, h }: Box, best: Camera): boolean {
+    const [left, top] = this.toScreen(x, y);
+    const inside = left >= 0 && top >= 0 && left + w * this.scale <= this.width && top + h * this.scale <= this.height;
+    return inside && best.scale <= this.scale * WORSE;
   }
 
   /** The largest scale at which a box fits. */

@@ -1,55 +1,76 @@
-/** Reduces a picture until it can be read: one-line cards, fewer boxes, no code rail. */
+/** Reduces a picture until it can be read in the room that it has: lower cards, fewer boxes, no code rail. */
 
 import { MOST_CARDS } from "../canvas/canvas.ts";
 import type { Viewport } from "../canvas/viewport.ts";
 import { MAX_BOXES, ONE_SCREEN } from "../picture/fold/index.ts";
 import { nodeCount } from "../picture/model.ts";
+import { FULL_SCALE } from "../picture/scene/context.ts";
+import type { SceneOptions } from "../picture/scene/types.ts";
 import type { State } from "../state/state.ts";
 import type { Drawing } from "./pipeline.ts";
 
-/** A picture that would need a smaller scale than this is reduced. */
-const ROOMY = 0.8;
+/** The forms of cards, from the highest to the lowest. */
+const FORMS: readonly Pick<SceneOptions, "dense" | "compact">[] = [{}, { dense: true }, { compact: true }];
 /** If the whole picture needs a smaller scale, no more than a row would be readable at once: it is folded further, */
 const CUT = 0.53;
 /** but not to fewer boxes than this. */
 const LEAST = 12;
 /** Share of the boxes that is left after one more folding. */
 const FOLDED = 0.7;
+/** Smallest scale for which buttons get room. A picture that needs a scale smaller by this is planned for it. */
+const SMALLEST = 0.55;
+const SMALLER = 0.03;
 
 export class Fitting {
-  /** One-line cards, because cards of two lines would not fit. */
-  dense = false;
   /** No code rail, because there is no room for it. */
   bare = false;
   /** Largest number of boxes; it is reduced while they would not be readable. */
   most = MAX_BOXES;
   /** The next picture is laid out without regard to the one on screen. */
   afresh = false;
+  #form = 0;
+  /** The scale that the picture is planned for. */
+  #scale = 1;
 
   /** Tries the full picture again. */
   reset(): void {
-    this.dense = false;
     this.bare = false;
     this.most = MAX_BOXES;
+    this.#form = 0;
+    this.#scale = 1;
   }
 
-  /** Whether the drawing has to be reduced; sets what to leave out. */
-  leavesOut({ graph, folded, plan, space: { content } }: Drawing, viewport: Viewport, state: State): boolean {
+  /** What it sets of the options of a scene. */
+  get options(): Pick<SceneOptions, "dense" | "compact" | "rail" | "scale"> {
+    return { ...FORMS[this.#form], rail: !this.bare, scale: this.#scale };
+  }
+
+  /** Whether the drawing has to be reduced; sets what to leave out. `room`: size of the view, as large as it may get. */
+  leavesOut(drawing: Drawing, room: { w: number; h: number }, viewport: Viewport, state: State): boolean {
+    const { graph, folded, plan, space } = drawing;
+    const { content } = space;
     if (viewport.taken || folded.boxes.length > MOST_CARDS) return false;
-    if (!this.dense && content.h * ROOMY > viewport.height) {
-      this.dense = true;
+    if (this.#form + 1 < FORMS.length && content.h * FULL_SCALE > room.h) {
+      this.#form++;
       this.afresh = true;
       return true;
     }
+    const whole = Math.min(room.w / content.w, room.h / content.h);
     const { show } = state;
     const mayFold = show.what !== "all" && !viewport.fits && nodeCount(graph) > ONE_SCREEN;
-    if (mayFold && this.most > LEAST && viewport.whole(content) < CUT) {
+    if (mayFold && this.most > LEAST && whole < CUT) {
       this.most = Math.min(ONE_SCREEN, this.most * FOLDED);
-      this.dense = false;
+      this.#form = 0;
       return true;
     }
-    if (!plan.context.rail) return false;
-    this.bare = content.w * ROOMY > viewport.width;
-    return this.bare;
+    if (plan.context.rail && content.w * FULL_SCALE > room.w) {
+      this.bare = true;
+      return true;
+    }
+    const scale = Math.max(SMALLEST, Math.floor(whole / SMALLER) * SMALLER);
+    if (scale >= this.#scale) return false;
+    this.#scale = scale;
+    this.afresh = true;
+    return true;
   }
 }

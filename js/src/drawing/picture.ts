@@ -1,14 +1,17 @@
 /** The picture on screen: from the state to a folded graph, a scene and the canvas. */
 
 import { type Canvas, MOST_CARDS } from "../canvas/canvas.ts";
+import { LARGEST_FIT } from "../canvas/viewport.ts";
 import { fontsOf, prefersCalm } from "../page/theme.ts";
-import { boxOfUid, type FoldState } from "../picture/fold/index.ts";
+import { boxOfUid, type FoldState, presentOf } from "../picture/fold/index.ts";
 import { type Measure, measureAsCode, measureByFont } from "../picture/measure.ts";
 import type { Graph } from "../picture/model.ts";
 import { levelOf } from "../picture/scene/context.ts";
+import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
-import type { Compared } from "../state/replies.ts";
+import { choices, isAsked, slotKey } from "../state/guess.ts";
+import type { Difference } from "../state/replies.ts";
 import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
@@ -19,9 +22,31 @@ import type { Drawer } from "./schedule.ts";
 /** Slots empty one after the other: milliseconds between two of them, and for all of them at most. */
 const SLOT_MS = 60;
 const ALL_SLOTS_MS = 900;
+/** The nodes of a prediction are drawn one by one unless there are more. */
+const MOST_ASKED = 60;
+
+/** The height of the canvas, which may follow the picture. */
+export interface CanvasHeight {
+  /** The largest height that it may get, in px. */
+  most(): number;
+  /** Gives it this height, if it follows the picture. `still`: it may not shrink now. */
+  fill(px: number, still: boolean): void;
+}
+
+/** Whether nothing of what is drawn is in the present of a graph, and no root has a name that is drawn. */
+function isAnother(graph: Graph, { folded, graph: before, plan }: Drawing): boolean {
+  const { mask, roots } = presentOf(graph);
+  const stays = (uid: number) => {
+    const node = graph.indexOf(uid);
+    return node >= 0 && (mask === null || mask[node] === 1);
+  };
+  if (folded.boxes.some(({ nodes }) => stays(before.uid[nodes[0]!]!))) return false;
+  const names = new Set(plan.flags.map(({ view }) => view.root.path));
+  return !roots.some(({ path }) => names.has(path));
+}
 
 /** What to write on the cards of nodes that changed. A node that is new may have been run since: it is new. */
-function changesOf({ added, freed, died }: Compared): Map<number, string> {
+function changesOf({ added, freed, died }: Difference): Map<number, string> {
   const all = (uids: readonly number[], word: string) => uids.map((uid) => [uid, word] as const);
   return new Map([...all(freed, "freed"), ...all(added, "new"), ...all(died, "gone")]);
 }
@@ -36,6 +61,9 @@ export class Picture implements Drawer {
   readonly #store: Store;
   readonly #canvas: Canvas;
   readonly #isWanted: () => boolean;
+  readonly #height: CanvasHeight;
+  /** Room for which the drawing on screen was made. */
+  #room = { w: 0, h: 0 };
   readonly #playback: Playback;
   #measure: Measure = measureAsCode;
   /** Level of detail at the present scale; 3 is everything. */
@@ -44,9 +72,10 @@ export class Picture implements Drawer {
   #wanted: readonly string[] = [];
   #takeFocus = false;
 
-  /** `isWanted`: whether the picture in progress is still the newest. */
-  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean) {
+  /** `isWanted`: whether the picture in progress is still the newest. `height`: default is that of the canvas. */
+  constructor(root: HTMLElement, store: Store, canvas: Canvas, isWanted: () => boolean, height?: CanvasHeight) {
     this.#root = root;
+    this.#height = height ?? { most: () => canvas.viewport.height, fill() {} };
     this.#store = store;
     this.#canvas = canvas;
     this.#isWanted = isWanted;
@@ -65,8 +94,11 @@ export class Picture implements Drawer {
     const fold = this.foldState(state);
     if (!graph || !fold) return true;
     const { fitting } = this;
-    // A much smaller graph may have room for everything again.
-    if (this.drawing && graph.n < this.drawing.graph.n / 2) fitting.reset();
+    this.#room = this.#roomNow();
+    // Another graph is drawn on its own; a much smaller one may have room for everything again.
+    const isOther = this.drawing !== null && isAnother(graph, this.drawing);
+    if (isOther) fitting.afresh = true;
+    if (isOther || (this.drawing && graph.n < this.drawing.graph.n / 2)) fitting.reset();
     const draw = () =>
       drawn(
         graph,
@@ -77,9 +109,11 @@ export class Picture implements Drawer {
         () => this.#store.set({ drawing: graph.n }),
       );
     let drawing = await draw();
-    while (drawing && fitting.leavesOut(drawing, this.#canvas.viewport, this.#store.state)) drawing = await draw();
-    if (!drawing || !(await this.#show(drawing, this.#delays(graph)))) return false;
+    while (drawing && fitting.leavesOut(drawing, this.#room, this.#canvas.viewport, this.#store.state))
+      drawing = await draw();
+    if (!drawing || !(await this.#show(drawing, this.#delays(graph), !fitting.afresh))) return false;
     this.#store.amend({ drawing: null });
+    this.#fill(drawing, isOther);
     fitting.afresh = false;
     // Fewer cards may be elements now instead of a bitmap; elements do not pick their level of detail themselves.
     const isSmall = this.#canvas.big && drawing.folded.boxes.length <= MOST_CARDS;
@@ -123,6 +157,21 @@ export class Picture implements Drawer {
     this.#playback.show(isOn ? this.drawing : null, walk, prefersCalm());
   }
 
+  /** Draws the marks of the prediction, at once. */
+  showGuess(): void {
+    const { guess, now } = this.#store.state;
+    if (!guess || !now || this.drawing?.graph !== now) {
+      this.#canvas.guess([]);
+      return;
+    }
+    const { result, frees, failsAt } = guess;
+    const verdicts =
+      result && new Map(result.marks.map(([uid, position, verdict]) => [slotKey(uid, position), verdict]));
+    const nodes = choices(now).map(({ uid }) => uid);
+    const signs = { nodes, marked: frees, failsAt, verdicts, failsRight: result ? result.failsAt : null };
+    this.#canvas.guess(guessSigns(now, this.#canvas.byKey, signs));
+  }
+
   /** Key of the card of a node, or of the closed group that contains it. */
   keyOf(uid: number): string {
     const box = this.drawing?.folded.boxes[boxOfUid(this.drawing, uid)];
@@ -135,8 +184,26 @@ export class Picture implements Drawer {
     return again !== null && this.#show(again, null);
   }
 
-  async #show(drawing: Drawing, delays: Map<number, number> | null): Promise<boolean> {
-    const options = { delays, calm: prefersCalm(), wanted: this.#isWanted };
+  /** Width of the canvas, and its largest height. */
+  #roomNow() {
+    return { w: this.#canvas.viewport.width, h: Math.max(1, this.#height.most()) };
+  }
+
+  /** Whether the canvas has another room than the one for which the drawing on screen was made. */
+  hasOtherRoom(): boolean {
+    const { w, h } = this.#roomNow();
+    return w !== this.#room.w || h !== this.#room.h;
+  }
+
+  /** Lets the height of the view follow the drawing. While something runs it does not shrink. */
+  #fill({ space: { content } }: Drawing, isOther: boolean): void {
+    const scale = Math.min(LARGEST_FIT, this.#room.w / content.w);
+    const runs = this.#store.state.now?.status.state === "busy";
+    this.#height.fill(content.h * scale, runs || !isOther);
+  }
+
+  async #show(drawing: Drawing, delays: Map<number, number> | null, steady = true): Promise<boolean> {
+    const options = { delays, calm: prefersCalm(), wanted: this.#isWanted, steady };
     if (!(await this.#canvas.draw(drawing.space, drawing.graph, options))) return false;
     this.drawing = drawing;
     const { selected } = this.#store.state;
@@ -145,6 +212,7 @@ export class Picture implements Drawer {
     this.#canvas.select(this.#store.state.selected);
     this.#bringWanted();
     this.showStep();
+    this.showGuess();
     return true;
   }
 
@@ -169,9 +237,11 @@ export class Picture implements Drawer {
   }
 
   /** What is drawn; null: nothing. */
-  protected foldState({ closed, spot, show, older, comparison }: State): FoldState | null {
+  protected foldState({ closed, spot, show, older, guess, now, comparison }: State): FoldState | null {
     const { what, from } = show;
-    const fold: FoldState = { closed, visible: spot ?? [], older, expandAll: what === "all" };
+    const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
+    const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
+    const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
     // What has died since the first moment belongs to older graphs.
     if (comparison?.told) fold.older = true;
     if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
@@ -179,15 +249,17 @@ export class Picture implements Drawer {
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  protected sceneOptions({ preview, highlight, search, past, walk, comparison }: State, big: boolean): SceneOptions {
+  protected sceneOptions({ preview, highlight, search, walk, guess, comparison }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,
       level: big ? 3 : this.#level,
-      compact: this.fitting.dense || this.#root.dataset.width === "compact",
-      buttons: !past,
-      rail: !this.fitting.bare,
-      forecast: walk ? null : (preview?.forecasts?.[preview.mode] ?? null),
+      ...this.fitting.options,
+      ...(this.#root.dataset.width === "compact" && { compact: true, dense: false }),
+      room: this.#room,
+      buttons: true,
+      asks: isAsked(guess),
+      forecast: walk || guess ? null : (preview?.forecasts?.[preview.mode] ?? null),
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,

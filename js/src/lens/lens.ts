@@ -58,7 +58,7 @@ export class Lens {
     signal: AbortSignal,
     store: Store,
     main: { canvas: Canvas; picture: Picture },
-    events: Pick<CanvasEvents, "press" | "open" | "background">,
+    events: Pick<CanvasEvents, "press" | "open" | "mark" | "background">,
     changed: () => void,
     failed: (error: unknown) => void,
   ) {

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, VNode } from "preact";
 import {
+  callNumberHalf,
   callNumberMark,
   rootDot as dotMark,
   type Mark,
@@ -30,17 +31,18 @@ export function SlotGlyph({ state }: { state: number | SlotLook }): VNode {
 
 /** Marks of call n's number; `order` of the root whose hue it has, -1: none. */
 export function callMarks(n: number, order: number, solid = false): Mark[] {
-  return callNumberMark(0, 0, callNumber(n), order < 0 ? "r0" : rootLook(order).hue, solid);
+  return callNumberMark(0, 0, callNumber(n), order < 0 ? "r0" : rootLook(order).hue, { solid });
 }
 
 /** The number of call n. `label`: how it is read aloud. */
 export function CallGlyph({ n, order, label }: { n: number; order: number; label?: string }): VNode {
+  const half = callNumberHalf(callNumber(n)) + 0.7;
   return (
     <Glyph
       marks={callMarks(n, order)}
-      width={15}
-      height={15}
-      origin="-7.5 -7.5"
+      width={2 * half}
+      height={15.4}
+      origin={`${-half} -7.7`}
       class="gw-callglyph"
       label={label ?? `call ${callNumber(n)}`}
     />

@@ -14,6 +14,7 @@ const ICONS = {
   play: { filled: "M3.5 2v10l8.5-5z" },
   pause: { filled: "M3.5 2.5h2.6v9H3.5zM7.9 2.5h2.6v9H7.9z" },
   step: { lines: "M7 9.6V4.4M4.6 6.6L7 4.2l2.4 2.4", filled: "M2 1h10v2.4H2zM2 10.6h10V13H2z" },
+  guess: { lines: "M4.4 5a2.6 2.6 0 1 1 3.8 2.3Q7 8 7 9.2M7 11.6v.1" },
   enlarge: { lines: "M2 12h10", filled: "M7 2l4.5 4.5h-3v3h-3v-3h-3z" },
   reduce: { lines: "M2 12h10", filled: "M7 9.5L2.5 5h3V2h3v3h3z" },
   plus: { lines: "M7 2.5v9M2.5 7h9" },

@@ -54,7 +54,7 @@ const GRAPH: Rows = [
 ];
 
 const CALLS: Rows = [
-  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", true)} />, "backward call, in order"],
+  [<Sign width={16} height={16} marks={callNumberMark(7, 7, 1, "r1", { solid: true })} />, "backward call, in order"],
   [<OctagonGlyph />, "raised here"],
   [<OctagonGlyph forecast />, "would raise here (forecast)"],
   [<Sign width={13} height={12} marks={pencil(1, 1)} />, "in-place write: step(), add_()"],
@@ -83,6 +83,8 @@ const KEYS: [string, string][] = [
   ["f", "the failing node, or the next finding"],
   ["r 1 … 9, r 0", "one root; all again"],
   ["[ ] { }", "one step, one cell back or on"],
+  ["p", "present: large, for an audience; again: with all panels"],
+  ["q", "predict first what a call does; then 1 … 9 marks a slot of the focused card"],
   ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
@@ -114,6 +116,8 @@ function More({ context: { act, set, state } }: { context: Context }): VNode {
   return (
     <>
       <div class="gw-row">
+        {tool(state.presents ? "End presenting" : "Present: large, for an audience", act.present)}
+        {tool("Show beside the notebook", act.dock)}
         {tool("Table view", () => set({ table: !state.table }))}
         {tool("Export SVG", () => act.export("svg"))}
         {tool("Export PNG", () => act.export("png"))}

@@ -4,8 +4,8 @@ import type { ComponentChildren, VNode } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { copy } from "../page/clipboard.ts";
 import { OctagonGlyph, type OrderOf, Prose, TagGlyph, WarningGlyph } from "../page/glyphs.tsx";
-import { presentOf } from "../picture/fold/index.ts";
-import { type Finding, type Fix, type Graph, orderOfCall } from "../picture/model.ts";
+import { isPast } from "../picture/fold/index.ts";
+import { type Finding, type Fix, foretells, type Graph, orderOfCall } from "../picture/model.ts";
 import { bytes, nameOf } from "../state/say.ts";
 import type { Context } from "../state/state.ts";
 import { Button, type PanelProps } from "./parts.tsx";
@@ -197,7 +197,7 @@ function FindingSection({ context, finding, graph, full, show }: OneFinding & Sh
     <section class="gw-finding" data-finding={kind} data-severity={severity}>
       <div class={`gw-kick gw-${severity}`}>
         {severity === "error" && <OctagonGlyph />}
-        {severity === "warning" && <WarningGlyph />}
+        {(severity === "warning" || foretells(finding)) && <WarningGlyph />}
         {kicker}
       </div>
       <h3>
@@ -221,14 +221,6 @@ function FindingSection({ context, finding, graph, full, show }: OneFinding & Sh
 
 function uidsOf({ uid, uids }: Finding): number[] {
   return uids.length > 0 || uid === null ? uids : [uid];
-}
-
-/** Whether it happened before the newest cell that made or ran something, or is about an older graph only. */
-export function isPast({ cell, uid, uids }: Finding, graph: Graph): boolean {
-  const present = presentOf(graph);
-  if (cell !== null) return present.cell !== null && cell < present.cell;
-  const nodes = [uid, ...uids].map((each) => graph.indexOf(each)).filter((node) => node >= 0);
-  return present.mask !== null && nodes.length > 0 && nodes.every((node) => !present.mask![node]);
 }
 
 /** The section. It interrupts a screen reader only for an error. */

@@ -3,9 +3,11 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { Logo } from "../page/icons.tsx";
+import { isPast } from "../picture/fold/index.ts";
+import { foretells } from "../picture/model.ts";
 import { count, facts } from "../state/say.ts";
 import type { Show, State } from "../state/state.ts";
-import { type PanelProps, Tool } from "./parts.tsx";
+import { Button, type PanelProps, Tool } from "./parts.tsx";
 import { SearchBox } from "./search.tsx";
 
 type Shape = "ok" | "warn" | "raised" | "busy" | "queued" | "readonly" | "past";
@@ -20,7 +22,9 @@ function status({ now, past, pastEvent, link, running, drawing, busy }: State): 
   if (busy) return ["busy", busy];
   if (!now) return ["ok", "waiting for the kernel"];
   const { state, text } = now.status;
-  const warns = now.findings.some(({ severity }) => severity === "warning");
+  const warns = now.findings.some(
+    (finding) => (finding.severity === "warning" || foretells(finding)) && !isPast(finding, now),
+  );
   const shapes = { idle: warns ? "warn" : "ok", raised: "raised", busy: "busy", off: "readonly" } as const;
   return [shapes[state], text];
 }
@@ -85,9 +89,21 @@ export function Header({ context, graph, boxes }: PanelProps & { boxes: number }
         shortcut="s"
         disabled={!graph || graph.n === 0}
       />
+      <Tool
+        name="guess"
+        label="Predict first"
+        press={() => act.guess(state.guess ? null : undefined)}
+        shortcut="q"
+        disabled={!graph?.roots.some((root) => root.alive)}
+      />
       <Tool name="search" label="Search" press={() => act.search(state.search ? null : "")} shortcut="/" />
       <Tool name="fit" label="Fit" press={act.fit} shortcut="0" />
       <Tool name="legend" label="Legend" press={act.legend} shortcut="l" />
+      {state.presents && (
+        <Button class="gw-btn gw-onstage" press={act.present} title="End presenting (p)">
+          End presenting
+        </Button>
+      )}
       <Tool name="more" label="More: table view, export, tidy, keys" press={act.more} shortcut="?" />
     </div>
   );

@@ -3,9 +3,12 @@
 import { render, type VNode } from "preact";
 import { useRef } from "preact/hooks";
 import type { Canvas } from "../canvas/canvas.ts";
+import { COVERABLE } from "../canvas/minimap.ts";
+import { touches } from "../canvas/space.ts";
 import type { Box } from "../canvas/viewport.ts";
 import { focusedElement, setAttribute } from "../page/elements.ts";
 import type { Graph, Root } from "../picture/model.ts";
+import type { Item } from "../picture/scene/types.ts";
 import * as SLOT from "../picture/slot.ts";
 import { backwardName, cellList, forecastSentence } from "../state/say.ts";
 import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
@@ -15,13 +18,15 @@ const HOVER_MS = 150;
 const HEIGHT = 24;
 /** Size of a bar before it has been laid out, in px. */
 const USUAL_WIDTH = 208;
-/** The buttons shrink with the picture, but not below this scale. */
-const SMALLEST = 0.75;
 /** A bar that is further from its flag than this many px needs a name. */
 const AWAY = 40;
 /** With more roots than this, only roots in view keep their buttons, and only the first ones of these. */
 const FEW = 2;
 const MOST = 24;
+
+/** Whether two boxes have more in common than an edge. */
+const overlaps = (a: Box, b: Box) =>
+  a.x + 1 < b.x + b.w && b.x + 1 < a.x + a.w && a.y + 1 < b.y + b.h && b.y + 1 < a.y + a.h;
 
 interface RunProps {
   context: Context;
@@ -117,8 +122,7 @@ export class RootBars {
   update(): void {
     const { state } = this.#context;
     const graph = shown(state);
-    const runs = state.link !== "recorded"; // a recording has nothing to run
-    const roots = graph?.roots.filter(({ alive, id }) => runs && alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
+    const roots = graph?.roots.filter(({ alive, id }) => alive && this.#canvas.byKey.has(`root${id}`)) ?? [];
     const bars = roots.map((root) => {
       const key = `${root.id} ${root.path}`;
       const hold = (element: HTMLElement | null) => {
@@ -131,33 +135,51 @@ export class RootBars {
     this.place();
   }
 
-  /** Moves the bars to the places of their roots on screen. */
+  /**
+   * Moves the bars to the places of their roots on screen. Their size does not change with the scale. Where the picture
+   * has no room for one it takes the nearest free place, and has a name there; far from its flag it is left out.
+   */
   place(): void {
     const { viewport, byKey } = this.#canvas;
     const { width, height } = viewport;
-    const size = Math.max(SMALLEST, Math.min(1, viewport.scale));
-    const visible: HTMLElement[] = [];
-    const wishes: Box[] = [];
-    const taken: Box[] = this.#canvas.covered();
+    const bars: { element: HTMLElement; wish: Box }[] = [];
     for (const { id, element } of this.#bars.values()) {
       const item = byKey.get(`root${id}`);
-      const w = (element.offsetWidth || USUAL_WIDTH) * size;
+      const w = element.offsetWidth || USUAL_WIDTH;
       element.hidden = !item;
       if (!item) continue;
       const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.y ?? item.h + 4));
       const off = x < w / 2 || x > width - w / 2 || y < 0 || y > height;
-      const mayHide = this.#bars.size > FEW && !element.contains(focusedElement(element));
-      element.hidden = (off && mayHide) || visible.length === MOST;
-      if (element.hidden) continue;
-      visible.push(element);
-      wishes.push({ x: x - w / 2, y, w, h: HEIGHT * size });
-      const [left, top] = viewport.toScreen(item.x, item.y);
-      taken.push({ x: left, y: top, w: item.w * viewport.scale, h: item.h * viewport.scale });
+      element.hidden = (off && this.#mayHide(element)) || bars.length === MOST;
+      if (!element.hidden) bars.push({ element, wish: { x: x - w / 2, y, w, h: HEIGHT } });
     }
-    pack(wishes, taken, width, height).forEach(({ x, y }, i) => {
-      const away = Math.hypot(x - wishes[i]!.x, y - wishes[i]!.y);
-      setAttribute(visible[i]!, "data-edge", away > AWAY);
-      visible[i]!.style.transform = `translate(${x}px,${y}px) scale(${size})`;
+    const wishes = bars.map(({ wish }) => wish);
+    const taken = bars.length ? this.#taken() : [];
+    pack(wishes, taken, width, height).forEach((place, i) => {
+      const { element, wish } = bars[i]!;
+      const away = Math.hypot(place.x - wish.x, place.y - wish.y);
+      const covers = taken.some((box) => overlaps(box, place));
+      element.hidden = covers && this.#mayHide(element);
+      setAttribute(element, "data-edge", away > AWAY);
+      element.style.transform = `translate(${place.x}px,${place.y}px)`;
     });
+  }
+
+  /** A bar that has the focus stays, and bars of few roots, wherever they are. */
+  #mayHide(element: HTMLElement): boolean {
+    return this.#bars.size > FEW && !element.contains(focusedElement(element));
+  }
+
+  /** What the bars must not cover, on screen. */
+  #taken(): Box[] {
+    const { viewport, space } = this.#canvas;
+    const { scale } = viewport;
+    const isSeen = ({ role }: Item) => COVERABLE.has(role);
+    const boxes = space.scene.items.filter(isSeen).flatMap((item) => {
+      const [x, y] = viewport.toScreen(item.x, item.y);
+      const box = { x, y, w: item.w * scale, h: item.h * scale };
+      return touches(box, { x: 0, y: 0, w: viewport.width, h: viewport.height }) ? [box] : [];
+    });
+    return [...this.#canvas.covered(), ...boxes];
   }
 }

@@ -14,6 +14,8 @@ export type Mark =
       text: string;
       classes: string;
       anchor?: "start" | "middle" | "end";
+      /** Whether it is shorter than what it stands for: then the label of its item is shown as a tooltip. */
+      cut?: boolean;
       /** Parts with classes of their own, added to the classes of the mark; joined they are `text`. */
       runs?: { text: string; classes: string }[];
     };
@@ -88,12 +90,30 @@ export function slot(x: number, y: number, look: SlotLook): Mark[] {
 
 // ---- Calls, errors, warnings ------------------------------------------------------------------------------------
 
-/** The number of a call in a circle of its root's hue; `solid` where the call itself stands. */
-export function callNumberMark(x: number, y: number, number: number, hue: string, solid = false, r = 7): Mark[] {
-  const label = String(number);
-  const wide = r + 3 * Math.max(0, label.length - 2);
-  const [body, name] = solid ? ["call solid", "callno paper"] : ["call", "callno"];
-  return [rect(x - wide, y - r, 2 * wide, 2 * r, `${body} ${hue}`, r), text(x, y, label, `${name} ${hue}`, "middle")];
+/** Width of a bold digit as a share of the size of its text, and the room beside the digits, in px. */
+const DIGIT = 0.6;
+const BESIDE_DIGITS = 3;
+
+/** Half the width of a call's number: a circle for one digit, a pill for more. `look`: its text classes. */
+export function callNumberHalf(number: number, r = 7, look = "callno"): number {
+  return Math.max(r, (String(number).length * DIGIT * styleOf(look).size!) / 2 + BESIDE_DIGITS);
+}
+
+/**
+ * The number of a call in the hue of its root, its middle at x, y. `solid`: where the call itself stands. `r`: half its
+ * height.
+ */
+export function callNumberMark(
+  x: number,
+  y: number,
+  number: number,
+  hue: string,
+  { solid = false, r = 7, look = "callno" } = {},
+): Mark[] {
+  const half = callNumberHalf(number, r, look);
+  const [body, name] = solid ? ["call solid", `${look} paper`] : ["call", look];
+  const label = text(x, y, String(number), `${name} ${hue}`, "middle");
+  return [rect(x - half, y - r, 2 * half, 2 * r, `${body} ${hue}`, r), label];
 }
 
 /** An octagon with a cross; `share`: how far the cross reaches. */
@@ -156,11 +176,9 @@ export function tag(
     carrier: ["tag carrier", ""],
     gone: ["tag ghost", " quiet"],
   }[look] as [string, string];
-  return [
-    shape(body, outer),
-    circle(x + side * 8.5, y + h / 2, 1.9, "taghole"),
-    text(left ? x - width + 7 : x + 14, y + h / 2, words, font + quiet),
-  ];
+  const name = text(left ? x - width + 7 : x + 14, y + h / 2, words, font + quiet);
+  name.cut = words.includes("…") || words.includes(" +");
+  return [shape(body, outer), circle(x + side * 8.5, y + h / 2, 1.9, "taghole"), name];
 }
 
 export const LEAF_H = 18;
@@ -187,7 +205,7 @@ export function leaf(
   return [
     rect(x, y, width, LEAF_H, gone ? "leaf ghost" : "leaf", 9),
     bowl(x + 6, y + 8, hasGrad),
-    text(x + 21, y + LEAF_H / 2, name, gone ? `${font} quiet` : font),
+    { ...text(x + 21, y + LEAF_H / 2, name, gone ? `${font} quiet` : font), cut: name.includes("…") },
   ];
 }
 

@@ -120,6 +120,10 @@ export interface Finding {
   cell: number | null;
   node: string;
   uid: number | null;
+  /** The tensor that was modified in place, the statement that did it, and its place; "": unknown, or none. */
+  tensor: string;
+  wrote: string;
+  wroteAt: string;
   carriers: string[];
   path: string[];
   uids: number[];
@@ -185,6 +189,11 @@ export interface Graph {
 /** Number of nodes without the leaves. */
 export function nodeCount(graph: Graph): number {
   return graph.n - graph.leaves.size;
+}
+
+/** Whether a finding says that a call would raise; nothing has yet. */
+export function foretells({ kind, severity, uid }: Finding): boolean {
+  return severity !== "error" && uid !== null && (kind === "second_backward" || kind === "inplace");
 }
 
 /** Place in the code that made a node; undefined: unknown. */

@@ -82,7 +82,8 @@ function entriesOf(graph: Graph): Entry[] {
     const words = state === SLOT.stale ? "modified in place since it was saved" : STATE_WORDS[state]!;
     add(SLOT_W, entries.length === 0 ? `saved tensor: ${words}` : words, (x, y) => slot(x, y + 1.5, look));
   });
-  if (graph.calls.length > 0) add(14, "backward call", (x, y) => callNumberMark(x + 7, y + 7, 1, "r1", true));
+  if (graph.calls.length > 0)
+    add(14, "backward call", (x, y) => callNumberMark(x + 7, y + 7, 1, "r1", { solid: true }));
   if (graph.calls.some(({ result }) => result === "raised")) add(14, "raised", (x, y) => octagon(x + 7, y + 7, 7));
   if (graph.boundary.length > 0) add(24, "carries the old part over", (x, y) => tag(x, y - 2.5, "", 24, "carrier"));
   if (graph.ghost.includes(1)) add(22, "gone", (x, y) => [rect(x + 1, y + 1, 20, 12, "node ghost", 4)]);

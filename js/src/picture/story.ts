@@ -2,7 +2,7 @@
 
 import { type Mark, octagon, octagonOpen, text, warning } from "./marks.ts";
 import { type Measure, shorten } from "./measure.ts";
-import type { Finding, Graph } from "./model.ts";
+import { type Finding, foretells, type Graph } from "./model.ts";
 import type { Item, Scene } from "./scene/types.ts";
 
 export const MARGIN = 12;
@@ -54,8 +54,8 @@ function story(finding: Finding, width: number, measure: Measure): Item {
 /** The sign of a finding: a call raised, a call would raise, or another warning. */
 function sign(finding: Finding): (x: number, y: number, r: number) => Mark[] {
   if (finding.severity === "error") return octagon;
-  if (finding.severity === "info") return () => [];
-  return finding.kind === "second_backward" || finding.kind === "inplace" ? octagonOpen : warning;
+  if (foretells(finding)) return octagonOpen;
+  return finding.severity === "info" ? () => [] : warning;
 }
 
 /** Lines of at most `room` px, broken between words. */

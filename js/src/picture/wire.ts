@@ -197,7 +197,8 @@ function freedBy(json: Json, states: Uint8Array): Int32Array {
 
 /**
  * For records sent as rows: their fields in order. For records sent as objects: the fields that are checked or looked
- * up in the table of strings; all others stay as they are. The name of a text field ends with $.
+ * up in the table of strings; all others stay as they are. The name of a text field ends with $, or with $? if pictures
+ * that were saved earlier may not have it.
  */
 const RECORDS = {
   places: "cell line source$ outerCell outerLine outerSource$ cellId$ run",
@@ -208,7 +209,7 @@ const RECORDS = {
   roots: "path$ node type$",
   calls: "source$ text$ did$ roots$",
   events: "label$ steps$",
-  findings: "kicker$ headline$ text$ node$ carriers$ path$",
+  findings: "kicker$ headline$ text$ node$ tensor$? wrote$? wroteAt$? carriers$ path$",
   fixes: "id$ text$ note$ edit$",
   status: "text$",
 };
@@ -230,10 +231,11 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
     // The code that draws a record would take an object for attributes: see `h`.
     if (Object.entries(value).some(([name, part]) => name !== "fixes" && [part].flat(2).some(isObject))) fail(key);
     fields.forEach((field, i) => {
-      const name = field.replace("$", "");
+      const name = field.replace(/\$\??/, "");
       const found = Array.isArray(value) ? value[i] : record[name];
       if (field === "node" && !(found >= -1 && found < at.n)) fail(key);
-      record[name] = name === field ? found : texts(at.table, found);
+      const isMissing = found === undefined && field.endsWith("?");
+      record[name] = name === field ? found : isMissing ? "" : texts(at.table, found);
     });
     return record as T;
   });
@@ -269,7 +271,10 @@ function readEvents(at: Reading): TimelineEvent[] {
 function story(at: Reading) {
   const { json, table } = at;
   const findings = records<Finding>(at, "findings");
-  for (const finding of findings) finding.fixes = records<Fix>(at, "fixes", list(finding as unknown as Json, "fixes"));
+  for (const finding of findings) {
+    finding.fixes = records<Fix>(at, "fixes", list(finding as unknown as Json, "fixes"));
+    finding.cell ??= null;
+  }
   return {
     serial: json.serial as number,
     names: table,

@@ -27,7 +27,7 @@ export type Link = "asking" | "alive" | "gone" | "recorded";
 /** Answers that are stored with a picture (trait `answers`), by `answerKey`. */
 export type Recorded = Readonly<Record<string, unknown>>;
 
-/** The name of an answer in a recording: `snapshot 12`. The kernel's side writes the same in render/recording.py. */
+/** The name of an answer in a recording: `snapshot 12`. The kernel's side writes the same in exports/recording.py. */
 export function answerKey(verb: Verb, args: Args): string {
   return [verb, ...Object.values(args)].join(" ");
 }

@@ -18,6 +18,9 @@ export interface Args {
   call?: number;
   walk?: number;
   at?: number;
+  fails?: string;
+  fails_at?: number;
+  frees?: [number, number][] | null;
 }
 
 export interface Replies {
@@ -28,7 +31,7 @@ export interface Replies {
   snapshot: { wire: string };
   inspect: Kept;
   keepers: Keepers;
-  compare: Compared;
+  compare: Difference;
   steps_ahead: StepsTold;
   steps_of: StepsTold;
   more_steps: StepSentences;
@@ -37,6 +40,7 @@ export interface Replies {
   /** An answer that `asks` means that nothing has run. */
   backward: { said: Answer } | { asks: Question };
   rebuild: { said: Answer };
+  predict: Compared;
 }
 
 /** One forecast as the kernel computes it; nothing has run. */
@@ -104,7 +108,7 @@ export interface StepsTold extends StepSentences {
 }
 
 /** What changed between two moments; `wire`: the later one, with what has died since as ghosts. */
-export interface Compared {
+export interface Difference {
   wire: string;
   summary: string;
   /** "12 B, then 0 B". */
@@ -116,6 +120,25 @@ export interface Compared {
   added: number[];
   died: number[];
   freed: number[];
+}
+
+/** A prediction compared with what the call did. */
+export interface Compared {
+  said: Answer;
+  /** Whether the call was recorded; else it was refused at once, and its forecast counts. */
+  fact: boolean;
+  /** Whether it was right that the call raises, or does not, and where; null: not said, or not known. */
+  fails: boolean | null;
+  failsAt: boolean | null;
+  /** Number of slots that were freed. */
+  freed: number;
+  /** uid, position of the slot in its node, verdict. */
+  marks: [number, number, "right" | "missed" | "extra" | "open"][];
+  /** Right, wrong or not known, and the sentence with the reason. */
+  answers: [boolean | null, string][];
+  /** Answers that are left out. */
+  more: number;
+  score: number | null;
 }
 
 /** Who kept which bytes of saved tensors. A moment that is not in it was not measured. */

@@ -4,8 +4,9 @@ import type { ComponentChildren } from "preact";
 import type { Focus } from "../picture/fold/index.ts";
 import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
+import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
-import type { Answer, Compared, Forecasts, Keepers, Kept } from "./replies.ts";
+import type { Answer, Difference, Forecasts, Keepers, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
@@ -42,7 +43,7 @@ export interface Comparison {
   from: number;
   to: number | null;
   /** null: asked for, or there is no second moment. */
-  told: Compared | null;
+  told: Difference | null;
 }
 
 /** A group that is open in the lens. */
@@ -86,6 +87,10 @@ export interface State {
   preview: Preview | null;
   /** The call that is stepped through. */
   walk: Walk | null;
+  /** Large, with little beside the picture, for an audience. */
+  presents: boolean;
+  /** What the user says that a call does. */
+  guess: Guess | null;
   running: Running | null;
   answer: Answer | null;
   search: Search | null;
@@ -122,7 +127,7 @@ export interface KernelActions {
   /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
   /** Compares the moment on screen with all that are chosen from now on; ends it if it has begun. */
-  compare(): void;
+  compareMoments(): void;
   /** Asks who kept which bytes at all stored moments. */
   divide(): void;
   /** Saves the picture in a format that the kernel writes. */
@@ -138,6 +143,25 @@ export interface StepActions {
   /** Lets the steps follow each other, or stops that. */
   play(): void;
   pace(pace: number): void;
+}
+
+/** Showing the view to an audience, and beside the notebook. */
+export interface StageActions {
+  /** Begins to present, or ends that. Views that are made later in the session begin alike. */
+  present(): void;
+  /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
+  dock(): void;
+}
+
+/** Predicting what a call does. */
+export interface GuessActions {
+  /** Begins with a root, or with the selected or last one; null: ends it. */
+  guess(root?: Root | null, retain?: boolean): void;
+  say(patch: Partial<Pick<Guess, "fails" | "failsAt">>): void;
+  /** Marks a slot, or takes the mark back. */
+  mark(key: string): void;
+  /** Makes the call, and compares. */
+  compare(): void;
 }
 
 /** Actions on the picture. */
@@ -177,7 +201,13 @@ export interface DialogActions {
   close(): void;
 }
 
-export interface Actions extends KernelActions, PictureActions, StepActions, DialogActions {}
+export interface Actions
+  extends KernelActions,
+    PictureActions,
+    StepActions,
+    GuessActions,
+    StageActions,
+    DialogActions {}
 
 export interface Context {
   readonly root: HTMLElement;
@@ -225,6 +255,8 @@ export function firstState(): State {
     highlight: null,
     preview: null,
     walk: null,
+    guess: null,
+    presents: false,
     running: null,
     answer: null,
     search: null,
@@ -242,6 +274,7 @@ export function firstState(): State {
 export function whyOff(state: State, root: Root): string {
   if (state.link === "gone") return "backward() needs a kernel: run the notebook first.";
   if (state.past) return "This is a picture of the past. Go back to now to run something.";
+  if (state.now?.status.state === "off" && root.id < 0) return "Nothing is recorded any more: run your code again.";
   if (!root.alive) return "Nothing keeps this tensor any more.";
   return "";
 }

@@ -3,13 +3,13 @@
 import type { VNode } from "preact";
 import { Mute, type PanelProps, Row, Table } from "../panels/parts.tsx";
 import { type Graph, placeOf } from "../picture/model.ts";
-import type { Compared } from "../state/replies.ts";
+import type { Difference } from "../state/replies.ts";
 import { cellLine, count, eventTitle, join, nameOf } from "../state/say.ts";
 
 const MOST_NODES = 60;
 const STATUS = { new: "new", gone: "gone", other: "another tensor now", same: "" } as const;
 
-function Variables({ variables, more }: Compared): VNode | null {
+function Variables({ variables, more }: Difference): VNode | null {
   if (variables.length === 0) return null;
   return (
     <>
@@ -31,7 +31,7 @@ function Variables({ variables, more }: Compared): VNode | null {
   );
 }
 
-function Nodes({ told, graph }: { told: Compared; graph: Graph }): VNode | null {
+function Nodes({ told, graph }: { told: Difference; graph: Graph }): VNode | null {
   const words: [readonly number[], string][] = [
     [told.added, "added"],
     [told.freed, "freed"],

@@ -64,7 +64,7 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
       </div>
       {/* One row, whatever there is in it: else the drawing would move. */}
       <div class="gw-row">
-        <Button class="gw-link" press={act.compare} title="Compare two moments (c)" hidden={n < 2}>
+        <Button class="gw-link" press={act.compareMoments} title="Compare two moments (c)" hidden={n < 2}>
           {state.comparison ? "end comparing" : "compare"}
         </Button>
         <Button class="gw-link" press={toNow} hidden={(atEnd && state.pastEvent === null) || state.comparison !== null}>

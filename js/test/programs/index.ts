@@ -1,9 +1,10 @@
 /** The pictures of real programs, as the kernel sends them one after the other; made by `make.py`. */
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Graph } from "../../src/picture/model.ts";
 import { decode } from "../../src/picture/wire.ts";
 
-export const PROGRAMS = readdirSync(new URL(".", import.meta.url))
+export const PROGRAMS = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith(".json"))
   .map((file) => file.replace(".json", ""));
 
@@ -15,7 +16,7 @@ export interface Moment {
 }
 
 export function momentsOf(program: string): Moment[] {
-  const text = readFileSync(new URL(`${program}.json`, import.meta.url), "utf8");
+  const text = readFileSync(join(import.meta.dirname, `${program}.json`), "utf8");
   const pictures: [string, Record<string, unknown>][] = JSON.parse(text);
   return pictures.map(([name, wire]) => ({ name, wire, graph: decode(wire) }));
 }

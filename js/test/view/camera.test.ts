@@ -102,7 +102,7 @@ test("a map that shows nothing new is not there and covers nothing", () => {
 
 test("the lower edge changes the height, by the pointer and by keys, and the widget's state keeps it", async () => {
   const view = await show(tiny());
-  const edge = view.one(".gw-edge");
+  const edge = view.one(".gw-edge[role=separator]");
   const move = (type: string, clientY: number) =>
     edge.dispatchEvent(new PointerEvent(type, { pointerId: 1, clientY, button: 0, bubbles: true }));
   move("pointerdown", 500);

@@ -27,11 +27,12 @@ async function open(answers: (uid: number) => Record<string, unknown>) {
   return { place, find, uid };
 }
 
-test("a recording is drawn without buttons that would run something", async () => {
+test("a recording is drawn, and a button that would run something says that nothing runs", async () => {
   const { place, find } = await open(() => ({}));
   expect(place.textContent).not.toContain("the static picture");
   expect(find(".gw-pill")!.textContent).toMatch(/^recording · after In/);
-  expect(find(".gw-rootbar")).toBeNull();
+  find('[aria-label="loss.backward()"]')!.click();
+  await vi.waitFor(() => expect(find(".gw-answer")!.textContent).toContain("nothing runs here"));
   expect(find(".gw-keep")!.hidden).toBe(true);
   place.remove();
 });

@@ -116,6 +116,15 @@ def test_a_tensor_made_in_the_same_cell_and_in_a_function_is_seen(notebook):
     assert notebook.namespace["y"].tolist() == (torch.ones(2).exp() + 1).tolist(), "its locals were left alone"
 
 
+def test_a_new_tensor_with_the_id_of_one_that_is_gone_is_seen(notebook):
+    """Python gives the `id` of an object that is gone to a new one, by chance; here it is done on purpose."""
+    notebook.run("import torch\nx = torch.ones(3)")
+    watched = notebook.tracker.write_recorder.watched
+    notebook.namespace["take_over"] = lambda new: watched.index.update({id(new): watched.paths.index("x")})
+    notebook.run("del x\ny = torch.ones(2)\ntake_over(y)\ny += 1")
+    assert notebook.seen() == [(2, 4, ("y",))]
+
+
 @pytest.mark.parametrize(
     "inner, call, wrote",
     [

@@ -1,4 +1,4 @@
-"""The servers: Jupyter (Lab and Notebook 7 in one process) and plain files."""
+"""The servers: Jupyter (Lab and Notebook 7 in one process), Voila, marimo and plain files."""
 
 from __future__ import annotations
 
@@ -121,6 +121,43 @@ class JupyterServer(Server):
 
     def kernel(self, kernel_id: str) -> Kernel:
         return Kernel(self.runtime / f"kernel-{kernel_id}.json")
+
+    def stop(self, grace_s: float = 10) -> None:
+        super().stop(grace_s)
+        self._place.remove()
+
+
+class VoilaServer(Server):
+    """`voila` on loopback: the page of one notebook, which runs when the page opens."""
+
+    def __init__(self, notebook: str | Path, timeout_s: float = 60):
+        self._place = _Workplace([notebook])
+        environ = _env(self._place.home, None)
+        port = free_port()
+        argv = [sys.executable, "-m", "voila", Path(notebook).name, "--no-browser", f"--port={port}"]
+        super().__init__(argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root)
+        self.wait_ready("/static/favicon.ico", timeout_s)
+
+    def stop(self, grace_s: float = 10) -> None:
+        super().stop(grace_s)
+        self._place.remove()
+
+
+class MarimoServer(Server):
+    """`marimo edit` or `marimo run` on loopback; in both, all cells run when the page opens."""
+
+    def __init__(self, notebook: str | Path, mode: str = "edit", timeout_s: float = 60):
+        self._place = _Workplace([notebook])
+        environ = _env(self._place.home, None)
+        config = Path(environ["XDG_CONFIG_HOME"]) / "marimo/marimo.toml"
+        config.parent.mkdir()
+        config.write_text("[runtime]\nauto_instantiate = true\n")  # an editor does not run cells by itself
+        port = free_port()
+        flags = ["--headless", "--no-token", "--host", "127.0.0.1", "--port", str(port)]
+        flags += ["--skip-update-check"] if mode == "edit" else []
+        argv = [sys.executable, "-m", "marimo", "--yes", mode, Path(notebook).name, *flags]
+        super().__init__(argv, f"http://127.0.0.1:{port}", self._place.folder / "server.log", environ, self._place.root)
+        self.wait_ready("/health", timeout_s)
 
     def stop(self, grace_s: float = 10) -> None:
         super().stop(grace_s)

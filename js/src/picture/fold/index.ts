@@ -20,7 +20,7 @@ import type { Box, Folded, FoldState, OpenGroup, Present } from "./types.ts";
 export { focusMask } from "./focus.ts";
 export { shortOp } from "./names.ts";
 export { MAX_BOXES, ONE_SCREEN } from "./open.ts";
-export { presentOf, presentSlices } from "./present.ts";
+export { isPast, presentOf, presentSlices } from "./present.ts";
 export { search } from "./search.ts";
 export { seedSlices } from "./seed.ts";
 export type { Box, Focus, Folded, FoldState, OpenGroup, Present } from "./types.ts";

@@ -7,7 +7,7 @@
  * is of interest. All other graphs are older. The decision depends on the newest cell only, so it is stable in a loop.
  */
 import { bytes } from "../arrays.ts";
-import { type Graph, KIND, type Root } from "../model.ts";
+import { type Finding, type Graph, KIND, type Root } from "../model.ts";
 import { eachSlice, runSlices, type Slices } from "../slices.ts";
 import { usersOf } from "./focus.ts";
 import type { Present } from "./types.ts";
@@ -36,6 +36,14 @@ export function* presentSlices(graph: Graph): Slices<Present> {
 export function cellOf({ places, place }: Graph, node: number): number | null {
   const line = places[place[node] ?? -1];
   return line ? (line.outerCell ?? line.cell) : null;
+}
+
+/** Whether a finding is of an earlier cell than the newest that made or ran something, or about an older graph only. */
+export function isPast({ cell, uid, uids }: Finding, graph: Graph): boolean {
+  const present = presentOf(graph);
+  if (cell !== null) return present.cell !== null && cell < present.cell;
+  const nodes = [uid, ...uids].map((each) => graph.indexOf(each)).filter((node) => node >= 0);
+  return present.mask !== null && nodes.length > 0 && nodes.every((node) => !present.mask![node]);
 }
 
 function* decide(graph: Graph): Slices<Present> {

@@ -20,19 +20,19 @@ const LEAST = 2;
 
 // ---- Hull ---------------------------------------------------------------------------------------------------------
 
-export const HULL_TOP = 20;
+const HULL_TOP = 20;
 
 /** Whether there is a hull: two or more roots reach some of the boxes, but not all. */
-export const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
+const hasHull = ({ shared }: Context) => shared.includes(1) && shared.includes(0);
 
 /** Pieces of a hull are not joined beyond this height (px): it takes too long to find what stands in between. */
 const HIGHEST = 4096;
 
 /**
  * One hull for each connected shared part, in pieces where something else stands in between. `area`: the rectangle of a
- * box with its leaves.
+ * box with its leaves; `flags`: those of flags with their buttons.
  */
-export function* hullItems(context: Context, area: (b: number) => Rect): Slices<Item[]> {
+export function* hullItems(context: Context, area: (b: number) => Rect, flags: readonly Rect[]): Slices<Item[]> {
   const { shared } = context;
   const items: Item[] = [];
   if (!hasHull(context)) return items;
@@ -45,6 +45,7 @@ export function* hullItems(context: Context, area: (b: number) => Rect): Slices<
   });
   const free = new Free();
   yield* eachSlice(shared.length, (b) => free.add(area(b), partOf[b]));
+  for (const flag of flags) free.add(flag);
   yield* eachSlice(parts.length, (i) => {
     const part = parts[i]!;
     let words = sharedWords(context, part);
@@ -239,27 +240,37 @@ export function drawBorder(border: Border, card: (b: number) => Rect, whole: Rec
   return under(entry, { ...old, x: old.x - PAD, w: old.w + 2 * PAD });
 }
 
-/** Writes the names of both sides at an end of the line where there is room. */
-export function writeBorder({ level, measure }: Context, drawn: DrawnBorder, whole: Rect, free: Free): void {
+/** Writes the names of both sides on one spot of the line, or beside it, not left of `least`. */
+export function writeBorder(context: Context, drawn: DrawnBorder, least: number, free: Free): void {
   const { item, horizontal, at, border } = drawn;
-  if (level < 3) return;
+  if (context.level < 2) return;
+  const look = sized(context, "carry");
+  const high = context.level === 3 ? 13 : 20;
   const both = [border.oldWords, border.newWords];
   if (!horizontal) {
     both.forEach((words, i) => {
-      item.marks.push(text(HALF + (i ? 8 : -8), item.h - 8, words, "carry", i ? "start" : "end"));
+      item.marks.push(text(HALF + (i ? 8 : -8), item.h - high / 2, words, look, i ? "start" : "end"));
     });
     return;
   }
   const end = item.x + item.w;
-  const found = both.map((words, i) => {
-    const w = measure(words, "carry");
-    return [end - w, item.x, end + 8, item.x - w - 8]
-      .map((x) => ({ x, y: at + (i ? 4 : -16), w, h: 13 }))
-      .find((area) => area.x >= whole.x && area.x + w <= whole.x + whole.w && free.has(area));
+  const w = Math.max(...both.map((words) => context.measure(words, look)));
+  const pair = (x: number) => [-4 - high, 4].map((dy) => ({ x, y: at + dy, w, h: high }));
+  const isFree = (x: number) => pair(x).every((place) => free.has(place));
+  const inside = Array.from({ length: 1 + Math.max(0, Math.floor((item.w - w) / 24)) }, (_, i) => end - w - 24 * i);
+  // Beyond the right end is always room: without its words the line says nothing.
+  let x = [...inside, item.x, item.x - w - 8].find((x) => x >= least && isFree(x)) ?? end + 8;
+  while (!isFree(x)) x += 24;
+  // Words beyond the right end, or at the left one, begin there; all others end at the line's end or at the line.
+  const begins = x > end - w || x === item.x;
+  both.forEach((words, i) => {
+    const place = pair(x)[i]!;
+    free.add(place);
+    const edge = begins ? x : x + w;
+    item.marks.push(text(edge - item.x, place.y - item.y + high / 2, words, look, begins ? "start" : "end"));
   });
-  if (!found[0] || !found[1]) return; // the name of one side alone would explain nothing
-  found.forEach((area, i) => {
-    free.add(area!);
-    item.marks.push(text(area!.x - item.x, area!.y - item.y + 7, both[i]!, "carry"));
-  });
+  const left = Math.min(item.x, x);
+  for (const mark of item.marks) if (mark.kind === "text") mark.x += item.x - left;
+  item.marks[0] = shape(path`M${item.x - left} ${HALF}H${end - left}`, "boundary");
+  Object.assign(item, { x: left, w: Math.max(end, x + w) - left });
 }

@@ -1,6 +1,7 @@
 /** The marks of a card at every level of detail. */
 
 import {
+  callNumberHalf,
   callNumberMark,
   type Mark,
   path,
@@ -15,10 +16,25 @@ import {
 import { shorten } from "../measure.ts";
 import * as SLOT from "../slot.ts";
 import { callNumber, join } from "../words.ts";
-import { BOWL, type Cell, freedWidth, GAP, rowWidth, slotClass, slotRows, textInset } from "./cards.ts";
+import {
+  BOWL,
+  type Cell,
+  freedWidth,
+  GAP,
+  numberLook,
+  numberWidth,
+  rowWidth,
+  slotClass,
+  slotRows,
+  textInset,
+} from "./cards.ts";
 import { type Context, hueOfCall, isIn, sized } from "./context.ts";
-import type { Card } from "./types.ts";
+import type { Rect } from "./rects.ts";
+import type { Card, SlotPlace } from "./types.ts";
 
+/** Middles of the two lines of a card, as shares of its height. */
+const FIRST = 0.31;
+const SECOND = 0.7;
 /** A cut note that is still useful: fewer letters say nothing, and the end of a number would be another number. */
 const TELLING = /^…\D.../;
 /** Paths of modules differ at their ends: `…h[11]`. */
@@ -134,7 +150,7 @@ function firstLine(context: Context, card: Card, bowl: boolean): FirstLine {
   const left = room + end - right - (note ? 10 : 0);
   return {
     x,
-    y: card.oneLine ? card.h / 2 : 13,
+    y: card.oneLine ? card.h / 2 : card.h * FIRST,
     right,
     title: shorten(card.title, left, op, measure, PATH.test(card.title) ? 1 : 0).replace(/^…\w*\.(?=\w)/, "…"),
     suffix: near && name + measure(card.suffix, "op suffix") <= left ? card.suffix : "",
@@ -156,6 +172,7 @@ function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): 
   const marks: Mark[] = [];
   if (note) marks.push(text(right, y, note, `note${quiet}`, "end"));
   const name = text(x, y, title + suffix, sized(context, `op${quiet}`));
+  name.cut = title !== card.title || suffix !== card.suffix || note !== card.note;
   const runs = [
     { text: title, classes: "" },
     { text: suffix, classes: `suffix${quiet}` },
@@ -166,11 +183,10 @@ function nameMarks(context: Context, card: Card, quiet: string, bowl: boolean): 
 
 /** The most detailed row of saved tensors that fits: under the name, or, on one-line cards, right of it. */
 function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w: number; freed: number } {
-  const { measure, level } = context;
-  const near = level === 3;
-  const freed = near ? freedWidth(measure, card) : 0;
+  const near = context.level === 3;
+  const freed = freedWidth(context, card);
   // On one line the name needs a gap behind it. The last label of a row needs no gap.
-  const beside = card.oneLine ? -3 - bowlRoom(bowl) - measure(card.title, sized(context, "op")) : GAP;
+  const beside = card.oneLine ? -3 - bowlRoom(bowl) - context.measure(card.title, sized(context, "op")) : GAP;
   const room = card.w - textInset(card) - 8 - freed + beside;
   const rows = slotRows(card, near);
   const row = rows.find((cells) => rowWidth(context, cells) <= room) ?? rows.at(-1)!;
@@ -178,26 +194,52 @@ function slotRow(context: Context, card: Card, bowl: boolean): { row: Cell[]; w:
   return { row, w: w && card.oneLine ? w + 3 : w, freed };
 }
 
-function slotMarks(context: Context, card: Card, ghost: boolean, bowl: boolean): Mark[] {
+/** Where each saved tensor is drawn; none where they are drawn as counts. */
+export function slotPlaces(context: Context, card: Card, bowl: boolean): SlotPlace[] {
+  const places: Rect[] = [];
+  if (context.level >= 2) slotMarks(context, card, false, bowl, (place) => places.push(place));
+  const isEach = places.length === card.slots.length;
+  return isEach ? places.map((place, i) => ({ ...place, slot: card.slots[i]!.slot })) : [];
+}
+
+/** `placed`: told the place of each glyph with its label. */
+function slotMarks(
+  context: Context,
+  card: Card,
+  ghost: boolean,
+  bowl: boolean,
+  placed?: (place: Rect) => void,
+): Mark[] {
   const { row, w, freed } = slotRow(context, card, bowl);
   const marks: Mark[] = [];
-  const middle = card.oneLine ? card.h / 2 : card.h - 12.5;
-  const number = (n: number, x: number) => callNumberMark(x, middle, callNumber(n), hueOfCall(context, n), false, 6.5);
+  const middle = card.oneLine ? card.h / 2 : card.h * SECOND;
+  /** Draws the number of a call; `x`: its right end. */
+  const number = (n: number, x: number) => {
+    const { look, r } = numberLook(context);
+    const half = callNumberHalf(callNumber(n), r, look);
+    return callNumberMark(x - half, middle, callNumber(n), hueOfCall(context, n), { r, look });
+  };
   let x = card.oneLine ? card.w - 5 - w : textInset(card);
   for (const { look, label, by } of row) {
     // The letter in a slot is drawn only at the level where letters are large enough.
     marks.push(...slotMark(x, middle - SLOT_H / 2, look).filter(({ kind }) => context.level === 3 || kind !== "text"));
+    const left = x;
     x += SLOT_W + 3;
     if (label) {
       const c = sized(context, ghost ? "note quiet" : slotClass(look));
-      marks.push(text(x, middle, label, c));
+      marks.push({ ...text(x, middle, label, c), cut: label.includes("…") });
       x += context.measure(label, c) + GAP;
     }
+    placed?.({ x: left, y: middle - SLOT_H / 2, w: x - left - (label ? GAP : 3), h: SLOT_H });
     if (by < 0) continue;
-    marks.push(...number(by, x + 4));
-    x += 18;
+    const wide = numberWidth(context, by);
+    marks.push(...number(by, x + wide - 5));
+    x += wide;
   }
-  if (freed) marks.push(...number(card.freedBy, card.w - 14));
-  if (freed && !card.oneLine) marks.push(text(card.w - 24, middle, "freed", "note quiet", "end"));
+  if (freed) marks.push(...number(card.freedBy, card.w - 6));
+  if (freed && !card.oneLine && context.level === 3) {
+    const end = card.w - 6 - numberWidth(context, card.freedBy) + 1;
+    marks.push(text(end, middle, "freed", "note quiet", "end"));
+  }
   return marks;
 }

@@ -1,11 +1,11 @@
 /** Cards: their texts, and the room that a box needs for them. The marks are in cardmarks.ts. */
 
 import type { Box } from "../fold/index.ts";
-import { LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
-import { type Measure, shorten } from "../measure.ts";
+import { callNumberHalf, LEAF_H, leafWidth, SLOT_LOOKS, SLOT_W, type SlotLook } from "../marks.ts";
+import { shorten } from "../measure.ts";
 import type { Graph } from "../model.ts";
 import * as SLOT from "../slot.ts";
-import { count, join, placeText, shortBytes, slotSummary } from "../words.ts";
+import { callNumber, count, join, placeText, shortBytes, slotSummary } from "../words.ts";
 import { type Context, rootsOf, sized } from "./context.ts";
 import type { Card, LeafPart, SlotText } from "./types.ts";
 
@@ -13,12 +13,20 @@ const WIDTH = 178;
 const COMPACT_WIDTH = 158;
 const MIN_WIDTH = 140;
 const MAX_WIDTH = 210;
+const WIDEST = 320;
 const TWO_LINES = 42;
+const DENSE_TWO_LINES = 38;
 const ONE_LINE = 26;
 const COMPACT_LINE = 22;
 const MAX_STRIPES = 4;
+/** n of a call whose number has two digits: cards have room for one, whichever call will free them. */
+const TWO_DIGITS = 98;
+const ROOM_FOR_BYTES = "8.8 kB";
 /** With more boxes than this, cards are only as wide as their text. */
 const ROOMY = 24;
+/** Letters of the name of a slot. */
+const LETTERS = 11;
+const LETTERS_IN_ONE_LANE = 18;
 export const GAP = 8;
 /** Width of a bowl in line 1, in px. */
 export const BOWL = 12;
@@ -52,7 +60,7 @@ function makeCard(context: Context, b: number): Card {
   const card: Card = {
     box,
     w: 0,
-    h: options.compact ? COMPACT_LINE : oneLine ? ONE_LINE : TWO_LINES,
+    h: options.compact ? COMPACT_LINE : oneLine ? ONE_LINE : options.dense ? DENSE_TWO_LINES : TWO_LINES,
     stripes: rootsOf(context, context.reach[b]!).slice(0, MAX_STRIPES),
     title: title!,
     suffix: suffix!,
@@ -80,7 +88,7 @@ function slotTexts(context: Context, box: Box): SlotText[] {
       texts.push({
         slot,
         look: SLOT_LOOKS[context.looks[slot]!]!,
-        name: shortSlotName(graph.names[graph.slotName[slot]!] ?? ""),
+        name: shortSlotName(graph.names[graph.slotName[slot]!] ?? "", context.oneLane ? LETTERS_IN_ONE_LANE : LETTERS),
         bytes: graph.slotBytes[slot]! > 0 ? shortBytes(graph.slotBytes[slot]!) : "",
         freedBy: freed ? graph.slotFreedBy[slot]! : -1,
       });
@@ -89,9 +97,9 @@ function slotTexts(context: Context, box: Box): SlotText[] {
   return texts;
 }
 
-function shortSlotName(name: string): string {
+function shortSlotName(name: string, most: number): string {
   const short = name.replace("saved_tensors", "saved");
-  return short.length > 11 ? `${short.slice(0, 9)}…` : short;
+  return short.length > most ? `${short.slice(0, most - 2)}…` : short;
 }
 
 /** Right end of line 1: the source line where there is no rail, else the module. */
@@ -102,17 +110,24 @@ function groupNote(box: Box): string {
   return box.subtitle || (box.title.includes("node") ? "" : count(box.count, "node"));
 }
 
-function cardWidth({ measure, folded, options }: Context, card: Card): number {
+function cardWidth({ measure, folded, options, oneLane }: Context, card: Card): number {
   const note = card.note ? 10 + measure(card.note, "note") : 0;
   const bowl = card.leaves.length && !card.leavesAbove ? BOWL + 5 : 0;
   const first = measure(card.title, "op") + measure(card.suffix, "op suffix") + note + bowl;
-  // Wide enough both with all slots held and with all slots freed: a call must not make a card grow.
-  const held = { ...card, slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook })), freedBy: 0 };
+  // Wide enough both with all slots held and with all slots freed: a call must not make a card grow. Bytes are known of
+  // held slots only, so they get a fixed room, where there is much of it.
+  const bytes = oneLane ? ROOM_FOR_BYTES : "";
+  const held = {
+    ...card,
+    slots: card.slots.map((slot) => ({ ...slot, look: "held" as SlotLook, bytes })),
+    freedBy: TWO_DIGITS,
+  };
   const row =
-    rowWidth({ measure, level: 3 }, slotRows(held, true)[0]!) + (card.looks.length && freedWidth(measure, held));
+    rowWidth({ measure, level: 3 }, slotRows(held, true)[0]!) +
+    (card.looks.length && freedWidth({ measure, level: 3 }, held));
   const need = textInset(card) + 8 + (card.oneLine ? first + row : Math.max(first, row));
   const normal = folded.boxes.length > ROOMY ? MIN_WIDTH : options.compact ? COMPACT_WIDTH : WIDTH;
-  return Math.ceil(Math.min(MAX_WIDTH, Math.max(normal, need)));
+  return Math.ceil(Math.min(oneLane ? WIDEST : MAX_WIDTH, Math.max(normal, need)));
 }
 
 export const textInset = (card: Card) => 7 + 5 * card.stripes.length;
@@ -130,7 +145,7 @@ export interface Cell {
 /** Rows that show the saved tensors, the most detailed first: each slot with its name, each slot, one per look. */
 export function slotRows({ box, looks, slots, freedBy, oneLine }: Card, near: boolean): Cell[][] {
   const each = (label: (slot: SlotText) => string) =>
-    slots.map((slot) => ({ look: slot.look, label: label(slot), by: near && freedBy < 0 ? slot.freedBy : -1 }));
+    slots.map((slot) => ({ look: slot.look, label: label(slot), by: freedBy < 0 ? slot.freedBy : -1 }));
   const all = (label: (look: SlotLook, n: number) => string) =>
     looks.map(([look, n]) => ({ look, label: label(look, n), by: -1 }));
   const words = (look: SlotLook, n: number) => (near ? `${n} ${look === "will" ? "would be freed" : look}` : String(n));
@@ -155,12 +170,26 @@ export const slotClass = (look: SlotLook) =>
 export const rowWidth = (context: Pick<Context, "measure" | "level">, row: readonly Cell[]) =>
   row.reduce((sum, { look, label, by }) => {
     const words = label && context.measure(label, sized(context, slotClass(look))) + GAP;
-    return sum + SLOT_W + 3 + (words || 0) + (by < 0 ? 0 : 18);
+    return sum + SLOT_W + 3 + (words || 0) + (by < 0 ? 0 : numberWidth(context, by));
   }, 0);
 
+/** Look and size of call numbers on cards: below level 3 they are larger, and stay when all other words go. */
+export function numberLook(context: Pick<Context, "level">): { look: string; r: number } {
+  return { look: sized(context, "callno"), r: context.level === 3 ? 6.5 : 9 };
+}
+
+/** Width of a call's number on a card, with a gap. */
+export function numberWidth(context: Pick<Context, "level">, n: number): number {
+  const { look, r } = numberLook(context);
+  return 2 * callNumberHalf(callNumber(n), r, look) + 5;
+}
+
 /** Width of "freed" and the number of the call at the right, if one call freed all freed slots; else 0. */
-export const freedWidth = (measure: Measure, { freedBy, oneLine }: Card) =>
-  freedBy < 0 ? 0 : 22 + (oneLine ? 0 : measure("freed", "note"));
+export function freedWidth(context: Pick<Context, "measure" | "level">, { freedBy, oneLine }: Card): number {
+  if (freedBy < 0) return 0;
+  const words = oneLine || context.level < 3 ? 0 : context.measure("freed", "note") + 3;
+  return numberWidth(context, freedBy) + words;
+}
 
 // ---- Leaves -------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import { boxOfUid, type Folded } from "../fold/index.ts";
 import { collect, type Rows, rowOf, topological } from "../layout/types.ts";
 import { rootLook, SLOT_LOOKS } from "../marks.ts";
 import type { Measure } from "../measure.ts";
-import { type Call, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
+import { type Call, foretells, type Graph, type Owner, orderOfCall, placeOf, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import * as SLOT from "../slot.ts";
 import { whenText } from "../words.ts";
@@ -49,6 +49,8 @@ export interface Context {
   rail: boolean;
   /** Bytes of the box that holds most, for the bars; 0: there are no bars. */
   mostBytes: number;
+  /** Whether no two boxes stand side by side: then cards may be wide. */
+  oneLane: boolean;
   /** Cards of groups, kept because counting takes long. Cards of single nodes are made again for each drawing. */
   cards: Map<number, Card>;
   /** Per box: the badges of its leaves. */
@@ -62,8 +64,10 @@ const MAX_LINES = 31;
 /** The engine order is written beside nodes only if the call ran at most this many. */
 const MAX_ORDER_NOTES = 12;
 
-/** Level of detail at a scale. Names of 11.5 px are above 9 px on screen down to 0.79, the large names down to 0.55. */
-export const levelOf = (scale: number) => [0.3, 0.55, 0.79].filter((least) => scale >= least).length as Level;
+/** From this scale on everything is written out: the smallest text, of 11 px, has 9 px on screen. */
+export const FULL_SCALE = 0.82;
+/** Level of detail at a scale. The large names have 9 px on screen down to 0.55. */
+export const levelOf = (scale: number) => [0.3, 0.55, FULL_SCALE].filter((least) => scale >= least).length as Level;
 
 /** Classes of a text: below level 3 it is written larger. */
 export const sized = ({ level }: Pick<Context, "level">, look: string) => (level === 3 ? look : `${look} far`);
@@ -130,6 +134,7 @@ export function* contextSlices(graph: Graph, folded: Folded, options: SceneOptio
     hit,
     rail: false,
     mostBytes: options.inner || boxes.some(({ kind }) => kind !== "node") ? mostBytes(boxes) : 0,
+    oneLane: false,
     cards: new Map(),
     leaves: [],
     pace,
@@ -204,6 +209,14 @@ function tagNames(graph: Graph, carriers: ReadonlyMap<number, string>): Map<numb
 
 function carriersByNode(graph: Graph): Map<number, string> {
   const carriers = new Map<number, string>();
+  // Where both graphs were built at once there is no border; the finding names the variable all the same.
+  const finding = graph.findings.find(({ kind, severity }) => kind === "second_backward" && severity === "error");
+  if (finding && finding.call === graph.calls.at(-1)?.n)
+    for (const path of finding.carriers) {
+      const owner = graph.owners.find((one) => one.path === path && one.node >= 0 && !graph.leaves.has(one.node));
+      const isRoot = owner && graph.roots.some((root) => root.node === owner.node && root.path === path);
+      if (owner && !isRoot && !graph.boundary.length) carriers.set(owner.node, path);
+    }
   for (const { oldUid, path } of graph.boundary) {
     const node = graph.indexOf(oldUid);
     if (node >= 0 && path && !carriers.has(node)) carriers.set(node, path);
@@ -219,12 +232,10 @@ function engineOrder(call: Call | undefined): Map<number, number> {
   return order;
 }
 
-function wouldRaise({ findings }: Graph, { forecast }: SceneOptions): Map<number, string> {
+function wouldRaise({ findings }: Graph, { forecast, asks }: SceneOptions): Map<number, string> {
   const uids = new Map<number, string>();
-  for (const { severity, kind, uid } of findings) {
-    const raises = severity === "warning" && (kind === "second_backward" || kind === "inplace");
-    if (raises && uid !== null) uids.set(uid, "would raise here");
-  }
+  if (asks) return uids;
+  for (const finding of findings) if (foretells(finding)) uids.set(finding.uid!, "would raise here");
   if (forecast && forecast.failsAt !== null) uids.set(forecast.failsAt, "would raise here");
   return uids;
 }

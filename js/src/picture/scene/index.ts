@@ -8,29 +8,33 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import type { Graph, Root } from "../model.ts";
+import { foretells, type Graph, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
-import { type DrawnBorder, drawBorder, HULL_TOP, hasHull, hullItems, openHull, writeBorder } from "./areas.ts";
+import { type DrawnBorder, drawBorder, hullItems, openHull, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
 import { type Context, levelOf } from "./context.ts";
 import { cardItems, leafBadges } from "./items.ts";
 import { lowerEdges, type Plan } from "./plan.ts";
-import { RAIL_WIDTH, railItems } from "./rail.ts";
+import { RAIL_WIDTH, railItems, railWidth } from "./rail.ts";
 import { Free, middleOf, type Rect, rectAt, unite } from "./rects.ts";
 import { drawFlag } from "./roots.ts";
 import { octagonItems, orderNote, placeTag } from "./tags.ts";
 import type { Item, Scene } from "./types.ts";
 import { type Courses, keepPassages, wireCourses, wireItems } from "./wires.ts";
+import { writeItems } from "./writes.ts";
 
 const MARGIN = 12;
 const HULL_SIDE = 10;
+/** Least distance of an item from the left edge. */
+const EDGE = 4;
 
 export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   const { context, flags, cardWidth, cardHeight, height, top } = plan;
   const { boxes } = context.folded;
-  const hulled = hasHull(context);
-  const left = (context.rail ? RAIL_WIDTH : MARGIN) + (hulled ? HULL_SIDE : 0);
-  const shift = [left, MARGIN + (hulled ? HULL_TOP : 0)] as const;
+  // The same with and without a hull, and however wide the rail is: that must not move the cards.
+  const shift = [(context.rail ? RAIL_WIDTH : MARGIN) + HULL_SIDE, MARGIN] as const;
+  const rail = context.rail ? railWidth(context, placed) : 0;
+  const left = placed.left - Math.max(0, rail - RAIL_WIDTH);
   const places = doubles(4 * height.length);
   yield* eachSlice(height.length, (i) => {
     const x = placed.x[i]! + shift[0] - cardWidth[i]! / 2;
@@ -47,23 +51,26 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
   // Items that need a free place, the most important first.
   const free = new Free();
   yield* eachSlice(boxes.length, (b) => free.add(area(b)));
-  flags.forEach((flag, f) => {
+  const flagAreas = flags.map((flag, f) => {
     const pill = at(boxes.length + f);
-    free.add({ x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h });
+    return { x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h };
   });
+  for (const flag of flagAreas) free.add(flag);
   const tags = yield* tagItems(plan, at, courses, border, free);
-  if (border) writeBorder(context, border, span, free);
+  if (border) writeBorder(context, border, context.rail ? whole.x : Number.NEGATIVE_INFINITY, free);
   const badges = yield* leafBadges(context, places, whole, free);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
   const flagAt = (f: number) => (f < 0 ? undefined : at(boxes.length + f));
   const layers = [
-    yield* hullItems(context, area),
+    yield* hullItems(context, area, flagAreas),
     plan.groups.map((group) => openHull(context, group, area)),
     border ? [border.item] : [],
     yield* wireItems(context, courses, keyOf),
     context.rail
-      ? yield* railItems(context, placed.left, at, (root) => flagAt(flags.findIndex(({ view }) => view.root === root)))
+      ? yield* railItems(context, { left, width: rail }, at, (root) =>
+          flagAt(flags.findIndex(({ view }) => view.root === root)),
+        )
       : [],
     badges.items,
     yield* cardItems(context, places, badges.inside),
@@ -72,10 +79,12 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     tags.reverse(),
     signs(context, at, whole, free),
   ];
+  const written = writeItems(context, at, whole, free);
+  layers.splice(4, 0, written);
   const look = (scale: number) => {
     context.level = levelOf(scale);
   };
-  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, placed.left)), look };
+  return { ...(yield* extent(([] as Item[]).concat(...layers), whole, left)), look };
 }
 
 /** Places tags. Carriers come first, also on their wires: they explain the error. */
@@ -130,7 +139,8 @@ function signs(context: Context, at: (b: number) => Rect, whole: Rect, free: Fre
   return [...turns, ...octagons];
 }
 
-function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "look">> {
+function* extent(items: Item[], whole: Rect, most: number): Slices<Omit<Scene, "look">> {
+  let left = most;
   let right = whole.x + whole.w;
   let bottom = whole.y + whole.h;
   let top = whole.y;
@@ -141,6 +151,7 @@ function* extent(items: Item[], whole: Rect, left: number): Slices<Omit<Scene, "
       right = Math.max(right, x + w);
       bottom = Math.max(bottom, y + h);
       top = Math.min(top, y);
+      left = Math.min(left, x - EDGE);
     },
     1024,
   );
@@ -158,7 +169,8 @@ export function importantUids(graph: Graph, roots: readonly Root[]): number[] {
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
     // An error of an earlier call stays in the list, but is not current.
-    if (finding.severity === "warning" && finding.uid !== null) uids.add(finding.uid);
+    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || foretells(finding)))
+      uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
   for (const { node } of roots) {

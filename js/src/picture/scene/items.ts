@@ -4,7 +4,7 @@ import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
-import { bowlPlace, cardMarks, changeOf } from "./cardmarks.ts";
+import { bowlPlace, cardMarks, changeOf, slotPlaces } from "./cardmarks.ts";
 import { BOWL, cardOf, leafNames, leavesAbove } from "./cards.ts";
 import { type Context, isIn, rootsOf, sized } from "./context.ts";
 import { LazyItem, type Made, type Source } from "./lazy.ts";
@@ -44,6 +44,7 @@ export function* cardItems(context: Context, places: Float64Array, bowls: Readon
         marks: cardMarks(context, card, b, bowls.has(b)),
         label: single ? nodeWords(context, card, b) : groupWords(context, card, b),
         data: facts(context, name, main[b]!, card.counts, [b]),
+        slots: () => slotPlaces(context, card, bowls.has(b)),
       };
     },
   };

@@ -3,7 +3,7 @@
 import type { Context } from "./context.ts";
 import type { Item, Level, Role } from "./types.ts";
 
-export type Made = Pick<Item, "marks" | "label" | "data">;
+export type Made = Pick<Item, "marks" | "label" | "data" | "slots">;
 
 /** Makes the items of one kind, each by its number i. */
 export interface Source {
@@ -58,6 +58,9 @@ export class LazyItem implements Item {
     if (!this.#made || this.#level !== level) this.#made = this.#source.make(this.#i);
     this.#level = level;
     return this.#made;
+  }
+  slots() {
+    return this.#all.slots?.() ?? [];
   }
   renew() {
     this.#made = undefined;

@@ -34,6 +34,7 @@ export interface Plan {
 
 const NODE_GAP = 12;
 const ROW_GAP = 16;
+const DENSE_ROW_GAP = 8;
 const COMPACT_ROW_GAP = 6;
 /** Room below a card, beyond the row gap: for a tag, and for the border with its words. */
 const TAG_ROOM = 14;
@@ -90,6 +91,8 @@ function* sizeBoxes({ context, tags, border, groups, width, height, cardWidth, c
   // Longest path from the inputs, as in the layout's ranks.
   const depth = ints(n);
   yield* descend(below, (from, to) => (depth[to] = Math.max(depth[to]!, depth[from]! + 1)));
+  // Cards of a picture with one lane may be wide. It stays so as long as no two stand side by side.
+  context.oneLane = new Set(depth).size === n;
   const over = doubles(n);
   const under = doubles(n);
   yield* eachSlice(
@@ -127,6 +130,8 @@ function endsOf(boxes: readonly number[], beyond: (b: number) => Int32Array): nu
   return boxes.filter((b) => !beyond(b).some((other) => inside.has(other)));
 }
 
+const rowGap = ({ compact, dense }: SceneOptions) => (compact ? COMPACT_ROW_GAP : dense ? DENSE_ROW_GAP : ROW_GAP);
+
 /** Height in px of the second and third edges of groups and repeats below the card. */
 export function lowerEdges(kind: Box["kind"]): number {
   return kind === "node" ? 0 : kind === "repeat" ? 8 : 4;
@@ -147,7 +152,7 @@ export function* inputSlices(plan: Plan, earlier?: Earlier | null): Slices<Layou
     height,
     edges,
     lane: lanes(plan),
-    ranksep: context.options.compact ? COMPACT_ROW_GAP : ROW_GAP,
+    ranksep: rowGap(context.options),
     nodesep: NODE_GAP,
   };
   if (earlier) {

@@ -1,26 +1,36 @@
 /** The code rail: each source line, left of the boxes that it made. */
 
 import { doubles } from "../arrays.ts";
+import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
-import { type Mark, octagon, rect, text } from "../marks.ts";
+import { type Mark, octagon, path, rect, shape, text } from "../marks.ts";
 import { type Measure, shorten } from "../measure.ts";
 import type { CodeLine, Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { placeText } from "../words.ts";
 import { type Context, isIn, rootOfCall, rootsOf } from "./context.ts";
 import type { Rect } from "./rects.ts";
-import type { Item } from "./types.ts";
+import type { Item, Level } from "./types.ts";
 
 const X = 12;
-/** Width of the rail with its margins, in px: the drawing begins here. */
+/** Least width of the rail with its margins, in px; it grows to the left while there is room. */
 export const RAIL_WIDTH = 184;
+const WIDEST = 460;
+/** Distance of the text from the bar, and of the text from the drawing. */
 const TEXT_X = 10;
-const TEXT_ROOM = RAIL_WIDTH - X - TEXT_X - 10;
+const RIGHT = 10;
+/** Distance of two bars that stand side by side. */
+const BAR_PITCH = 5;
 /** A name that starts after this many letters may be cut off; then the line begins `BEFORE` letters before it. */
 const SEEN_LETTERS = 16;
 const BEFORE = 8;
+/** Height of a row of two lines, the place over the code, and of a row of one line. */
 const ROW_H = 30;
-const ROW_GAP = 6;
+const LINE_H = 16;
+const FAR_H = 21;
+const ROW_GAP = 2;
+/** Where rows of two lines would stand further from their boxes than this, in px, they get one line each. */
+const NEAR = 12;
 /** Smallest share of boxes with a known line, and of wires along which source order and drawing agree. */
 const SHARE = 0.9;
 const MAX_ROWS = 24;
@@ -67,15 +77,41 @@ export function* railFits(context: Context): Slices<boolean> {
 
 interface Row {
   place: Spot;
+  /** The boxes that the line made reach from top to bottom. */
   top: number;
   bottom: number;
   /** Bits of the roots that reach its boxes; a row of a single root gets the hue of that root. */
   mask: number;
-  code: string;
   /** Text after the place: `once`, `each iteration`. */
   more: string;
   raised: boolean;
+  /** Middle of its text. */
+  middle: number;
+  /** Number of its bar: bars of lines whose boxes stand side by side do, too. */
+  bar: number;
 }
+
+/** Place and width of the rail. */
+interface Span {
+  left: number;
+  width: number;
+}
+
+/** The width that the longest line of code needs, as far as there is room beside the drawing. */
+export function railWidth(context: Context, placed: Pick<LayoutOutput, "width" | "height">): number {
+  const { room, scale = 1 } = context.options;
+  const lines = new Set<string>();
+  for (const { line } of context.folded.boxes) if (isKnown(line)) lines.add(codeOf(line));
+  for (const call of context.graph.calls.slice(-MAX_ROWS)) lines.add(codeOf(call));
+  const needed = Math.max(...[...lines].map((code) => context.measure(code, "code"))) + X + TEXT_X + RIGHT + 22;
+  // The height of the view limits the scale; what this leaves of its width is free.
+  const zoom = room ? Math.max(Math.min(scale, 1), Math.min(1.5, room.h / (placed.height + 40))) : 1;
+  const free = room ? room.w / zoom - placed.width - 30 : 260;
+  return Math.round(Math.max(RAIL_WIDTH, Math.min(needed, free, WIDEST)));
+}
+
+/** A line of code without its comment. */
+const codeOf = ({ source }: Pick<CodeLine, "source">) => source.replace(/\s+# .*/, "").trim();
 
 /**
  * Rows for the boxes and for the newest calls, from top to bottom, moved apart so that none overlaps.
@@ -83,7 +119,7 @@ interface Row {
  */
 export function* railItems(
   context: Context,
-  left: number,
+  span: Span,
   at: (b: number) => Rect,
   flagAt: (root: Root) => Rect | undefined,
 ): Slices<Item[]> {
@@ -91,7 +127,7 @@ export function* railItems(
   const names = [...new Set(context.carriers.values())];
   const rowFor = (place: Spot, { y, h }: Rect): Row => {
     const key = orderOf(place);
-    const row = rows.get(key) ?? { place, top: y, bottom: y, mask: 0, code: "", more: "", raised: false };
+    const row = rows.get(key) ?? { place, top: y, bottom: y, mask: 0, more: "", raised: false, middle: 0, bar: 0 };
     rows.set(key, row);
     row.top = Math.min(row.top, y);
     row.bottom = Math.max(row.bottom, y + h);
@@ -116,9 +152,9 @@ export function* railItems(
   }
   for (const [place, area, raised] of calls.values()) rowFor(place, area).raised = raised;
   const list = [...rows.values()].sort((a, b) => a.top - b.top || orderOf(a.place) - orderOf(b.place));
-  for (const row of list) row.code = codeLine(row, names, context.measure);
-  moveApart(list);
-  return list.map((row) => rowItem(context, row, left, names));
+  const oneLine = placeTexts(list, context.level);
+  const bars = placeBars(list);
+  return list.map((row) => rowItem(context, row, { ...span, textX: TEXT_X + BAR_PITCH * (bars - 1), oneLine, names }));
 }
 
 /** `once` or `each iteration` for boxes at the border, where the difference explains the error; else "". */
@@ -130,57 +166,100 @@ function repetition(context: Context, b: number): string {
   return isNew && iteration > 0 ? "each iteration" : "";
 }
 
-/** The source line without its comment, cut so that the last of `names` in it is visible. */
-function codeLine({ place, raised }: Row, names: readonly string[], measure: Measure): string {
-  const source = place.source.replace(/\s+# .*/, "").trim();
-  const room = TEXT_ROOM - (raised ? 18 : 0);
+/** The source line, cut so that the last of `names` in it is visible. */
+function codeLine(row: Row, room: number, names: readonly string[], measure: Measure): string {
+  const source = codeOf(row.place);
   const at = Math.max(...names.map((name) => source.indexOf(name)));
   const hidden = at >= SEEN_LETTERS && measure(source, "code") > room;
   return shorten(hidden ? `…${source.slice(at - BEFORE)}` : source, room, "code", measure);
 }
 
-/** Moves rows apart: rows at the same height of the drawing share it, and each is at least as high as its text. */
-function moveApart(rows: Row[]): void {
-  rows.forEach((row, i) => {
-    const next = rows[i + 1];
-    if (next && next.top < row.bottom - 1) row.bottom = Math.max(next.top, row.top + ROW_H);
-  });
-  let free = Number.NEGATIVE_INFINITY;
-  for (const row of rows) {
-    const lack = Math.max(0, ROW_H - row.bottom + row.top);
-    row.top = Math.max(free, row.top - lack / 2);
-    row.bottom = Math.max(row.top + ROW_H, row.bottom);
-    free = row.bottom + ROW_GAP;
+/** Sets the middles of the texts: beside their boxes, or as near as others allow. Returns whether they have one line. */
+function placeTexts(rows: Row[], level: Level): boolean {
+  const wish = (row: Row) => (row.top + row.bottom) / 2;
+  const inside = (row: Row) => Math.max(row.top - row.middle, row.middle - row.bottom) < NEAR;
+  for (const high of level === 3 ? [ROW_H, LINE_H] : [FAR_H]) {
+    spreadOut(rows, wish, high + ROW_GAP);
+    if (rows.every(inside)) return high !== ROW_H;
   }
+  return true;
 }
 
-function rowItem(context: Context, row: Row, left: number, names: readonly string[]): Item {
+/** Middles with at least `pitch` between them, with the least sum of squared distances from the wishes. */
+function spreadOut(rows: Row[], wish: (row: Row) => number, pitch: number): void {
+  const blocks: { rows: Row[]; sum: number }[] = [];
+  const mean = ({ rows, sum }: (typeof blocks)[0]) => sum / rows.length;
+  rows.forEach((row, i) => {
+    let block = { rows: [row], sum: wish(row) - i * pitch };
+    for (let last = blocks.at(-1); last && mean(last) > mean(block); last = blocks.at(-1)) {
+      blocks.pop();
+      block = { rows: [...last.rows, ...block.rows], sum: last.sum + block.sum };
+    }
+    blocks.push(block);
+  });
+  let i = 0;
+  for (const block of blocks) for (const row of block.rows) row.middle = mean(block) + i++ * pitch;
+}
+
+/** Puts bars that would cover each other side by side; returns how many. */
+function placeBars(rows: Row[]): number {
+  const ends: number[] = [];
+  for (const row of [...rows].sort((a, b) => a.top - b.top)) {
+    const free = ends.findIndex((end) => end <= row.top);
+    row.bar = free < 0 ? ends.length : free;
+    ends[row.bar] = row.bottom + ROW_GAP;
+  }
+  return ends.length;
+}
+
+interface RowLook extends Span {
+  textX: number;
+  oneLine: boolean;
+  names: readonly string[];
+}
+
+function rowItem(context: Context, row: Row, { left, width, textX, oneLine, names }: RowLook): Item {
   const { level, measure } = context;
-  const { place, code, top } = row;
-  const height = row.bottom - top;
-  const middle = height / 2;
+  const { place, middle } = row;
+  const half = (oneLine ? LINE_H : ROW_H) / 2;
+  const top = Math.min(row.top, middle - half);
   const views = rootsOf(context, row.mask);
   const own = context.roots.length > 1 && views.length === 1 && !views[0]!.gone ? views[0] : undefined;
-  const marks: Mark[] = [rect(0, 0, 3, height, own ? `solid ${own.hue}` : "rail", 1.5)];
-  const where = placeText(place) + (row.more && ` · ${row.more}`);
-  if (level === 2 && height > 20) marks.push(text(TEXT_X, middle, placeText(place), "note far"));
+  const hue = own ? `solid ${own.hue}` : "rail";
+  const barX = BAR_PITCH * row.bar;
+  const marks: Mark[] = [rect(barX, row.top - top, 3, row.bottom - row.top, hue, 1.5)];
+  const y = middle - top;
+  // A text that does not stand beside its own bar is joined to it.
+  if (level >= 2 && (middle < row.top || middle > row.bottom)) {
+    const end = middle < row.top ? row.top - top : row.bottom - top;
+    marks.push(shape(path`M${barX + 3} ${end}L${textX - 2} ${y}`, "leafline"));
+  }
+  const words = placeText(place);
+  const where = words + (row.more && !oneLine ? ` · ${row.more}` : "");
+  if (level === 2) marks.push(text(textX, y, words, "note far"));
   if (level === 3) {
-    marks.push(text(TEXT_X, middle - 7, where, "note"), codeMark(TEXT_X, middle + 7, code, names));
-    if (row.raised) marks.push(...octagon(TEXT_X + measure(code, "code") + 11, middle + 7, 6));
+    const x = oneLine ? textX + measure(words, "note") + 8 : textX;
+    const room = width - X - x - RIGHT - (row.raised ? 18 : 0);
+    const code = codeLine(row, room, names, measure);
+    const line = codeMark(x, oneLine ? y : y + 7, code, names);
+    line.cut = code !== codeOf(place);
+    marks.push(text(textX, oneLine ? y : y - 7, where, "note"), line);
+    if (row.raised) marks.push(...octagon(x + measure(code, "code") + 11, oneLine ? y : y + 7, 6));
   }
   return {
     key: `rail${orderOf(place)}`,
     role: "rail",
     x: left + X,
     y: top,
-    w: RAIL_WIDTH - X - 10,
-    h: height,
+    w: width - X - RIGHT,
+    h: Math.max(row.bottom, middle + half) - top,
     marks,
+    label: `${words} ${codeOf(place)}`,
   };
 }
 
 /** A line of code with `names` in bold where they are whole words; of two names at one place the longer one. */
-function codeMark(x: number, y: number, line: string, names: readonly string[]): Mark {
+function codeMark(x: number, y: number, line: string, names: readonly string[]) {
   const mark = text(x, y, line, "code");
   const longest = [...names]
     .sort((a, b) => b.length - a.length)

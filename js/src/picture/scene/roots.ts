@@ -1,23 +1,24 @@
 /** Root flags at the foot of lanes: the pill with its sign, the line about the last calls, room for both buttons. */
 
-import { callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
+import { callNumberHalf, callNumberMark, type Mark, octagon, octagonOpen, rect, rootDot, text } from "../marks.ts";
 import { MIDDLE, shorten } from "../measure.ts";
-import type { Call, Finding } from "../model.ts";
+import { type Call, type Finding, foretells } from "../model.ts";
 import { callNumber, join } from "../words.ts";
 import { type Context, hueOfCall, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
-import type { Item, RootView } from "./types.ts";
+import type { Item, Level, RootView } from "./types.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;
-/** Room for both buttons, in px; they shrink less than a picture of one-line cards does. */
-const BUTTONS_W = 208;
-const BUTTONS_H = 24;
-const LARGER = 1.25;
+/** Room for the buttons, in px on screen: they do not shrink with the picture. */
+export const BUTTONS_W = 208;
+export const BUTTONS_H = 24;
 const MAX_CALLS = 3;
 const MAX_NAME = 170;
-/** Width of a call's number, and of an octagon, in the line under the pill, in px. */
-const NUMBER = 19;
+/** In the line under the pill: half the height of a number, the gap behind it, and the width of an octagon, in px. */
+const NUMBER_R = 7.5;
+const NUMBER_FAR_R = 9;
+const NUMBER_GAP = 4;
 const SIGN = 17;
 
 export interface Flag {
@@ -70,19 +71,21 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const words = warning && !raised ? warning : (call?.did ?? "");
   const sign = raised ? octagon : warning ? octagonOpen : null;
   const pill = Math.min(measure(name, "flagname"), MAX_NAME) + (sub ? 6 + measure(sub, "note") : 0) + 32;
-  const line = words ? calls.length * NUMBER + (sign ? SIGN : 0) + measure(words, "raised") : 0;
-  const h = PILL_H + (words ? LINE_H : 0);
-  const size = options.compact ? LARGER : 1;
-  const room = options.buttons && view.root.alive ? BUTTONS_W * size : 0;
-  const buttons = room ? { x: (pill - room) / 2, y: h + 4, w: room, h: BUTTONS_H * size } : undefined;
+  const line = words ? numbersWidth(calls, 3) + (sign ? SIGN : 0) + measure(words, "raised") : 0;
+  const pressed = options.buttons && view.root.alive;
+  // A flag with buttons keeps room for the line of a call: the call must not move anything.
+  const h = PILL_H + (words || pressed ? LINE_H : 0);
+  const room = pressed ? BUTTONS_W / (options.scale ?? 1) : 0;
+  const size = BUTTONS_H / (options.scale ?? 1);
+  const buttons = pressed ? { x: (pill - room) / 2, y: h + 4, w: room, h: size } : undefined;
   const w = Math.ceil(Math.max(pill, line, room));
   const high = buttons ? buttons.y + buttons.h + 2 : h;
   return { view, name, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
 }
 
-function warningOf({ graph }: Context, { root, gone }: RootView): string {
-  const isHere = (finding: Finding) =>
-    finding.severity === "warning" && finding.uid !== null && finding.path[0] === root.path && !gone;
+function warningOf({ graph, options }: Context, { root, gone }: RootView): string {
+  if (options.asks) return "";
+  const isHere = (finding: Finding) => foretells(finding) && finding.path[0] === root.path && !gone;
   const finding = graph.findings.find(isHere);
   if (!finding) return "";
   const module = graph.modules[graph.module[graph.indexOf(finding.uid)] ?? -1];
@@ -103,7 +106,7 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
   const marks: Mark[] = [];
   marks.push(rect(0, 0, w, PILL_H, `flag ${hue}${gone ? " ghost" : ""}`, 11));
   marks.push(...rootDot(12, 11, view.style, hue));
-  if (level >= 2) marks.push(text(21, 11, words, look + quiet));
+  if (level >= 2) marks.push({ ...text(21, 11, words, look + quiet), cut: words !== name });
   if (sub && near) marks.push(text(27 + measure(words, look), 11, sub, `note${quiet}`));
   const item: Item = {
     key,
@@ -117,9 +120,10 @@ export function drawFlag(context: Context, flag: Flag, x: number, y: number): It
     h: PILL_H,
     marks,
     label: flagLabel(flag),
-    buttons: flag.buttons,
+    data: { role: "root", name: root.path },
+    buttons: flag.buttons && { ...flag.buttons, x: (w - flag.buttons.w) / 2 },
   };
-  return flag.line && near ? [item, lineItem(context, flag, x - flag.line / 2, y + PILL_H + 4)] : [item];
+  return flag.line && level >= 2 ? [item, lineItem(context, flag, x, y + PILL_H + 4)] : [item];
 }
 
 function flagLabel({ view, name, sub, calls, warning }: Flag): string {
@@ -134,16 +138,34 @@ function flagLabel({ view, name, sub, calls, warning }: Flag): string {
   );
 }
 
+const numberAt = (level: Level) =>
+  level === 3 ? { r: NUMBER_R, look: "callno" } : { r: NUMBER_FAR_R, look: "callno far" };
+
+/** Width of the numbers of calls in the line under a pill, with a gap behind each. */
+function numbersWidth(calls: readonly Call[], level: Level): number {
+  const { r, look } = numberAt(level);
+  return calls.reduce((sum, { n }) => sum + 2 * callNumberHalf(callNumber(n), r, look) + NUMBER_GAP, 0);
+}
+
+/** The line under a pill, its middle at x. Below level 3 only numbers and sign are left of it. */
 function lineItem(context: Context, { view, calls, words, sign }: Flag, x: number, y: number): Item {
+  const { level } = context;
   const { id } = view.root;
-  const marks = calls.flatMap(({ n }, i) =>
-    callNumberMark(8 + i * NUMBER, 8, callNumber(n), hueOfCall(context, n), true, 7.5),
-  );
-  let at = 8 + calls.length * NUMBER;
+  const { r, look } = numberAt(level);
+  const said = level === 3 ? words : "";
+  const marks: Mark[] = [];
+  let at = 0;
+  for (const { n } of calls) {
+    const half = callNumberHalf(callNumber(n), r, look);
+    marks.push(...callNumberMark(at + half, 8, callNumber(n), hueOfCall(context, n), { solid: true, r, look }));
+    at += 2 * half + NUMBER_GAP;
+  }
   if (sign) {
-    marks.push(...sign(at, 8, sign === octagon ? 6 : 6.5));
+    marks.push(...sign(at + 7, 8, sign === octagon ? 6 : 6.5));
     at += SIGN;
   }
-  marks.push(text(at - 6, 8, words, sign ? "raised" : "note"));
-  return { key: `line${id}`, role: "note", root: id, x, y, w: at + context.measure(words, "raised"), h: 16, marks };
+  if (said) marks.push(text(at, 8, said, sign ? "raised" : "note"));
+  const w = at + (said ? context.measure(said, sign ? "raised" : "note") : 0);
+  const data = { role: "line" };
+  return { key: `line${id}`, role: "note", root: id, x: x - w / 2, y, w, h: 16, marks, data };
 }

@@ -12,6 +12,8 @@ import type { Item } from "./types.ts";
 import { type Courses, courseAt } from "./wires.ts";
 
 const MAX_NAME = 150;
+/** The carrier is the answer to the question which variable: it is written in full. */
+const MAX_CARRIER = 420;
 /** Room for a name below level 3, in px. */
 const FAR_ROOM = 40;
 
@@ -56,7 +58,8 @@ function tagText(context: Context, b: number): TagText | null {
   }
   const gone = graph.ghost[node] === 1;
   if (gone && !carrier) return null;
-  const label = shorten(shortNames(all, box.kind === "repeat"), MAX_NAME, "tagname", measure, MIDDLE);
+  const most = carrier ? MAX_CARRIER : MAX_NAME;
+  const label = shorten(shortNames(all, box.kind === "repeat"), most, "tagname", measure, MIDDLE);
   return { text: label, carrier, node, w: Math.ceil(tagWidth(measure(label, "tagname"))) };
 }
 
@@ -94,6 +97,8 @@ export function placeTag(
     role: "tag",
     uid,
     ...area,
+    label: (context.names.get(label.node) ?? [label.text]).join(", "),
+    data: { role: "tag", ...(label.carrier && { carrier: "true" }) },
     marks: tag(left ? area.w : 0, 0, label.text, area.w, look, left, sized(context, "tagname")),
   };
 }
@@ -102,7 +107,8 @@ export function placeTag(
 function farText(context: Context, label: TagText): TagText {
   const { level, measure } = context;
   const look = sized(context, "tagname");
-  const text = level === 2 ? shorten(label.text, Math.max(label.w, FAR_ROOM), look, measure, MIDDLE) : "";
+  const room = label.carrier ? Number.POSITIVE_INFINITY : Math.max(label.w, FAR_ROOM);
+  const text = level === 2 ? shorten(label.text, room, look, measure, MIDDLE) : "";
   return { ...label, text, w: text ? Math.ceil(tagWidth(measure(text, look))) : 28 };
 }
 

@@ -42,8 +42,14 @@ export interface Item {
   data?: Record<string, string>;
   /** Room for the backward buttons under a live root, relative to the item. */
   buttons?: Rect | undefined;
+  /** Where each saved tensor of a card is drawn, relative to the item; none where they are not drawn one by one. */
+  slots?(): SlotPlace[];
   /** Lets the marks be made again from what the graph holds by now. */
   renew?(): void;
+}
+
+export interface SlotPlace extends Rect {
+  slot: number;
 }
 
 export interface Scene {
@@ -69,8 +75,14 @@ export interface SceneOptions {
   measure: Measure;
   /** Level of detail; default 3: everything is written out. */
   level?: Level;
+  /** Two-line cards with less room between them. */
+  dense?: boolean;
   /** One-line cards. */
   compact?: boolean;
+  /** The scale at which it will be drawn, about: buttons keep their size on screen. Default 1. */
+  scale?: number;
+  /** Size of the view in px, to fill it; absent: unknown. */
+  room?: { w: number; h: number };
   /** Whether to leave room for the two buttons under each live root. */
   buttons?: boolean;
   /** false: never draw the code rail. */
@@ -83,6 +95,8 @@ export interface SceneOptions {
   forecast?: ForecastOverlay | null;
   /** uid -> what happened to a node between two moments that are compared: "new", "freed", "gone". */
   changes?: ReadonlyMap<number, string> | null;
+  /** Somebody predicts what a call does: nothing that gives it away is drawn. */
+  asks?: boolean;
   /** Id of a root; the lines of other roots are dimmed. */
   onlyRoot?: number | null;
 }

@@ -9,13 +9,17 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from graphwidget.diagnosis.steps.calls import past
 from graphwidget.engine import keepers, memory
-from graphwidget.model import Drawing, Event, Snapshot, bytes_text
+from graphwidget.engine.forecast import forecast
+from graphwidget.model import Drawing, Event, Snapshot, Steps, bytes_text
+from graphwidget.notebook.foretold import shown
+from graphwidget.notebook.stepping import SENTENCES, before, sentences, steps_ahead, whole
 from graphwidget.render.wire import OfferedRoot, encode, offer
 from graphwidget.render.words import count
 
@@ -23,9 +27,11 @@ __all__ = ["inspection", "keeping", "moment", "packed", "recording"]
 
 MAX_KEPT_BY = 20
 # What a recording may hold, in characters of JSON before compression, which makes them about a tenth.
-MAX_MOMENTS = 8_000_000
-# Of larger graphs the owners of a node are left out: each answer walks over the graph once.
+MOST = 8_000_000
+# Of larger graphs forecasts and the owners of a node are left out: each answer walks over the graph.
 MAX_INSPECTED = 400
+MAX_ROOTS = 20
+MAX_STEPS = 1000
 KEEPING_S = 1.0  # time for dividing the memory of stored moments among names
 
 
@@ -83,34 +89,72 @@ def keeping(drawing: Drawing) -> dict[str, Any]:
     return {"names": list(names), "moments": [[id, row] for id, row in zip(ids[::-1], rows)]}
 
 
-def recording(drawing: Drawing, roots_of: Callable[[Drawing], Sequence[OfferedRoot]] = offer) -> dict[str, Any]:
+def recording(drawing: Drawing) -> dict[str, Any]:
     """The picture and the answers, as JSON data.
 
-    Older moments are left out first if all of them are too much; the timeline then shows them as not stored.
+    If all answers are too much, older moments are left out first; the timeline then shows them as not stored.
     """
     drawing = replace(drawing, busy=None)
-    moments: dict[int, str] = {}
-    left = MAX_MOMENTS
-    for event in reversed(drawing.events[:-1]):
-        if event.snapshot is None or left <= 0:
-            continue
-        text = moment(drawing, event)
-        left -= len(text)
-        if left > 0:
-            moments[event.id] = text
-    last = drawing.events[-1:]
-    stored = tuple(event if event.id in moments else replace(event, snapshot=None) for event in drawing.events[:-1])
-    shown = replace(drawing, events=(*stored, *last))
-    answers = {f"snapshot {id}": {"wire": wire} for id, wire in moments.items()}
+    answers = {**dict(_forecasts(drawing)), **dict(_inspections(drawing.snapshot))}
+    left = MOST - sum(map(_length, answers.values()))
+    kept: set[int] = set()
+    for event in reversed(drawing.events):
+        told = dict(_about(drawing, event))
+        left -= sum(map(_length, told.values()))
+        if left < 0:
+            break
+        answers |= told
+        kept.add(event.id)
+    stored = tuple(event if event.id in kept else replace(event, snapshot=None) for event in drawing.events[:-1])
     answers["keepers"] = keeping(drawing)
-    answers |= {f"inspect {uid}": answer for uid, answer in _inspections(drawing.snapshot)}
-    return {"wire": encode(shown), "answers": answers}
+    return {"wire": encode(replace(drawing, events=(*stored, *drawing.events[-1:]))), "answers": answers}
 
 
-def _inspections(snapshot: Snapshot) -> Iterator[tuple[int, dict[str, Any]]]:
+def _length(answer: dict[str, Any]) -> int:
+    return len(json.dumps(answer))
+
+
+def _about(drawing: Drawing, event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What can be asked about one moment: its picture, and the steps of its call."""
+    if event.snapshot is not None and event is not drawing.events[-1]:
+        yield f"snapshot {event.id}", {"wire": moment(drawing, event)}
+    call = next((call for call in drawing.calls if call.n == event.call), None) if event.kind == "call" else None
+    if call is not None:
+        steps = past(call)
+        then = before(call, call.graph, drawing.events, drawing.calls) if steps.known and call.graph else None
+        wire = encode(then, call.n) if then is not None else None
+        yield f"steps_of {call.n}", {**_all_steps(steps, call.n, call.n), "wire": wire}
+
+
+def _forecasts(drawing: Drawing) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each root's backward would do, as a whole and step by step. `offer` numbers the roots like this."""
+    snapshot = drawing.snapshot
+    if len(snapshot) > MAX_INSPECTED:
+        return
+    for root in offer(drawing)[:MAX_ROOTS]:
+        if root.ref.node < 0 or snapshot.ghost[root.ref.node]:
+            continue
+        forecasts = {}
+        for name, keep in (("backward", False), ("retain", True)):
+            told = forecast(snapshot, [root.ref], retain_graph=keep, grad_given=True)
+            forecasts[name] = shown(snapshot, drawing.calls, told)
+            steps = steps_ahead(replace(snapshot, roots=(root.ref,)), keep)
+            walk = -1 - 2 * root.id - keep
+            yield f"steps_ahead {root.id} {str(keep).lower()}", {**_all_steps(steps, walk, None), "wire": None}
+        yield f"forecast {root.id}", forecasts
+
+
+def _all_steps(steps: Steps, walk: int, n: int | None) -> dict[str, Any]:
+    """Steps with the sentences of all: there is nobody to ask for more."""
+    some = range(0, min(len(steps), MAX_STEPS), SENTENCES)
+    rows = [row for at in some for row in sentences(steps, at)["rows"]]
+    return {**whole(steps, walk, n), "rows": rows}
+
+
+def _inspections(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     if len(snapshot) <= MAX_INSPECTED:
         for index, uid in enumerate(snapshot.uid):
-            yield uid, inspection(snapshot, index)
+            yield f"inspect {uid}", inspection(snapshot, index)
 
 
 def packed(recording: dict[str, Any]) -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from build import chain, leaf, reused_product, snapshot
-from test_picture import story
+from stories import story
 
+from graphwidget.exports import page, recording
+from graphwidget.exports.formats import export
 from graphwidget.model import Drawing, Event
-from graphwidget.render import page, picture, recording
-from graphwidget.render.formats import export
+from graphwidget.render import picture
 
 
 class Elements(HTMLParser):
@@ -74,9 +75,11 @@ def test_earlier_moments_and_the_owners_of_nodes_are_recorded() -> None:
 
 def test_moments_beyond_the_limit_are_shown_as_not_stored(monkeypatch: Any) -> None:
     events = tuple(Event(n, "cell", n, snapshot=chain(50)) for n in range(6))
-    one = len(recording.moment(Drawing(chain(50), events=events), events[2]))
-    monkeypatch.setattr(recording, "MAX_MOMENTS", 3 * one)
-    made = recording.recording(Drawing(chain(50), events=events, current_event=5))
+    drawing = Drawing(chain(50), events=events, current_event=5)
+    made = recording.recording(drawing)["answers"]
+    without = sum(len(json.dumps(made[name])) for name in made if not name.startswith("snapshot"))
+    monkeypatch.setattr(recording, "MOST", without + 3 * len(json.dumps(made["snapshot 2"])))
+    made = recording.recording(drawing)
     stored = [int(name.split()[1]) for name in made["answers"] if name.startswith("snapshot")]
     kept = [event["id"] for event in json.loads(made["wire"])["events"][:-1] if event["kept"]]
     assert sorted(stored) == kept and kept[-1] == 4 and 1 <= len(kept) < 5
@@ -111,7 +114,7 @@ def test_a_page_needs_no_engine_for_the_static_picture(monkeypatch: Any) -> None
     def missing(*_: object, **__: object) -> str:
         raise ImportError("quickjs-ng")
 
-    monkeypatch.setattr(picture, "_draw", missing)
+    monkeypatch.setattr(picture, "run_engine", missing)
     html = page.to_html(story())
     assert "<svg" not in html.partition("<script")[0]
     assert recorded(html)["wire"]

@@ -14,10 +14,10 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
+from graphwidget.exports.recording import packed, recording
 from graphwidget.model import Drawing, Snapshot, Verdict
 from graphwidget.render import picture, report, text
 from graphwidget.render.program import ProgramRun
-from graphwidget.render.recording import packed, recording
 
 __all__ = ["program_html", "to_html"]
 

@@ -13,8 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from graphwidget.exports import page
 from graphwidget.model import Drawing, Snapshot
-from graphwidget.render import dot, json_export, networkx_export, page, picture, program, text
+from graphwidget.render import dot, json_export, networkx_export, picture, program, raster, text
 
 __all__ = ["FORMATS", "Format", "export"]
 
@@ -28,11 +29,13 @@ class Format:
     label
         Its name in the view's export menu.
     graph
-        Writes a graph; the result is text if there is a `suffix`.
+        Writes a graph; the result is text if there is a `suffix`, or bytes if it is `binary`.
     program
         Writes the answer of ``graphwidget explain`` for a whole program. None: the command line does not offer it.
     suffix, media_type
-        Suffix of files, and media type on the web. Empty: the result is a Python object and no text.
+        Suffix of files, and media type on the web. Empty: the result is a Python object and no file.
+    binary
+        The file is no text, and only the page and Python write it.
     """
 
     label: str
@@ -40,6 +43,7 @@ class Format:
     program: Callable[[program.ProgramRun], str] | None = None
     suffix: str = ""
     media_type: str = ""
+    binary: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -47,6 +51,7 @@ FORMATS: dict[str, Format] = {
     "json": Format("JSON", lambda d: json_export.to_json(d.snapshot), program.json_text, ".json", "application/json"),
     "html": Format("HTML, interactive", page.to_html, page.program_html, ".html", "text/html"),
     "svg": Format("SVG", picture.to_svg, picture.program_svg, ".svg", "image/svg+xml"),
+    "png": Format("PNG", raster.to_png, None, ".png", "image/png", binary=True),
     "dot": Format("Graphviz", lambda d: dot.to_dot(d.snapshot), program.dot_text, ".dot", "text/vnd.graphviz"),
     "networkx": Format("networkx", lambda d: networkx_export.to_networkx(d.snapshot)),
 }
@@ -58,7 +63,7 @@ def export(graph: Drawing | Snapshot, format: str, path: str | PathLike[str] | N
     Raises
     ------
     ValueError
-        If there is no such format, or if a path is given for one that is no text.
+        If there is no such format, or if a path is given for one that is no file.
     ImportError
         If a package that the format needs is not installed.
     OSError
@@ -74,5 +79,8 @@ def export(graph: Drawing | Snapshot, format: str, path: str | PathLike[str] | N
     written = known.graph(Drawing(graph) if isinstance(graph, Snapshot) else graph)
     if path is None:
         return written
-    Path(path).write_text(written, encoding="utf-8")
+    if known.binary:
+        Path(path).write_bytes(written)
+    else:
+        Path(path).write_text(written, encoding="utf-8")
     return None
