@@ -77,7 +77,7 @@ class CellRuns:
             error_place=place,
             without_grad=missing_grads.kinds(frame, place.source) if frame is not None and place is not None else {},
             through_backward=ti.came_through_backward(error.__traceback__),
-            scene=scene.of_error(error.__traceback__, self.book, self.sources()),
+            scene=scene.of_error(error, self.book, self.sources()),
         )
 
     def sources(self) -> list[str]:

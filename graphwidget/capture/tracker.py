@@ -408,6 +408,7 @@ class Tracker:
                 self.notebook,
                 self.retention.all(),
                 dict(self.failures.scenes),
+                self.write_recorder.starved(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -30,7 +30,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     runs = [run for run in record.runs.values() if run.error is not None]
     refused = [run for run in runs if run.through_backward and run.error not in failed]
     outside = [run for run in runs if not run.through_backward]
-    places = {finding.made_at for finding in found if finding.call is None} - {None}
+    places = {finding.failed_at or finding.made_at for finding in found if finding.call is None} - {None}
     settled = {_same(run) for run in runs if run.error_place in places}
     open_: dict[object, CellRun] = {}
     other: dict[object, CellRun] = {}

@@ -48,8 +48,9 @@ from graphwidget.model.records import (
     Verdict,
     Write,
 )
-from graphwidget.model.scenes import Scene, Sight, Value
+from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
+from graphwidget.model.starved import StarvedParameters
 from graphwidget.model.steps import Step, Steps
 
 __all__ = [
@@ -77,10 +78,12 @@ __all__ = [
     "Reason",
     "Record",
     "SavedTensor",
+    "RunningModule",
     "Scene",
     "Sight",
     "SlotState",
     "Snapshot",
+    "StarvedParameters",
     "Step",
     "Steps",
     "Storage",

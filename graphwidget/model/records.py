@@ -12,6 +12,7 @@ from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef
 from graphwidget.model.scenes import Scene
+from graphwidget.model.starved import StarvedParameters
 
 __all__ = [
     "BackwardCall",
@@ -234,6 +235,7 @@ class Finding:
     freed_by: int | None = None
     tensor: str | None = None
     modified_at: Place | None = None
+    failed_at: Place | None = None  # the line that raised, where `made_at` is another one and there is no call
     modified_by: str = ""  # the statement there
     bytes: int = 0
     path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
@@ -387,6 +389,7 @@ class Record:
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
+    `starved`: parameters for which no step of their optimizer found a gradient.
     """
 
     snapshot: Snapshot
@@ -400,6 +403,7 @@ class Record:
     notebook: bool = False
     looks: tuple[Look, ...] = ()
     scenes: Mapping[int, Scene] = field(default_factory=dict)
+    starved: tuple[StarvedParameters, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, Write
+from graphwidget.model import Place, StarvedParameters, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -109,6 +109,10 @@ class WriteRecorder:
     def idle(self) -> tuple[Write, ...]:
         """Return the last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
+
+    def starved(self) -> tuple[StarvedParameters, ...]:
+        """Return the parameters for which no step of their optimizer has found a gradient."""
+        return self.steps.starved.found()
 
     # ---------------------------------------------------------------- events
 

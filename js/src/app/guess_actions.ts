@@ -28,7 +28,7 @@ export function guessActions(context: Context, picture: Picture): GuessActions {
     const fresh: Guess | null = root && {
       ...{ root, retain, fails: "", failsAt: null, frees: new Set(), runs: false, result: null },
     };
-    set({ guess: fresh, preview: null, selected: null });
+    set({ guess: fresh, preview: null, selected: null, answer: null });
     // What would give the answer away is drawn again afterwards.
     context.redraw();
   }

@@ -52,7 +52,7 @@ export function stepActions(context: Context, picture: Picture): StepActions {
     wanted = new Set([0]);
     const pace = state.walk?.pace ?? NORMAL;
     const fresh: Walk = { subject, told: null, rows: [], problem: "", waits: "", at: 0, plays: false, pace };
-    set({ walk: fresh, preview: null, ...(wasPast && { past: null, pastEvent: null }) });
+    set({ walk: fresh, guess: null, answer: null, preview: null, ...(wasPast && { past: null, pastEvent: null }) });
     picture.showStep();
     void ask(subject);
   }

@@ -9,6 +9,7 @@ import { drive } from "../page/drive.ts";
 import { focusedElement, html, setAttribute, setAttributes, svg } from "../page/elements.ts";
 import { drawMarks } from "../page/marks.tsx";
 import type { Graph } from "../picture/model.ts";
+import { unite } from "../picture/scene/rects.ts";
 import type { Item, Role } from "../picture/scene/types.ts";
 import { runSlices, type Slices } from "../picture/slices.ts";
 import { Bitmap } from "./bitmap.ts";
@@ -249,7 +250,8 @@ export class Canvas {
     this.#signs.draw(items, keys, moves ? this.space.scene.items : []);
     if (this.big) this.#pin();
     const [first] = keys.flatMap((key) => this.byKey.get(key) ?? []);
-    if (first) this.viewport.show(first);
+    const words = items.filter(({ key }) => key === `says ${first?.key}`);
+    if (first) this.viewport.show(unite([first, ...words]));
   }
 
   /** Gives the existing elements of a large scene the marks for another scale. */

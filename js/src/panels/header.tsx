@@ -57,10 +57,12 @@ function ShowMenu({ context: { act, state } }: Pick<PanelProps, "context">): VNo
 /** `boxes`: number of boxes drawn; 0 while there is no drawing. */
 export function Header({ context, graph, boxes }: PanelProps & { boxes: number }): VNode {
   const { act, state } = context;
+  const told = state.walk?.told;
   const about = useMemo(() => {
+    if (told) return `step by step: ${told.call}`;
     if (!graph) return "";
     return graph.n > 0 ? facts(graph, boxes) : "nothing to show yet";
-  }, [graph, boxes]);
+  }, [graph, boxes, told]);
   const [shape, words] = status(state);
   const found = graph?.findings.length ?? 0;
   return (

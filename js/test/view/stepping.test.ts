@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 /** Stepping through one call in the view: ahead and recorded, forwards and backwards, by button, key and slider. */
 import { afterEach, expect, test } from "vitest";
-import { tiny } from "../../dev/stories.ts";
+import { deep, tiny } from "../../dev/stories.ts";
 import { node, type Shown, show } from "./support.ts";
 
 let view: Shown;
@@ -88,6 +88,27 @@ test("the node at which a call would raise has an octagon and is the last one", 
   expect(said()).toContain("It would raise.");
   expect(view.one(".gw-signs").innerHTML).toContain("g-octagonopen");
   expect(view.one(".gw-signs").textContent).toContain("would raise: ");
+});
+
+test("of a group the lower edge is as long as the part of it that has run", async () => {
+  view = await show(deep(12));
+  await open();
+  const group = view.one("[role=treeitem][aria-expanded=false]").getAttribute("data-key")!;
+  const length = () => {
+    const d = view.all("[data-sign]").find((each) => each.getAttribute("data-sign") === `ran ${group}`);
+    const [from, to] = /^M([\d.]+) [\d.]+H([\d.]+)/
+      .exec(d?.querySelector("path")?.getAttribute("d") ?? "M0 0H0")!
+      .slice(1);
+    return Number(to) - Number(from);
+  };
+  expect(length()).toBe(0);
+  const last = Number(slider().max);
+  await moveTo(last - 1);
+  const whole = length();
+  let at = last - 1;
+  while (at > 0 && length() === whole) await moveTo(--at);
+  expect(length()).toBeGreaterThan(0);
+  expect(length()).toBeLessThan(whole);
 });
 
 test("it plays by itself, pauses, and stops at the end", async () => {

@@ -3,10 +3,13 @@
 import { boxOfUid, type Folded } from "../fold/index.ts";
 import { LEAF_H, octagon, octagonOpen, path, rect, shape, text } from "../marks.ts";
 import type { Graph } from "../model.ts";
-import type { Context } from "./context.ts";
+import { leavesAbove } from "./cards.ts";
+import { type Context, sized } from "./context.ts";
 import type { Item } from "./types.ts";
 
 const PILL_H = 18;
+/** Where the picture is small, and letters are larger. */
+const FAR_PILL_H = 26;
 
 export interface Walking {
   /** uids of the nodes that have run so far, in order; the last one runs now, unless the call has ended. */
@@ -60,6 +63,8 @@ export function walkingSigns(drawn: Drawn, walking: Walking): Item[] {
   const share = new Map<string, number>();
   for (const uid of walking.ran) for (const key of keysOf(drawn, uid)) share.set(key, (share.get(key) ?? 0) + 1);
   const counts = new Map(folded.boxes.map(({ key, nodes }) => [key, nodes.length]));
+  for (const keys of badgesOf(drawn.context).values())
+    for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
   const items: Item[] = [];
   for (const [key, ran] of share) {
     const card = byKey.get(key);
@@ -84,17 +89,26 @@ function frame(context: Context, card: Item, walking: Walking | null): Item[] {
   const { x, y, w, h, key } = card;
   const round = card.role === "leaf" ? h / 2 + 2 : 8;
   const marks = [rect(-2, -2, w + 4, h + 4, "running", round)];
-  if (!walking) return [{ key: `now ${key}`, role: "note", x, y, w, h, marks }];
+  const around: Item = { key: `now ${key}`, role: "note", x, y, w, h, marks };
+  if (!walking) return [around];
   const { stops, past, position } = walking;
   const words = {
     "": `▲ ${past ? "running" : "would run"} now: ${position}`,
     raises: `${past ? "raised" : "would raise"}: ${position}`,
     unknown: `? not known: ${position}`,
   }[stops];
-  const wide = context.measure(words, "order") + 16;
-  const left = Math.min(0, w - wide);
-  marks.push(rect(left, -PILL_H - 3, wide, PILL_H, "said", PILL_H / 2));
-  marks.push(text(left + 8, -PILL_H / 2 - 3, words, stops === "raises" ? "order failword" : "order"));
+  const look = sized(context, "order");
+  const high = context.level === 3 ? PILL_H : FAR_PILL_H;
+  const wide = context.measure(words, look) + 16;
+  // Above the card; beside it if its leaves stand above.
+  const b = context.folded.boxes.findIndex((box) => box.key === key);
+  const beside = b >= 0 && context.leaves[b]!.length > 0 && leavesAbove(context, b);
+  const [left, top] = beside ? [w + 10, (h - high) / 2] : [Math.min(0, w - wide), -high - 3];
   if (stops === "raises") marks.push(...(past ? octagon : octagonOpen)(w, 0));
-  return [{ key: `now ${key}`, role: "note", x, y, w, h, marks }];
+  const area = { x: x + left, y: y + top, w: wide, h: high };
+  const said = text(8, high / 2, words, stops === "raises" ? `${look} failword` : look);
+  return [
+    around,
+    { key: `says ${key}`, role: "note", ...area, marks: [rect(0, 0, wide, high, "said", high / 2), said] },
+  ];
 }
