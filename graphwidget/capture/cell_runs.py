@@ -41,7 +41,10 @@ class CellRuns:
         if run == self.next:
             self.next += 1
         if run not in self.runs:
-            self.runs[run] = CellRun(run, number, source, cell_id, grad_before=torch.is_grad_enabled())
+            file = cell.file.shown if cell.file is not None else None
+            self.runs[run] = CellRun(
+                run, number, source or cell.source, cell_id, grad_before=torch.is_grad_enabled(), file=file
+            )
             if len(self.runs) > self.limit:
                 del self.runs[next(iter(self.runs))]
         self.running.append(run)

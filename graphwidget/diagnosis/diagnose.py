@@ -24,6 +24,7 @@ from graphwidget.diagnosis.findings import (
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
+from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
@@ -150,7 +151,7 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

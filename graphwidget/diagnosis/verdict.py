@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from graphwidget.diagnosis.wording import where
 from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
 
 __all__ = ["verdict"]
@@ -52,12 +51,12 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
 
 def _alike(call: BackwardCall) -> tuple[object, ...]:
     """The same error of the same line is one error, however often a loop raises it."""
-    return (where(call.place) or call.n, call.error_type, call.error)
+    return (call.place.spot or call.n, call.error_type, call.error)
 
 
 def _same(run: CellRun) -> tuple[object, ...]:
     line = run.error_place.line if run.error_place is not None else None
-    return (run.cell_id or run.cell, line, run.error_type, run.error)
+    return (run.cell_id or run.cell or run.file, line, run.error_type, run.error)
 
 
 def _leaves(run: CellRun) -> bool:

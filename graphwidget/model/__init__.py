@@ -31,6 +31,7 @@ from graphwidget.model.parts import (
     TensorRef,
     in_order,
     is_notebooks,
+    spot_text,
 )
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -99,5 +100,6 @@ __all__ = [
     "cut_edit",
     "in_order",
     "is_notebooks",
+    "spot_text",
     "type_text",
 ]

@@ -90,14 +90,15 @@ def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence[str]) -> Iterator[Sight]:
     """Yield one sight for each frame of a cell, the innermost first."""
-    cells = [at for at, (frame, _) in enumerate(frames) if book.scope(frame.f_code) is not None][:MOST_FRAMES]
+    users = {id(frame) for frame, _ in book.own_among([frame for frame, _ in frames])}
+    cells = [at for at, (frame, _) in enumerate(frames) if id(frame) in users][:MOST_FRAMES]
     for at, following in zip(cells, [*cells[1:], len(frames)]):
         frame, line = frames[at]
         scope = book.scope(frame.f_code)
         if scope is None:
             continue
         inside = frame.f_code.co_flags & reading.CO_OPTIMIZED
-        place = book.place(scope.base + line, scope.base + line, -1)
+        place = book.place(scope.base + line, -1, -1)
         names = _names([scope.cell.source, *(() if inside else texts)])
         own = dict(reading.locals_of(frame))
         variables = {**frame.f_globals, **own}
