@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphwidget.model import (
         Answer,
         BackwardCall,
+        Comparison,
         Drawing,
         Event,
         Finding,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         Steps,
         Storage,
         TensorRef,
+        VariableChange,
     )
     from graphwidget.notebook.widget import AutogradView
 
@@ -54,6 +56,7 @@ _HOMES = {
     "graphwidget.model": (
         "Answer",
         "BackwardCall",
+        "Comparison",
         "Drawing",
         "Event",
         "Finding",
@@ -73,6 +76,7 @@ _HOMES = {
         "Steps",
         "Storage",
         "TensorRef",
+        "VariableChange",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -82,6 +86,7 @@ __all__ = [
     "Answer",
     "AutogradView",
     "BackwardCall",
+    "Comparison",
     "Drawing",
     "Event",
     "Finding",
@@ -102,6 +107,7 @@ __all__ = [
     "Storage",
     "TensorRef",
     "Tracker",
+    "VariableChange",
     "explain",
     "forecast",
     "load_ipython_extension",

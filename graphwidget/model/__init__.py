@@ -12,6 +12,7 @@ Three numbers name things, and they are never mixed:
 * **n** numbers backward calls from 0, in the order in which they began.
 """
 
+from graphwidget.model.comparison import Comparison, VariableChange
 from graphwidget.model.cutting import cut, cut_edit
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
@@ -58,6 +59,7 @@ __all__ = [
     "BackwardCall",
     "CellError",
     "CellRun",
+    "Comparison",
     "Drawing",
     "Event",
     "Finding",
@@ -90,6 +92,7 @@ __all__ = [
     "TensorRef",
     "TextEdit",
     "Value",
+    "VariableChange",
     "Verdict",
     "Write",
     "bytes_text",

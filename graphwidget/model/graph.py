@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 
+from graphwidget.model.comparison import Comparison, compare
 from graphwidget.model.exports import Exportable
 from graphwidget.model.parts import (
     KEEPS_MEMORY,
@@ -214,6 +215,33 @@ class Snapshot(Exportable):
     def node_with(self, slot: int) -> int:
         """Index of the node that a slot belongs to."""
         return bisect_right(self.slot_start, slot) - 1
+
+    def compare(self, after: Snapshot) -> Comparison:
+        """What changed from this snapshot to a later one.
+
+        Parameters
+        ----------
+        after
+            A later snapshot of the same tracker.
+
+        Raises
+        ------
+        ValueError
+            If the same number stands for different nodes in the two: then they are not of one tracker.
+
+        Examples
+        --------
+        >>> import torch, graphwidget
+        >>> with graphwidget.track() as tracker:
+        ...     w = torch.ones(3, requires_grad=True)
+        ...     loss = w.exp().sum()
+        ...     before = graphwidget.snapshot()
+        ...     loss = loss * 2
+        ...     comparison = before.compare(graphwidget.snapshot())
+        >>> [node.name for node in comparison.added], comparison.variables[0].status
+        (['MulBackward0'], 'other')
+        """
+        return compare(self, after)
 
     def held_bytes(self) -> int:
         """Bytes held by saved tensors; each storage counts once."""

@@ -15,13 +15,15 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS, export
 from graphwidget.exports.recording import inspection, keeping, moment
-from graphwidget.model import BackwardCall, CellRun, bytes_text
+from graphwidget.model import BackwardCall, CellRun, Event, Snapshot, bytes_text
 from graphwidget.notebook import foretold
+from graphwidget.notebook.comparing import compared, picture_of
 from graphwidget.notebook.offers import Offer, Offers
 from graphwidget.notebook.predicted import Said
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
@@ -41,6 +43,7 @@ log = logging.getLogger("graphwidget")
 OUT_OF_DATE = "This picture is out of date"
 AGAIN = "Run %load_ext graphwidget and %graphwidget for a new view."
 LOOK_AGAIN = "Look at the picture again: it shows what is there now."
+NEARBY = "Choose the end of a cell."
 # What a job is called, of each verb that takes a turn.
 _JOBS = {"backward": "backward", "predict": "backward", "rebuild": "Rebuild", "steps_ahead": "Steps"}
 
@@ -173,13 +176,29 @@ class Actions:
         }
 
     def _snapshot(self, event: int) -> dict[str, Any]:
-        drawing = self._offers.drawing
-        found = next((e for e in drawing.events if e.id == event), None)
+        found, snapshot = self._moment(event)
+        return {"wire": moment(self._offers.drawing, found, self._offers.past(snapshot))}
+
+    def _moment(self, event: int) -> tuple[Event, Snapshot]:
+        """A stored moment, and its graph."""
+        found = next((e for e in self._offers.drawing.events if e.id == event), None)
         if found is None:
             raise Refused(f"{OUT_OF_DATE}: that moment is not on the timeline.", LOOK_AGAIN)
         if found.snapshot is None:
             raise Refused("The graph of that moment was dropped to bound memory.", "Choose a later one.")
-        return {"wire": moment(drawing, found, self._offers.past(found.snapshot))}
+        return found, found.snapshot
+
+    def _compare(self, before: int, after: int) -> dict[str, Any]:
+        """What changed between two stored moments, and the later one with what has died since as ghosts."""
+        first, then = self._moment(min(before, after))
+        last, now = self._moment(max(before, after))
+        if first.held_bytes is None or last.held_bytes is None:
+            raise Refused("At one of the moments not all graphs were looked at, so what changed is not known.", NEARBY)
+        comparison = then.compare(now)
+        events = self._offers.drawing.events
+        picture = picture_of(comparison, [e.snapshot for e in events if e.snapshot and first.id < e.id < last.id])
+        shown = replace(last, snapshot=picture)
+        return compared(comparison) | {"wire": moment(self._offers.drawing, shown, self._offers.past(picture))}
 
     def _steps_of(self, call: int) -> dict[str, Any]:
         """A recorded call node by node, and the picture just before it."""

@@ -99,6 +99,7 @@ VERBS: dict[str, Verb] = {
     "more_steps": Verb({"walk": _WHOLE, "at": _WHOLE}),
     "inspect": Verb({"uid": _WHOLE}),
     "keepers": Verb(),
+    "compare": Verb({"before": _WHOLE, "after": _WHOLE}),
     "export": Verb(
         {"format": Argument(str, choices=[name for name, form in FORMATS.items() if form.suffix and not form.binary])}
     ),

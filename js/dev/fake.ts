@@ -6,7 +6,10 @@
  * the rules of autograd that matter here are in `run` (engine order, freed slots, the second backward).
  */
 
+import type { Graph } from "../src/picture/model.ts";
 import * as SLOT from "../src/picture/slot.ts";
+import { decode } from "../src/picture/wire.ts";
+import { slotSummary } from "../src/picture/words.ts";
 import type { Model } from "../src/state/kernel.ts";
 import { columnText, endsText, smallText } from "./columns.ts";
 
@@ -335,6 +338,17 @@ export class FakeKernel {
           keptBy: owners.map(([path, , kind]) => ({ path, kind, releases: "releases 1 node, 24 B" })),
           storages: [],
         };
+      }
+      case "compare": {
+        const [first, last] = [message.before, message.after].map((id) => this.history.get(Number(id)));
+        if (!first || !last) throw new Error("The picture of this step is no longer stored.");
+        const [then, now] = [first, last].map((wire) => decode(wire)) as [Graph, Graph];
+        const freed = (graph: Graph, uid: number) => slotSummary(graph, [graph.indexOf(uid)]).counts[SLOT.freed]!;
+        const uids = [...now.uid].filter((uid) => then.indexOf(uid) >= 0 && freed(now, uid) > freed(then, uid));
+        const added = [...now.uid].filter((uid) => then.indexOf(uid) < 0);
+        const summary = `${uids.length} saved tensors freed, ${added.length} nodes added; no node died.`;
+        const variables = [{ name: "loss", status: "same", added: added.length, freed: uids.length, died: 0 }];
+        return { wire: last, summary, held: "48 B, then 0 B", variables, more: 0, added, freed: uids, died: [] };
       }
       case "keepers": {
         const names = this.story.owners.map(([path]) => path);

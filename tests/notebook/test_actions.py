@@ -446,3 +446,27 @@ def test_an_export_that_needs_what_is_not_installed_says_what_to_do(
 ) -> None:
     monkeypatch.setitem(sys.modules, "quickjs", None)
     assert "pip install quickjs-ng" in stage.refusal("export", format="svg")
+
+
+def test_two_moments_are_compared(stage: Stage) -> None:
+    first = stage.tracker.events[-1].id
+    stage.cell("loss.backward()")
+    stage.cell("later = (w * 3).sum()")
+    last = stage.tracker.events[-1].id
+    found = stage.result("compare", before=last, after=first)  # the order of the two does not matter
+    assert found["summary"] == "2 saved tensors freed, 2 nodes added; no node died."
+    assert {(row["name"], row["status"], row["added"], row["freed"]) for row in found["variables"]} == {
+        ("later", "new", 2, 0),
+        ("loss", "same", 0, 2),
+    }
+    assert len(found["added"]) == 2 and len(found["freed"]) == 2 and found["died"] == []
+    stage.cell("del later")
+    dead = stage.result("compare", before=last, after=stage.tracker.events[-1].id)
+    assert len(dead["died"]) == 2
+    message = json.loads(dead["wire"])
+    assert small(message["ghost"]).count("1") == 2
+    assert "0" not in small(message["slotState"])  # what has died holds nothing
+
+
+def test_moments_that_are_not_stored_are_not_compared(stage: Stage) -> None:
+    assert "not on the timeline" in stage.refusal("compare", before=0, after=9999)

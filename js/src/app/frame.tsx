@@ -19,6 +19,7 @@ import { PresentPanel, presented } from "../panels/present.tsx";
 import { StageBar } from "../panels/stagebar.tsx";
 import { StepperPanel } from "../panels/stepper.tsx";
 import { TablePanel } from "../panels/table.tsx";
+import { ComparisonPanel } from "../time/comparison.tsx";
 import { Timeline } from "../time/timeline.tsx";
 
 const MARK_RULES = markRules();
@@ -66,9 +67,10 @@ export function Frame({ context, graph, canvas, dialog, edge, lens, drawing, sub
         <aside class="gw-panel" aria-label="Details">
           <Messages {...props} />
           <StepperPanel context={context} />
+          <ComparisonPanel {...props} />
           <GuessPanel context={context} />
           {graph && finding && !walk && !guess && <PresentPanel graph={graph} finding={finding} />}
-          {!presents && !walk && !guess && (
+          {!presents && !walk && !guess && !context.state.comparison && (
             <>
               <ForecastPanel {...props} />
               <Findings {...props} />

@@ -75,11 +75,19 @@ function forecasting({
 }
 
 /** Requests that change nothing: stored pictures, the owners of a node, exports. */
-function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "save"> {
+function questions({
+  state,
+  kernel,
+  set,
+}: Context): Pick<KernelActions, "travel" | "inspect" | "divide" | "compareMoments" | "save"> {
   async function travel(id: number | null): Promise<void> {
     const now = { past: null, pastEvent: null, walk: null };
     const events = state.now?.events ?? [];
     const event = events.find((each) => each.id === id);
+    const { comparison } = state;
+    const to = id ?? events.at(-1)?.id ?? null;
+    if (comparison && to !== null && to !== comparison.from) return compareWith(comparison.from, to);
+    if (comparison) set({ comparison: { ...comparison, to: null, told: null } });
     if (id === null || event === events.at(-1)) return set({ ...now, preview: null });
     if (!event) return;
     set({ pastEvent: id, preview: null, walk: null });
@@ -91,6 +99,33 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     } catch (error) {
       if (isWanted()) set({ ...now, answer: problem(error) });
     }
+  }
+
+  /** Shows the later of two moments, with what changed between them. */
+  async function compareWith(from: number, to: number): Promise<void> {
+    const begun = { from, to, told: null };
+    set({ pastEvent: to, preview: null, walk: null, comparison: begun });
+    const isWanted = () => state.comparison === begun && state.pastEvent === to;
+    try {
+      const told = await kernel.ask("compare", { before: from, after: to }, EXPORT_MS);
+      const past = await drive(decodeSlices(told.wire), isWanted);
+      if (past && isWanted()) set({ past, comparison: { from, to, told } });
+    } catch (error) {
+      if (!isWanted()) return;
+      set({ comparison: { from, to: null, told: null }, answer: problem(error) });
+    }
+  }
+
+  function compareMoments(): void {
+    const { comparison, now } = state;
+    if (!comparison) {
+      const from = state.pastEvent ?? now?.events.at(-1)?.id;
+      if (from !== undefined) set({ comparison: { from, to: null, told: null } });
+      return;
+    }
+    const shown = state.pastEvent;
+    set({ comparison: null });
+    void travel(shown);
   }
 
   async function inspect(uid: number): Promise<void> {
@@ -119,7 +154,7 @@ function questions({ state, kernel, set }: Context): Pick<KernelActions, "travel
     }
   }
 
-  return { travel, inspect, divide, save };
+  return { travel, inspect, divide, compareMoments, save };
 }
 
 export function kernelActions(context: Context): KernelActions {

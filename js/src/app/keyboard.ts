@@ -116,6 +116,7 @@ export function listenToKeys({ act, root, set, state }: Context, main: Canvas, l
     p: act.present,
     q: () => act.guess(state.guess ? null : undefined),
     t: () => set({ table: !state.table }),
+    c: act.compareMoments,
     b: () => set({ enlarged: state.enlarged > 0 ? 0 : ENLARGED }),
     k: () => act.keepPreview(state.preview?.kept ? null : (state.preview?.mode ?? null)),
     l: act.legend,

@@ -124,7 +124,8 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
   const { root, set, state } = context;
 
   function closeLast(): void {
-    const { search, preview, selected, spot, highlight, table, lens: open, past, walk, guess, stretches } = state;
+    const { search, preview, selected, spot, highlight, table, past, walk, guess } = state;
+    const { lens: open, stretches, comparison } = state;
     if (search) set({ search: null });
     else if (walk) context.act.walk(null);
     else if (guess) context.act.guess(null);
@@ -132,6 +133,7 @@ export function pictureActions(context: Context, canvas: Canvas, picture: Pictur
     else if (selected !== null || spot || highlight !== null) set({ selected: null, spot: null, highlight: null });
     else if (table) set({ table: false });
     else if (open.length > 0) lens.close(open.length - 1);
+    else if (comparison) context.act.compareMoments();
     else if (stretches.length > 0) set({ stretches: stretches.slice(0, -1) });
     else if (past) context.act.travel(null);
     else focusedElement(root)?.blur(); // leave the graph: the host's own keys work again

@@ -11,6 +11,7 @@ import { guessSigns } from "../picture/scene/guessing.ts";
 import { unite } from "../picture/scene/rects.ts";
 import type { Item, Level, SceneOptions } from "../picture/scene/types.ts";
 import { choices, isAsked, slotKey } from "../state/guess.ts";
+import type { Difference } from "../state/replies.ts";
 import { type State, shown } from "../state/state.ts";
 import type { Store } from "../state/store.ts";
 import { Fitting } from "./fitting.ts";
@@ -42,6 +43,12 @@ function isAnother(graph: Graph, { folded, graph: before, plan }: Drawing): bool
   if (folded.boxes.some(({ nodes }) => stays(before.uid[nodes[0]!]!))) return false;
   const names = new Set(plan.flags.map(({ view }) => view.root.path));
   return !roots.some(({ path }) => names.has(path));
+}
+
+/** What to write on the cards of nodes that changed. A node that is new may have been run since: it is new. */
+function changesOf({ added, freed, died }: Difference): Map<number, string> {
+  const all = (uids: readonly number[], word: string) => uids.map((uid) => [uid, word] as const);
+  return new Map([...all(freed, "freed"), ...all(added, "new"), ...all(died, "gone")]);
 }
 
 export class Picture implements Drawer {
@@ -230,17 +237,19 @@ export class Picture implements Drawer {
   }
 
   /** What is drawn; null: nothing. */
-  protected foldState({ closed, spot, show, older, guess, now }: State): FoldState | null {
+  protected foldState({ closed, spot, show, older, guess, now, comparison }: State): FoldState | null {
     const { what, from } = show;
     const asked = guess && now ? choices(now).map(({ uid }) => uid) : [];
     const visible = [...(spot ?? []), ...(asked.length <= MOST_ASKED ? asked : [])];
     const fold: FoldState = { closed, visible, older, expandAll: what === "all" };
+    // What has died since the first moment belongs to older graphs.
+    if (comparison?.told) fold.older = true;
     if (what !== "auto" && what !== "all" && (what === "freed" || from !== null)) fold.focus = { kind: what, from };
     return fold;
   }
 
   /** `big`: drawn as a bitmap, which gets all details and picks its own level. */
-  protected sceneOptions({ preview, highlight, search, walk, guess }: State, big: boolean): SceneOptions {
+  protected sceneOptions({ preview, highlight, search, walk, guess, comparison }: State, big: boolean): SceneOptions {
     const hits = this.#hits();
     return {
       measure: this.#measure,
@@ -254,6 +263,7 @@ export class Picture implements Drawer {
       hits: hits.length > 0 ? new Set(hits) : null,
       hit: search?.hits[search.at] ?? null,
       onlyRoot: highlight,
+      changes: comparison?.told ? changesOf(comparison.told) : null,
     };
   }
 

@@ -104,10 +104,12 @@ export class Lens {
     if (this.#trail.length > 0 && need !== "panels") this.#schedule.ask(need);
   }
 
-  /** Opens a closed group, of the lens or of the first drawing; closes the one that is open. `found`: for a search. */
+  /** Opens a closed group, of the lens or of the first drawing; goes into it if it is open. `found`: for a search. */
   open(key: string, found = false): void {
+    // The second click of a double click may have opened it.
     if (this.#trail.at(-1)?.key === key) {
-      this.close(this.#trail.length - 1);
+      this.#enters = !found;
+      this.#enter();
       return;
     }
     const inner = this.#trail.length > 0 ? closedGroup(this.picture, key) : undefined;

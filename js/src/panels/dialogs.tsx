@@ -88,6 +88,7 @@ const KEYS: [string, string][] = [
   ["s , .", "step through one call: open, one node back, one node on (also arrows on the slider)"],
   ["n", "now; while searching: next hit (N: previous)"],
   ["/", "search"],
+  ["c", "compare with this moment: then choose another; end it"],
   ["b", "bytes over time, by the name that keeps them"],
   ["k", "keep the forecast, or let it go"],
   ["t", "table view"],

@@ -98,6 +98,7 @@ export const STYLES = {
   hitring: line("acc", 1.2),
   focus: line("acc", 2),
   badge: { fill: "ink" },
+  changed: { fill: "acc" },
   running: line("ink", 2.4),
   ran: line("ink", 2.6),
   mayring: line("ink3", 1, { dash: [1.5, 2.5], cap: "round" }),
@@ -171,6 +172,7 @@ export const STYLES = {
   times: text("bg", 11, 700),
   far: { size: 16.5 },
   quiet: { fill: "ink3", weight: 400 },
+  changeword: { fill: "bg" },
   staleword: { fill: "st", weight: 600 },
   failword: { fill: "err" },
 

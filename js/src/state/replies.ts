@@ -10,6 +10,8 @@ export interface Args {
   /** The key of the question that this answers. */
   confirmed?: number;
   event?: number;
+  before?: number;
+  after?: number;
   uid?: number;
   format?: string;
   request?: number;
@@ -29,6 +31,7 @@ export interface Replies {
   snapshot: { wire: string };
   inspect: Kept;
   keepers: Keepers;
+  compare: Difference;
   steps_ahead: StepsTold;
   steps_of: StepsTold;
   more_steps: StepSentences;
@@ -102,6 +105,21 @@ export interface StepsTold extends StepSentences {
   stops: "" | "raises" | "unknown";
   /** The picture just before a recorded call. */
   wire: string | null;
+}
+
+/** What changed between two moments; `wire`: the later one, with what has died since as ghosts. */
+export interface Difference {
+  wire: string;
+  summary: string;
+  /** "12 B, then 0 B". */
+  held: string;
+  variables: { name: string; status: "new" | "gone" | "other" | "same"; added: number; freed: number; died: number }[];
+  /** Number of variables that are left out. */
+  more: number;
+  /** uids of nodes: made, gone, and those that saved tensors were freed of. */
+  added: number[];
+  died: number[];
+  freed: number[];
 }
 
 /** A prediction compared with what the call did. */

@@ -6,7 +6,7 @@ import type { Graph, Root } from "../picture/model.ts";
 import type { Item } from "../picture/scene/types.ts";
 import type { Guess } from "./guess.ts";
 import type { Kernel, Link } from "./kernel.ts";
-import type { Answer, Forecasts, Keepers, Kept } from "./replies.ts";
+import type { Answer, Difference, Forecasts, Keepers, Kept } from "./replies.ts";
 import type { StepSubject, Walk } from "./steps.ts";
 
 export type Mode = "backward" | "retain";
@@ -37,6 +37,14 @@ export interface Search {
 
 /** The part of the graph that is drawn. */
 export type Show = { what: "auto" | "all" | Exclude<Focus["kind"], "inside">; from: number | null };
+
+export interface Comparison {
+  /** Ids of the events: the one it began at, and the one on screen, null: none yet. */
+  from: number;
+  to: number | null;
+  /** null: asked for, or there is no second moment. */
+  told: Difference | null;
+}
 
 /** A group that is open in the lens. */
 export interface Opened {
@@ -92,6 +100,8 @@ export interface State {
   enlarged: number;
   /** Who kept which bytes, and the last event that was there when it was asked for; null: not known. */
   keepers: (Keepers & { event: number }) | null;
+  /** Two moments that are compared. */
+  comparison: Comparison | null;
   keepGrad: boolean;
   table: boolean;
   kept: Map<number, KeptOrNot>;
@@ -116,6 +126,8 @@ export interface KernelActions {
   cell(by: number): void;
   /** Asks the kernel once for the owners of a node. */
   inspect(uid: number): void;
+  /** Compares the moment on screen with all that are chosen from now on; ends it if it has begun. */
+  compareMoments(): void;
   /** Asks who kept which bytes at all stored moments. */
   divide(): void;
   /** Saves the picture in a format that the kernel writes. */
@@ -165,8 +177,8 @@ export interface PictureActions {
   /** The failing node, or the next finding. */
   failing(): void;
   /**
-   * Ends the search, the stepping, the forecast, the selection, the table, an open group, an opened part of the
-   * timeline or the stored picture, in this order, one per press.
+   * Ends the search, the stepping, the forecast, the selection, the table, an open group, the comparison, an
+   * opened part of the timeline or the stored picture, in this order, one per press.
    */
   escape(): void;
   show(what: Show["what"]): void;
@@ -251,6 +263,7 @@ export function firstState(): State {
     stretches: [],
     enlarged: 0,
     keepers: null,
+    comparison: null,
     keepGrad: false,
     table: false,
     kept: new Map(),

@@ -6,7 +6,7 @@ import { firstState, type State, shown } from "./state.ts";
 export type Need = "panels" | "look" | "picture";
 
 /** A change of these fields draws the same boxes with other marks. */
-const LOOK = ["preview", "highlight", "search"] as const;
+const LOOK = ["preview", "highlight", "search", "comparison"] as const;
 /** A change of these fields draws another picture. */
 const STRUCTURE = ["closed", "show", "older", "spot"] as const;
 

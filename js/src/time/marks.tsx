@@ -142,11 +142,13 @@ interface MarksProps {
   keepers: Keepers | null;
   /** The event on screen. */
   at: number;
+  /** The event that others are compared with; -1: none. */
+  from: number;
   /** Right end of the line. */
   right: number;
 }
 
-export function TimelineMarks({ graph, forecast, stretches, heights, keepers, at, right }: MarksProps): VNode {
+export function TimelineMarks({ graph, forecast, stretches, heights, keepers, at, from, right }: MarksProps): VNode {
   const { events } = graph;
   const { base, y } = heights;
   const { chips, pencils } = notesOf(graph, stretches, chipsOf(graph, stretches));
@@ -156,6 +158,12 @@ export function TimelineMarks({ graph, forecast, stretches, heights, keepers, at
       <Axis heights={heights} right={right} />
       <Bytes heights={heights} />
       {keepers && <Bands graph={graph} stretches={stretches} keepers={keepers} y={y} />}
+      {stretchAt(stretches, from) && (
+        <path
+          class="gw-marker gw-from"
+          d={`M${placeOf(stretches, from) - 5} 2h10v6l-4 3v${base - 4}h-2v${4 - base}l-4-3z`}
+        />
+      )}
       {stretchAt(stretches, at) && (
         <path class="gw-marker" d={`M${x - 5} 2h10v6l-4 3v${base - 4}h-2v${4 - base}l-4-3z`} />
       )}

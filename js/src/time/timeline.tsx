@@ -55,14 +55,22 @@ function Stepper({ context: { act, set, state }, graph, at }: MomentProps): VNod
           shortcut="b"
         />
       </div>
-      <b>{atEnd ? "Now" : "In the past"}</b>
+      <div class="gw-when">
+        <b>{atEnd ? "Now" : "In the past"}</b>
+        <span class="gw-mute">{` · step ${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`}</span>
+      </div>
       <div class="gw-mute gw-when" title={eventTitle(event)}>
         {eventTitle(event)}
       </div>
-      <div class="gw-mute">{`step ${(event.id + 1).toLocaleString("en")} of ${(last.id + 1).toLocaleString("en")}`}</div>
-      <Button class="gw-link" press={toNow} hidden={atEnd && state.pastEvent === null}>
-        back to now
-      </Button>
+      {/* One row, whatever there is in it: else the drawing would move. */}
+      <div class="gw-row">
+        <Button class="gw-link" press={act.compareMoments} title="Compare two moments (c)" hidden={n < 2}>
+          {state.comparison ? "end comparing" : "compare"}
+        </Button>
+        <Button class="gw-link" press={toNow} hidden={(atEnd && state.pastEvent === null) || state.comparison !== null}>
+          back to now
+        </Button>
+      </div>
     </div>
   );
 }
@@ -154,6 +162,7 @@ function Track({ context, graph, at }: MomentProps): VNode {
   const { enlarged } = state;
   const height = HEIGHT + enlarged;
   const right = width - (enlarged > 0 ? NAMES : RIGHT);
+  const from = events.findIndex(({ id }) => id === state.comparison?.from);
   const keepers = enlarged > 0 ? state.keepers : null;
   const opened = state.stretches.at(-1);
   const forecast = state.preview?.forecasts?.[state.preview.mode].held ?? 0;
@@ -163,8 +172,8 @@ function Track({ context, graph, at }: MomentProps): VNode {
     return [found, segmentsOf(events, found), heightsOf(events, found, height)] as const;
   }, [events, opened, right, height]);
   const marks = useMemo(
-    () => <TimelineMarks {...{ graph, stretches, heights, keepers, at, right, forecast }} />,
-    [graph, stretches, heights, keepers, at, right, forecast],
+    () => <TimelineMarks {...{ graph, stretches, heights, keepers, at, from, right, forecast }} />,
+    [graph, stretches, heights, keepers, at, from, right, forecast],
   );
   const open = ({ from, to }: Segment) =>
     set({ stretches: [...state.stretches, [events[from]!.id, events[to]!.id] as const] });

@@ -36,6 +36,16 @@ test("a group opens in a lens beside the drawing, which stays as it is; Escape c
   expect(document.activeElement).toBe(card);
 });
 
+test("a double click whose second click has opened the group leaves it open", async () => {
+  view = await show(deep(40));
+  const card = group();
+  for (const type of ["click", "click", "dblclick"]) {
+    card.dispatchEvent(new MouseEvent(type, { bubbles: true }));
+    await view.settle();
+  }
+  expect(lens().getAttribute("aria-label")).toBe(`Inside ${card.dataset.node}`);
+});
+
 test("a group inside a group takes its place, with a way back; every node can be reached", async () => {
   view = await show(deep(400));
   let card: HTMLElement | undefined = group();

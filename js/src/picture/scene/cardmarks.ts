@@ -80,8 +80,28 @@ function outline(context: Context, card: Card, b: number, ghost: boolean): Mark[
   for (const step of edges) marks.push(rect(step, step, w, h, ghost ? "node ghost" : "node", 6));
   marks.push(rect(0, 0, w, h, look, 6));
   if (level >= 2) marks.push(...byteBar(context, card));
+  const changed = changeOf(context, card);
+  if (changed && level >= 2) marks.push(...changeBadge(context, changed));
   if (box.times > 1 && level >= 2) marks.push(...timesBadge(context, w, box.times));
   return marks;
+}
+
+/** What happened to the nodes of a box between two moments: "new", or "3 new, 2 freed" for several. */
+export function changeOf({ graph, options: { changes } }: Context, { box }: Card): string {
+  if (!changes) return "";
+  const counts = new Map<string, number>();
+  for (const node of box.nodes) {
+    const word = changes.get(graph.uid[node]!);
+    if (word) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return [...counts].map(([word, n]) => (box.kind === "node" ? word : `${n} ${word}`)).join(", ");
+}
+
+/** A label on the upper edge at the left. */
+function changeBadge(context: Context, words: string): Mark[] {
+  const look = sized(context, "raised");
+  const width = context.measure(words, look) + 10;
+  return [rect(-6, -12, width, 16, "changed", 8), text(-6 + width / 2, -4, words, `${look} changeword`, "middle")];
 }
 
 function timesBadge(context: Context, w: number, times: number): Mark[] {

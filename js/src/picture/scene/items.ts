@@ -4,7 +4,7 @@ import { bowl, LEAF_H, leaf, path, shape } from "../marks.ts";
 import { shorten } from "../measure.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { bytesText, count, join, leafLabel, listText, nodeLabel, nodeState, slotSentences } from "../words.ts";
-import { bowlPlace, cardMarks, slotPlaces } from "./cardmarks.ts";
+import { bowlPlace, cardMarks, changeOf, slotPlaces } from "./cardmarks.ts";
 import { BOWL, cardOf, leafNames, leavesAbove } from "./cards.ts";
 import { type Context, isIn, rootsOf, sized } from "./context.ts";
 import { LazyItem, type Made, type Source } from "./lazy.ts";
@@ -70,7 +70,13 @@ function nodeWords(context: Context, card: Card, b: number): string {
     wouldRaise: context.wouldRaise.has(uid),
   });
   const would = card.slots.filter((slot) => slot.look === "will").length;
-  return join(", ", label, would && `${count(would, "saved tensor")} would be freed`);
+  const changed = changeOf(context, card);
+  return join(
+    ", ",
+    label,
+    changed && `${changed} since the first moment`,
+    would && `${count(would, "saved tensor")} would be freed`,
+  );
 }
 
 function groupWords(context: Context, { box }: Card, b: number): string {

@@ -93,6 +93,8 @@ export interface SceneOptions {
   hits?: ReadonlySet<number> | null;
   hit?: number | null;
   forecast?: ForecastOverlay | null;
+  /** uid -> what happened to a node between two moments that are compared: "new", "freed", "gone". */
+  changes?: ReadonlyMap<number, string> | null;
   /** Somebody predicts what a call does: nothing that gives it away is drawn. */
   asks?: boolean;
   /** Id of a root; the lines of other roots are dimmed. */
