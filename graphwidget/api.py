@@ -300,7 +300,9 @@ def explain(error_or_tensor: BaseException | torch.Tensor | None = None) -> list
 def _is_of(finding: Finding, tracker: Tracker, error: BaseException) -> bool:
     if finding.call is None:
         raised = (run for run in tracker.runs.values() if run.error == str(error))
-        return any(run.error_place is not None and run.error_place == finding.made_at for run in raised)
+        return any(
+            run.error_place is not None and run.error_place == (finding.failed_at or finding.made_at) for run in raised
+        )
     call = next((call for call in tracker.calls if call.n == finding.call), None)
     return call is not None and call.result == "raised" and call.error == str(error)
 

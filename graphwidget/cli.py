@@ -1,6 +1,6 @@
 """The command line: explain a program, run one, open the first lecture.
 
-    graphwidget explain [--format text|json|html|svg|dot] [--order 1,2,3,2] [--timeout SECONDS] TARGET [ARGS...]
+    graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] TARGET [ARGS...]
     graphwidget explain [...] -m PACKAGE.MODULE [ARGS...]
     graphwidget run TARGET [ARGS...]
     graphwidget run -m PACKAGE.MODULE [ARGS...]
@@ -69,6 +69,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
     formats = [name for name, form in FORMATS.items() if form.program]
     parser.add_argument("--format", choices=formats, default="text")
+    parser.add_argument(
+        "--diff",
+        dest="format",
+        action="store_const",
+        const="diff",
+        help="write the first fix as a patch for `git apply`: of files below this folder",
+    )
     parser.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
     parser.add_argument(
         "--timeout", type=_seconds, help="seconds that one cell, or a plain script, may run (default: no limit)"
@@ -133,7 +140,10 @@ def _explain(options: argparse.Namespace) -> int:
             answer = explain(program, order, start, options)
     except (UnreadableProgram, StoppedProgram, ImportError) as error:
         return _cannot(error)
-    _write(answer.text)
+    if options.format == "diff" and not answer.text:
+        print("graphwidget: no fix is an edit of a file below this folder", file=sys.stderr)
+    else:
+        _write(answer.text)
     return answer.status
 
 

@@ -41,7 +41,10 @@ class CellRuns:
         if run == self.next:
             self.next += 1
         if run not in self.runs:
-            self.runs[run] = CellRun(run, number, source, cell_id, grad_before=torch.is_grad_enabled())
+            file = cell.file.shown if cell.file is not None else None
+            self.runs[run] = CellRun(
+                run, number, source or cell.source, cell_id, grad_before=torch.is_grad_enabled(), file=file
+            )
             if len(self.runs) > self.limit:
                 del self.runs[next(iter(self.runs))]
         self.running.append(run)
@@ -77,7 +80,7 @@ class CellRuns:
             error_place=place,
             without_grad=missing_grads.kinds(frame, place.source) if frame is not None and place is not None else {},
             through_backward=ti.came_through_backward(error.__traceback__),
-            scene=scene.of_error(error.__traceback__, self.book, self.sources()),
+            scene=scene.of_error(error, self.book, self.sources()),
         )
 
     def sources(self) -> list[str]:

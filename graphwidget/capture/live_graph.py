@@ -15,6 +15,7 @@ from graphwidget.capture.graph.pieces import at_once
 from graphwidget.capture.lines.provenance import Provenance
 from graphwidget.capture.owners import holders, reading
 from graphwidget.capture.owners import search as owners
+from graphwidget.capture.owners.own_objects import OwnObjects
 from graphwidget.capture.owners.roots import find_roots
 from graphwidget.model import BackwardCall, Snapshot, is_notebooks
 
@@ -42,6 +43,8 @@ class LiveGraph:
         Whether a cell is running: then its local variables count, and the snapshot is not cached.
     search_seconds
         Time for one search.
+    is_own
+        Whether a file is the user's own.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class LiveGraph:
         watch: Callable[[owners.Search, bool], None],
         running: Callable[[], bool],
         search_seconds: float,
+        is_own: Callable[[str], bool],
     ) -> None:
+        self.others = OwnObjects(provenance.book, is_own).find
         self.namespace, self.shell, self.hidden = namespace, shell, hidden
         self.provenance, self.reader = provenance, reader
         self.watch, self.running, self.search_seconds = watch, running, search_seconds
@@ -78,6 +83,7 @@ class LiveGraph:
         found = owners.find(
             self.namespace(),
             frames=frames,
+            others=self.others(sys._getframe(1), frames),
             shell=self.shell,
             hidden=frozenset(self.hidden()),
             budget_s=self.search_seconds,

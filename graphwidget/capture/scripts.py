@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from graphwidget.capture.calls.log import Forecaster
+from graphwidget.capture.lines.own_code import OwnCode, in_and_out
 from graphwidget.capture.tracker import HISTORY_BYTES, Tracker
 from graphwidget.model import BackwardCall, Finding, Record
 
@@ -22,12 +23,16 @@ def track(
     diagnose: Callable[[Record], Sequence[Finding]] | None = None,
     explain: Callable[[Record, BackwardCall], str] | None = None,
     history_bytes: int = HISTORY_BYTES,
+    code: Sequence[str] = (),
     depth: int = 2,
 ) -> Iterator[Tracker]:
-    """Track a block of a script: the file of the caller is the cell, its lines are the cell's lines.
+    """Track a block of a script: the file of the caller is what runs.
 
     Parameters
     ----------
+    code
+        Packages, modules or folders whose lines are recorded too, although they are installed; with ``-`` in front,
+        those whose lines are not.
     depth
         Number of frames up to the caller; for functions that wrap this one.
     """
@@ -36,10 +41,22 @@ def track(
     filename = frame.f_code.co_filename
     variables = frame.f_globals
     tracker = Tracker(
-        lambda: variables, forecaster=forecaster, diagnose=diagnose, explain=explain, history_bytes=history_bytes
+        lambda: variables,
+        forecaster=forecaster,
+        diagnose=diagnose,
+        explain=explain,
+        history_bytes=history_bytes,
+        own_code=OwnCode(*in_and_out(code)),
     )
     tracker.start()
-    tracker.begin_cell(None, "".join(linecache.getlines(filename)), filename=filename, frame=frame)
+    in_file = tracker.own_code(filename)
+    tracker.begin_cell(
+        None,
+        "" if in_file else "".join(linecache.getlines(filename)),
+        filename=filename,
+        frame=frame,
+        script=frame.f_code if in_file else None,
+    )
     del frame
     try:
         yield tracker

@@ -11,10 +11,10 @@ Nothing of ours raises into the user's code: exceptions end up in `Tracker.probl
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ from graphwidget.capture.failures import Failures
 from graphwidget.capture.ghosts import graphs_that_matter, merged
 from graphwidget.capture.graph.identity import Identity
 from graphwidget.capture.graph.pieces import WorkLock
+from graphwidget.capture.lines.own_code import OwnCode
 from graphwidget.capture.lines.provenance import Provenance
 from graphwidget.capture.listeners import Listeners
 from graphwidget.capture.live_graph import LiveGraph
@@ -40,17 +41,7 @@ from graphwidget.capture.problems import Problems
 from graphwidget.capture.python import hooks
 from graphwidget.capture.writes.recorder import WriteRecorder
 from graphwidget.capture.writes.statements import CellStatements
-from graphwidget.model import (
-    BackwardCall,
-    CellRun,
-    Drawing,
-    Event,
-    Finding,
-    Record,
-    Snapshot,
-    TensorRef,
-    Write,
-)
+from graphwidget.model import BackwardCall, CellRun, Drawing, Event, Finding, Place, Record, Snapshot, TensorRef, Write
 
 __all__ = ["HISTORY_BYTES", "Tracker"]
 
@@ -84,6 +75,8 @@ class Tracker:
         Whether somebody continues to work in this kernel after a cell; see `Record`.
     policy
         Thresholds: how much is remembered, and how much time watching may take.
+    own_code
+        Which files are the user's own: their code is recorded as that of cells is.
 
     Examples
     --------
@@ -110,7 +103,9 @@ class Tracker:
         idle: Callable[[], WhenIdle | None] = lambda: None,
         notebook: bool = False,
         policy: TrackerPolicy | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
+        self.own_code = own_code or OwnCode()
         self.policy = policy or TrackerPolicy()
         self.problems = Problems()
         problem = self.problems.note
@@ -127,6 +122,7 @@ class Tracker:
             code_names=code_names,
             watched=statements.lines_of,
             watch=lambda frame, line, scope: self.write_recorder.line(frame, line, scope),
+            is_own=self.own_code,
             problem=problem,
         )
         self.history = History(history_bytes, self.provenance.place)
@@ -154,6 +150,7 @@ class Tracker:
             watch=self.write_recorder.watch,
             running=lambda: bool(self.cells.running),
             search_seconds=self.policy.search_seconds,
+            is_own=self.own_code,
         )
         self.cells = CellRuns(self.provenance.book, namespace, self.policy.max_runs)
         self.failures = Failures(self.policy, self.cells, record=lambda: self.record(), explain=explain)
@@ -226,6 +223,7 @@ class Tracker:
         filename: str | None = None,
         code: str | None = None,
         frame: FrameType | None = None,
+        script: CodeType | None = None,
     ) -> None:
         """Begin a cell, which is about to run in this thread. Cells may be nested.
 
@@ -235,19 +233,20 @@ class Tracker:
             Execution count.
         source, code
             The cell as the user sees it, and as it is compiled where magics changed it.
-        filename
-            The name under which its code will be compiled.
+        filename, script
+            The name under which its code will be compiled; code of that file, where it runs itself and is no cell.
         frame
             A frame of the cell that is already running.
         """
         with self._guarded():
             if not self.running:
                 return
+            run = self.cells.next
             cell = self.provenance.begin_cell(
-                number, source, cell_id=cell_id, run=self.cells.next, filename=filename, code=code, frame=frame
+                number, source, cell_id=cell_id, run=run, filename=filename, code=code, frame=frame, script=script
             )
             self.cells.begin(cell, number, source, cell_id)
-            self.busy = f"In[{number}] is running" if number is not None else "a cell is running"
+            self.busy = f"{cell.label} is running"
             self.write_recorder.install()  # torch's optimizers may have been imported since the last cell
             self.log.begin_cell()
             self.failures.begin_cell()
@@ -279,6 +278,17 @@ class Tracker:
         self.hues.settle(snapshot)
         self._forget_the_dead()
         self.provenance.make_room(lambda: sorted(seq for seq in snapshot.seq if seq >= 0))
+
+    def code(self, added: Iterable[str] = (), left_out: Iterable[str] = ()) -> None:
+        """Treat packages, modules or folders as the user's own code, or leave them out, from now on.
+
+        Raises
+        ------
+        ValueError
+            If there is no such file, folder or module.
+        """
+        self.own_code.change(added, left_out)
+        self.provenance.book.forget_files()
 
     # ------------------------------------------------------------ calls
 
@@ -387,6 +397,12 @@ class Tracker:
         self.live.changed()
         self._findings = None
 
+    def place_of_error(self, error: BaseException) -> Place | None:
+        """Return the innermost line of the user's own code that an error has passed; None: none is known."""
+        with self._guarded():
+            return self.provenance.book.raised_at(error.__traceback__)[0]
+        return None
+
     def snapshot(self) -> Snapshot:
         """Return the present graph of everything with a name. Safe from any thread; cached until something changes."""
         with self.lock:
@@ -400,7 +416,7 @@ class Tracker:
                 snapshot,
                 self.calls,
                 self.writes,
-                dict(self.runs),
+                {**self.provenance.book.file_runs(), **self.runs},
                 self.live.outlived_names(snapshot),
                 self.write_recorder.hidden(),
                 self.write_recorder.idle(),
@@ -408,6 +424,7 @@ class Tracker:
                 self.notebook,
                 self.retention.all(),
                 dict(self.failures.scenes),
+                self.write_recorder.starved(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

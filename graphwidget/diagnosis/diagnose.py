@@ -20,8 +20,11 @@ from graphwidget.diagnosis.findings import (
     refused,
     second_backward,
     silent,
+    starved,
 )
+from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
+from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
 from graphwidget.diagnosis.reuse.reuse import call_at
 from graphwidget.diagnosis.source.fitting import checked, made_once_run_often, with_display
@@ -41,10 +44,15 @@ EXPLANATIONS: dict[str, Explanation] = {
     "inplace": inplace.explain,
     "input": lambda _, call: no_grad.of_input(call),
     "no_grad": no_grad.explain,
-    "unused": none_grads.of_unused,
+    "unused": unused.explain,
     "gradient": custom_functions.of_gradient,
     "no_backward": custom_functions.of_no_backward,
     "once_differentiable": custom_functions.of_once_differentiable,
+    "inference": inference.of_call,
+    "recomputed": checkpoints.of_recomputation,
+    "checkpoint_inputs": checkpoints.of_inputs,
+    "checkpoint_not_needed": checkpoints.of_unneeded,
+    "ready_twice": replicas.of_ready_twice,
 }
 
 
@@ -61,9 +69,13 @@ DETECTORS: tuple[Detector, ...] = (
     leak.find,
     silent.find,
     idle_step.find,
+    starved.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
+
+# Reasons that are the same whether the call itself raised, or a call inside it: of a checkpoint, or of the user's code.
+_WHATEVER_CALLED = ("inference", "recomputed", "ready_twice")
 
 _SEVERITIES = ("error", "warning", "info")
 _SIMULATED = ("second_backward", "inplace")  # kinds of finding whose fixes are simulated on the graph
@@ -115,7 +127,9 @@ def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
     if reason is None:
         return
     within = record.scenes.get(call.n, Scene()).raised_in
-    if within == "call" or (within == "python" and reason in ("no_grad", "input", "unused")):
+    if (within == "call" and reason not in _WHATEVER_CALLED) or (
+        within == "python" and reason in ("no_grad", "input", "unused")
+    ):
         return  # the message is about another call's graph, or is the user's own
     found = EXPLANATIONS[reason](record, call)
     if found is not None:
@@ -137,7 +151,7 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
 
 def _ready(record: Record, finding: Finding) -> Finding:
     """Return a finding with the offered fixes, their edits shown as lines of the user's cells."""
-    return without_numbers(replace(finding, fixes=_offered(record, finding)))
+    return without_numbers(record, located(record, replace(finding, fixes=_offered(record, finding))))
 
 
 def _offered(record: Record, finding: Finding) -> tuple[Fix, ...]:

@@ -1,19 +1,22 @@
-"""Numbers for cells without an execution count (a script under `track()`, marimo), for the time of a diagnosis.
+"""Numbers for files, and for cells without an execution count (marimo), for the time of a diagnosis.
 
-A diagnosis finds the text of a place by the number of its cell. Such runs get a number below zero; in the texts of
-findings ``In[-1], line 4`` becomes ``line 4`` again.
+A diagnosis finds the text of a place by the number of its cell, and a file is to it a cell that has run. Such runs get
+a number below zero; in the texts of findings ``In[-4], line 15`` becomes ``proj/model.py:15``, or ``line 15`` where the
+code is in no file.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Snapshot, Write
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, Snapshot, TextEdit, Write
 
-_LINE = re.compile(r"In\[-\d+\], line ")
-_CELL = re.compile(r"In\[-\d+\]")
+__all__ = ["with_numbers", "without_numbers"]
+
+_CELL = re.compile(r"In\[(-\d+)\](?:, line (\d+))?")
 
 
 def with_numbers(record: Record) -> Record:
@@ -29,60 +32,105 @@ def with_numbers(record: Record) -> Record:
         hidden=tuple(map(numbers.write, record.hidden)),
         idle=tuple(map(numbers.write, record.idle)),
         runs={n: numbers.run(run) for n, run in record.runs.items()},
+        looks=tuple(replace(look, graph=numbers.graph(look.graph)) for look in record.looks),
+        scenes={n: numbers.scene(scene) for n, scene in record.scenes.items()},
     )
 
 
-def without_numbers(finding: Finding) -> Finding:
-    """The finding without the numbers that `with_numbers` gave."""
-    fixes = tuple(map(_fix_without, finding.fixes))
-    made, modified = _place_without(finding.made_at), _place_without(finding.modified_at)
-    text, headline = _said(finding.text), _said(finding.headline)
-    return replace(finding, text=text, headline=headline, made_at=made, modified_at=modified, fixes=fixes)
+def without_numbers(record: Record, finding: Finding) -> Finding:
+    """The finding without the numbers that `with_numbers` gave to the runs of a record."""
+    files = {run.cell: run.file for run in record.runs.values() if run.cell is not None and run.cell < 0}
+    return _Names(files).finding(finding) if files else finding
 
 
-def _fix_without(fix: Fix) -> Fix:
-    at = fix.at if fix.at is None or fix.at[0] >= 0 else None
-    edits = tuple(edit if (edit.cell or 0) >= 0 else replace(edit, cell=None) for edit in fix.edits)
-    return replace(fix, text=_said(fix.text), price=_said(fix.price), at=at, edits=edits)
+class _Names:
+    """What the numbers stand for: files; None: a cell without a number."""
+
+    def __init__(self, files: Mapping[int, str | None]) -> None:
+        self._files = files
+
+    def finding(self, finding: Finding) -> Finding:
+        places = {one.name: value for one in fields(finding) if isinstance(value := getattr(finding, one.name), Place)}
+        return replace(
+            finding,
+            text=self._text(finding.text),
+            headline=self._text(finding.headline),
+            fixes=tuple(map(self._fix, finding.fixes)),
+            **{name: self._place(place) for name, place in places.items()},  # type: ignore[arg-type]
+        )
+
+    def _fix(self, fix: Fix) -> Fix:
+        at = fix.at if fix.at is None or fix.at[0] >= 0 else None
+        edits = tuple(map(self._edit, fix.edits))
+        return replace(fix, text=self._text(fix.text), price=self._text(fix.price), at=at, edits=edits)
+
+    def _edit(self, edit: TextEdit) -> TextEdit:
+        if edit.cell is None or edit.cell >= 0:
+            return edit
+        return replace(edit, cell=None, file=self._files.get(edit.cell))
+
+    def _place(self, place: Place) -> Place:
+        return replace(
+            place,
+            cell=_above_zero(place.cell),
+            outer_cell=_above_zero(place.outer_cell),
+            file=place.file or self._files.get(place.cell or 0),
+            outer_file=place.outer_file or self._files.get(place.outer_cell or 0),
+            stack=tuple(map(self._place, place.stack)),
+        )
+
+    def _text(self, text: str) -> str:
+        return _CELL.sub(self._named, text) if "In[-" in text else text
+
+    def _named(self, found: re.Match[str]) -> str:
+        file, line = self._files.get(int(found[1])), found[2]
+        if file is None:
+            return f"line {line}" if line else "this code"
+        return f"{file}:{line}" if line else file
 
 
-def _place_without(place: Place | None) -> Place | None:
-    if place is None:
-        return None
-    outer = place.outer_cell if (place.outer_cell or 0) >= 0 else None
-    return replace(place, cell=place.cell if (place.cell or 0) >= 0 else None, outer_cell=outer)
-
-
-def _said(text: str) -> str:
-    return _CELL.sub("this code", _LINE.sub("line ", text)) if "In[-" in text else text
+def _above_zero(number: int | None) -> int | None:
+    return number if number is None or number >= 0 else None
 
 
 class _Numbers:
     """The numbers that runs have meanwhile."""
 
     def __init__(self, record: Record) -> None:
-        self._of = {n: -n - 1 for n, run in record.runs.items() if run.cell is None}
-        self._texts = {n: record.runs[n].source for n in self._of}
-        self._places: dict[Place, Place] = {}
+        unnumbered = [n for n, run in record.runs.items() if run.cell is None]
+        self._of = {n: -2 * n - 1 if n >= 0 else 2 * n for n in unnumbered}
+        self._texts = {n: record.runs[n].source for n in unnumbered}
+        self._places: dict[tuple[Place, tuple[Place, ...]], Place] = {}
 
     def run(self, run: CellRun) -> CellRun:
-        return replace(run, cell=self._of.get(run.run, run.cell), error_place=self._known(run.error_place))
+        cell, place = self._of.get(run.run, run.cell), self._known(run.error_place)
+        return replace(run, cell=cell, error_place=place, scene=self.scene(run.scene))
+
+    def scene(self, scene: Scene) -> Scene:
+        return replace(scene, sights=tuple(replace(one, place=self.place(one.place)) for one in scene.sights))
 
     def place(self, place: Place) -> Place:
-        found = self._places.get(place)
+        key = (place, place.stack)
+        found = self._places.get(key)
         if found is None:
-            found = self._places[place] = self._numbered(place)
+            found = self._places[key] = self._numbered(place)
         return found
 
     def _numbered(self, place: Place) -> Place:
-        number = self._of.get(place.run) if place.run is not None else None
-        if number is None or place.outer_cell is not None:
-            return place
-        outer = number if place.outer_line is not None else None
-        # The innermost line may belong to another cell: compare the texts.
-        text = source.line_text(self._texts[place.run or 0], place.line)
-        inner = number if place.cell is None and place.line is not None and text == place.source.strip() else place.cell
-        return replace(place, cell=inner, outer_cell=outer)
+        outer = place.outer_cell
+        if outer is None and place.outer_line is not None and place.run is not None:
+            outer = self._of.get(place.run)
+        inner = place.cell
+        if inner is None and place.line is not None:
+            inner = self._of.get(place.inner_run) if place.inner_run is not None else self._cell_of(place)
+        stack = tuple(map(self.place, place.stack))
+        return replace(place, cell=inner, outer_cell=outer, stack=stack)
+
+    def _cell_of(self, place: Place) -> int | None:
+        """Of a line that may belong to another cell than the one that ran: compare the texts."""
+        run = place.run if place.run is not None else -1
+        text = source.line_text(self._texts[run], place.line) if run in self._texts else None
+        return self._of[run] if text == place.source.strip() else None
 
     def _known(self, place: Place | None) -> Place | None:
         return self.place(place) if place is not None else None

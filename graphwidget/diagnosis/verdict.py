@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from graphwidget.diagnosis.wording import where
 from graphwidget.model import BackwardCall, CellRun, Finding, Record, Verdict
 
 __all__ = ["verdict"]
@@ -30,7 +29,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     runs = [run for run in record.runs.values() if run.error is not None]
     refused = [run for run in runs if run.through_backward and run.error not in failed]
     outside = [run for run in runs if not run.through_backward]
-    places = {finding.made_at for finding in found if finding.call is None} - {None}
+    places = {finding.failed_at or finding.made_at for finding in found if finding.call is None} - {None}
     settled = {_same(run) for run in runs if run.error_place in places}
     open_: dict[object, CellRun] = {}
     other: dict[object, CellRun] = {}
@@ -52,12 +51,12 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
 
 def _alike(call: BackwardCall) -> tuple[object, ...]:
     """The same error of the same line is one error, however often a loop raises it."""
-    return (where(call.place) or call.n, call.error_type, call.error)
+    return (call.place.spot or call.n, call.error_type, call.error)
 
 
 def _same(run: CellRun) -> tuple[object, ...]:
     line = run.error_place.line if run.error_place is not None else None
-    return (run.cell_id or run.cell, line, run.error_type, run.error)
+    return (run.cell_id or run.cell or run.file, line, run.error_type, run.error)
 
 
 def _leaves(run: CellRun) -> bool:

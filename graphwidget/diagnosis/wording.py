@@ -14,6 +14,7 @@ __all__ = [
     "iteration_text",
     "is_notebook_s",
     "lasting_name",
+    "lines_of",
     "names",
     "no_gradient",
     "number",
@@ -32,7 +33,21 @@ __all__ = [
 
 def place_of(run: CellRun, line: int) -> Place:
     """A line of a cell's run as a place."""
-    return Place(run.cell, line, source.line_text(run.source, line), run.cell, line, run=run.run, cell_id=run.cell_id)
+    text = source.line_text(run.source, line)
+    function = source.qualified_name_at(run.source, line)
+    return Place(
+        run.cell,
+        line,
+        text,
+        run.cell,
+        line,
+        run=run.run,
+        cell_id=run.cell_id,
+        file=run.file,
+        outer_file=run.file,
+        function=function,
+        inner_run=run.run,
+    )
 
 
 def where(place: Place | None) -> str:
@@ -56,6 +71,13 @@ def outer_at(place: Place | None) -> tuple[int, int] | None:
     if place.outer_cell is not None and place.outer_line is not None:
         return (place.outer_cell, place.outer_line)
     return at(place)
+
+
+def lines_of(place: Place | None) -> list[tuple[int, int]]:
+    """(cell, line) of all lines of the user's own that were running, outermost first."""
+    if place is None:
+        return []
+    return [spot for spot in map(at, (*place.stack, place)) if spot is not None]
 
 
 def short(text: str, most: int = 60) -> str:

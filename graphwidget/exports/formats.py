@@ -17,7 +17,7 @@ from graphwidget.exports import page
 from graphwidget.model import Drawing, Snapshot
 from graphwidget.render import dot, json_export, networkx_export, picture, program, raster, text
 
-__all__ = ["FORMATS", "Format", "export"]
+__all__ = ["ANSWERS", "FORMATS", "Format", "export"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ FORMATS: dict[str, Format] = {
     "png": Format("PNG", raster.to_png, None, ".png", "image/png", binary=True),
     "dot": Format("Graphviz", lambda d: dot.to_dot(d.snapshot), program.dot_text, ".dot", "text/vnd.graphviz"),
     "networkx": Format("networkx", lambda d: networkx_export.to_networkx(d.snapshot)),
+}
+
+# What the command line can answer for a whole program: in these forms, or as a patch.
+ANSWERS: dict[str, Callable[[program.ProgramRun], str]] = {
+    **{name: form.program for name, form in FORMATS.items() if form.program is not None},
+    "diff": program.diff_text,
 }
 
 

@@ -30,6 +30,7 @@ from graphwidget.model.parts import (
     TensorRef,
     in_order,
     is_notebooks,
+    spot_text,
 )
 from graphwidget.model.predictions import Answer, Prediction
 from graphwidget.model.records import (
@@ -47,8 +48,9 @@ from graphwidget.model.records import (
     Verdict,
     Write,
 )
-from graphwidget.model.scenes import Scene, Sight, Value
+from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
+from graphwidget.model.starved import StarvedParameters
 from graphwidget.model.steps import Step, Steps
 
 __all__ = [
@@ -75,10 +77,12 @@ __all__ = [
     "Reason",
     "Record",
     "SavedTensor",
+    "RunningModule",
     "Scene",
     "Sight",
     "SlotState",
     "Snapshot",
+    "StarvedParameters",
     "Step",
     "Steps",
     "Storage",
@@ -93,5 +97,6 @@ __all__ = [
     "cut_edit",
     "in_order",
     "is_notebooks",
+    "spot_text",
     "type_text",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, overload
 
@@ -23,6 +23,7 @@ __all__ = [
     "TensorRef",
     "in_order",
     "is_notebooks",
+    "spot_text",
 ]
 
 
@@ -107,10 +108,11 @@ class Kind(IntEnum):
 class Place:
     """Where in the user's code something happened. `None` means unknown, never a guess.
 
-    `cell` is the execution count (`In[cell]`), `line` counts from 1 inside the cell. They name the
-    innermost frame that lies in a cell; `outer_cell` and `outer_line` the outermost one, which
-    differs when a function that was defined in another cell ran. `iteration` counts the passes of
-    the innermost enclosing loop of the outer cell from 0.
+    `cell` is the execution count (`In[cell]`), `line` counts from 1 inside the cell. For code in a file, `file` is its
+    path, relative to the working directory where it lies below it, and `cell` is None. They name the innermost frame
+    of the user's own code, and `function` its function (``Encoder.forward``); `outer_cell`, `outer_file` and
+    `outer_line` name the outermost frame, which differs when a function ran. `stack` are the calling lines, outermost
+    first. `iteration` counts the passes of the innermost enclosing loop of the outer cell from 0.
 
     Examples
     --------
@@ -130,13 +132,32 @@ class Place:
     cell_id: str | None = None
     run: int | None = None  # counts cell runs from 0: two runs differ even without execution counts
     button: bool = False  # a button of the view made the call: no line did
+    file: str | None = None
+    function: str | None = None
+    outer_file: str | None = None
+    inner_run: int | None = None  # the run of the cell, or of the file, that the line itself belongs to
+    stack: tuple[Place, ...] = field(default=(), compare=False)
+
+    @property
+    def spot(self) -> str:
+        """The line as text: ``In[2]:4``, ``proj/model.py:15``; empty where it is unknown."""
+        return spot_text(self.cell, self.line, self.file)
 
     @property
     def outside(self) -> str:
         """Text for a place that is in no cell."""
         if self.button:
             return "the backward button"
-        return f"line {self.line}" if self.line is not None else "place unknown"  # a cell without a number: marimo
+        return self.spot or "place unknown"
+
+
+def spot_text(cell: int | None, line: int | None, file: str | None = None) -> str:
+    """``In[2]:4``; ``proj/model.py:15``; ``line 4`` in a cell without a number (marimo); empty where it is unknown."""
+    if line is None:
+        return file or (f"In[{cell}]" if cell is not None else "")
+    if file is not None:
+        return f"{file}:{line}"
+    return f"line {line}" if cell is None else f"In[{cell}]:{line}"
 
 
 @dataclass(frozen=True, slots=True)

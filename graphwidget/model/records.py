@@ -10,8 +10,9 @@ from typing import Literal
 
 from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
-from graphwidget.model.parts import ModuleCall, Place, TensorRef
+from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
 from graphwidget.model.scenes import Scene
+from graphwidget.model.starved import StarvedParameters
 
 __all__ = [
     "BackwardCall",
@@ -201,6 +202,14 @@ class Fix:
     starves: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
 
+    @property
+    def spot(self) -> str:
+        """Where it changes the program, as text; empty where it changes nothing."""
+        if self.at is not None:
+            return spot_text(*self.at)
+        first = self.edits[0] if self.edits else None
+        return spot_text(None, first.start[0], first.file) if first is not None and first.file is not None else ""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -234,11 +243,17 @@ class Finding:
     freed_by: int | None = None
     tensor: str | None = None
     modified_at: Place | None = None
+    failed_at: Place | None = None  # the line that raised, where `made_at` is another one and there is no call
     modified_by: str = ""  # the statement there
     bytes: int = 0
     path: tuple[str, ...] = ()  # from the root to the failing node: variables and the node's name
     uids: tuple[int, ...] = ()  # nodes to show when the finding is chosen
     fixes: tuple[Fix, ...] = ()
+    cause: Place | None = None  # where a person should look first
+    freed_at: Place | None = None
+    stored_at: Place | None = None  # the line that keeps a graph
+    cut_at: Place | None = None  # the line that leaves the graph
+    names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
 
 
 @dataclass(frozen=True)
@@ -326,6 +341,9 @@ class Write:
 class CellRun:
     """One run of a cell: `run` counts from 0, `cell` is its execution count, `error` what it raised.
 
+    Or a file of the user's own that code ran in: `file` is its path, `cell` is None, and `run` is below 0, except for a
+    script, which is what runs itself. `edited`: the file is not what ran, so its `source` is empty.
+
     `grad_before` and `grad_after`: whether grad mode was on when it began, and when it ended (or at its last error).
     `modules`: the modules that the notebook's variables named at its last error, and whether any of their parameters
     required grad. Those without parameters are left out.
@@ -348,23 +366,27 @@ class CellRun:
     without_grad: Mapping[str, Literal["leaf", "computed", "plain"]] = field(default_factory=dict)
     through_backward: bool = False
     scene: Scene = Scene()
+    file: str | None = None
+    edited: bool = False
 
 
 @dataclass(frozen=True)
 class CellError:
     """An error that a cell raised.
 
-    `step` counts runs from 1, `cell` is the file's cell, `number` the execution count, `line` the outermost frame's.
-    `leaves`: it is a ``sys.exit()`` with status 0, which ended the cell and reports success.
+    `step` counts runs from 1, `cell` is the file's cell (None: a script), `number` the execution count, `line` the
+    outermost frame's. `place`: the innermost line of the user's own code. `leaves`: it is a ``sys.exit()`` with
+    status 0, which ended the cell and reports success.
     """
 
     step: int
-    cell: int
+    cell: int | None
     number: int | None
     line: int | None
     type: str
     message: str
     leaves: bool = False
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -387,6 +409,7 @@ class Record:
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
+    `starved`: parameters for which no step of their optimizer found a gradient.
     """
 
     snapshot: Snapshot
@@ -400,6 +423,7 @@ class Record:
     notebook: bool = False
     looks: tuple[Look, ...] = ()
     scenes: Mapping[int, Scene] = field(default_factory=dict)
+    starved: tuple[StarvedParameters, ...] = ()
 
 
 @dataclass(frozen=True)

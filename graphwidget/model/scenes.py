@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphwidget.model.parts import Place
 
-__all__ = ["Scene", "Sight", "Value"]
+__all__ = ["RunningModule", "Scene", "Sight", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,15 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningModule:
+    """A module whose `forward` was running. `path` is its name from the user's code; empty if it has none there."""
+
+    path: str
+    class_name: str
+    inplace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """Where an error was raised.
 
@@ -66,11 +75,29 @@ class Scene:
     raised_in
         Origin of a call's error: the engine itself; Python code that it ran (a Function's backward, a hook);
         or another call of the engine in that code, whose error says nothing about this call's own graph.
+    running
+        The modules whose `forward` was running, innermost first. Only of errors that may be about them.
+    hooked
+        Paths of modules with full backward hooks. Only of errors that are about such hooks.
+    parameters
+        Names of the parameters of a DistributedDataParallel, in the order in which its errors number them.
+    inference
+        Names of inference tensors, also of those in modules. Only of errors that are about such tensors.
+    checkpointed
+        The function that a checkpoint was running again, as its qualified name. Empty: none.
+    computed
+        Names of computed tensors that modules keep. Only of errors of a copy.
     """
 
     grad_mode: bool | None = None
     sights: tuple[Sight, ...] = ()
     raised_in: Literal["engine", "python", "call"] = "engine"
+    running: tuple[RunningModule, ...] = ()
+    hooked: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    inference: tuple[str, ...] = ()
+    checkpointed: str = ""
+    computed: tuple[str, ...] = ()
 
     def value(self, name: str) -> Value | None:
         """The variable of a name in the line that raised."""

@@ -48,6 +48,24 @@ LEGACY_FUNCTION = ("Legacy autograd function with non-static forward method",)
 NONE = ("NoneType",)  # Python's own
 KEYWORD = ("got an unexpected keyword argument",)  # Python's own
 
+HOOKED_VIEW_WRITTEN = ("Output 0 of BackwardHookFunction is a view and is being modified inplace",)
+VIEW_OF_ANOTHER_MODE = ("A view was created in no_grad mode and is", "A view was created in inference mode and is")
+INFERENCE_WRITTEN = ("Inplace update to inference tensor outside InferenceMode",)
+INFERENCE_FLAG = ("Setting requires_grad=True on inference tensor",)
+
+# ---- of checkpoints
+CHECKPOINT_METADATA = ("Recomputed values for the following tensors have different metadata",)
+CHECKPOINT_COUNT = ("A different number of tensors was saved during the original forward and recomputation",)
+CHECKPOINT_INPUTS = (
+    "torch.utils.checkpoint is incompatible with .grad()",
+    "Checkpointing is not compatible with .grad()",
+)
+CHECKPOINT_NOT_NEEDED = ("none of output has requires_grad=True, this checkpoint() is not necessary",)
+
+# ---- of DistributedDataParallel
+NOT_REDUCED = ("Expected to have finished reduction in the prior iteration",)
+READY_TWICE = ("Expected to mark a variable ready only once",)
+
 # Why an autograd call raised. The first match counts: "freed" has to be checked before "modified".
 AUTOGRAD_CALL = (
     ("freed", FREED),
@@ -58,6 +76,11 @@ AUTOGRAD_CALL = (
     ("gradient", (*GRADIENTS_COUNTED, *GRADIENT_OF_NO_TENSOR, *GRADIENT_SHAPE, *GRADIENT_DEVICE, *NO_GRADIENT_TYPE)),
     ("no_backward", NO_BACKWARD),
     ("once_differentiable", ONCE_DIFFERENTIABLE),
+    ("inference", (*INFERENCE, *INFERENCE_WRITTEN)),
+    ("recomputed", (*CHECKPOINT_METADATA, *CHECKPOINT_COUNT)),
+    ("checkpoint_inputs", CHECKPOINT_INPUTS),
+    ("checkpoint_not_needed", CHECKPOINT_NOT_NEEDED),
+    ("ready_twice", READY_TWICE),
 )
 
 # Reason of a forecast -> torch's message when the forecast comes true.

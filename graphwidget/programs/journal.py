@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from graphwidget.model import CellError
+from graphwidget.model import CellError, Place
 
 # Protocol of `client` and `kernel`: the request for the answer, and the key of the file's cell in request metadata.
 ANSWER = "graphwidget_answer"
@@ -27,11 +27,14 @@ class Answer:
 
 @dataclass
 class Journal:
-    """Of one shell, or of a program without one. `cells` turns an execution count into the file's cell: empty cells
-    get none. `exit` is the status that a program would have ended with at its first error.
+    """Of one shell, or of a program without one.
+
+    `place_of` finds the line of the user's own that raised. `cells` turns an execution count into the file's cell:
+    empty cells get none. `exit` is the status that a program would have ended with at its first error.
     """
 
     shell: Any = None
+    place_of: Callable[[BaseException], Place | None] = lambda error: None
     exit: int = 0
     errors: list[CellError] = field(default_factory=list)
     cells: dict[int, int] = field(default_factory=dict)
@@ -59,11 +62,15 @@ class Journal:
         """The cell of the file that ran as `In[number]`."""
         return self.cells.get(number, number) if number is not None else None
 
-    def note(self, error: BaseException, cell: int, number: int | None, line: int | None) -> None:
+    def note(self, error: BaseException, cell: int | None, number: int | None, line: int | None) -> None:
         """What a cell raised."""
         self.exit = self.exit or exit_status(error)
         leaves = isinstance(error, SystemExit) and error.code in (None, 0)
-        self.errors.append(CellError(self.steps, cell, number, line, type(error).__name__, _message(error), leaves))
+        self.errors.append(
+            CellError(
+                self.steps, cell, number, line, type(error).__name__, _message(error), leaves, self.place_of(error)
+            )
+        )
 
     def _line(self, traceback: TracebackType | None) -> int | None:
         """Line of the outermost frame that lies in a cell."""

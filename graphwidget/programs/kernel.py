@@ -40,9 +40,9 @@ class Kernel(IPythonKernel):
 
     def watch(self) -> None:
         """Begin to record."""
-        self.journal = Journal(self.shell)
         extension.load_ipython_extension(self.shell)
         self.tracker = session.tracker_of(self.shell)
+        self.journal = Journal(self.shell, self.tracker.place_of_error)
         self.shell.ask_exit = self.ends
 
     def ends(self) -> None:

@@ -68,7 +68,7 @@ def run(
     pose_as(program.path, arguments, shell)
     with _output_to_stderr():
         tracker = _load(shell)
-        journal = Journal(shell)
+        journal = Journal(shell, tracker.place_of_error)
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
             with journal.ran(cell), _limit(timeout, program.path, cell), _interruptible() as interrupted:

@@ -32,8 +32,6 @@ __all__ = ["Report", "run", "say_summary"]
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
 
-_CELL = 1  # the script is the one cell of the program
-
 _replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
 
 
@@ -68,7 +66,7 @@ def run(start: Start, report: Report) -> None:
         diagnose=diagnose,
         explain=partial(explain_call, more=f"graphwidget explain {start.command}"),
     )
-    journal = Journal(steps=_CELL)  # one step, one cell
+    journal = Journal(place_of=tracker.place_of_error, steps=1)
     tracker.start()
     main: _Main | None = None
     try:
@@ -77,7 +75,13 @@ def run(start: Start, report: Report) -> None:
         sys.modules["__main__"] = main.module
         # What is registered first is called last.
         atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), tracker)
-        tracker.begin_cell(_CELL, main.source, filename=main.code.co_filename)
+        own = tracker.own_code(main.code.co_filename)  # not where an installed program runs the user's code, as pytest
+        tracker.begin_cell(
+            None,
+            "" if own else main.source,
+            filename=main.code.co_filename if own else None,
+            script=main.code if own else None,
+        )
         exec(main.code, main.module.__dict__)
     except UnreadableProgram:
         tracker.stop()
@@ -86,7 +90,7 @@ def run(start: Start, report: Report) -> None:
         if main is None:  # its text is no Python, or a package around it raised
             atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), tracker)
         traceback = _without_ours(error.__traceback__)
-        journal.note(error, _CELL, _CELL, _line(error, traceback, main))
+        journal.note(error, None, None, _line(error, traceback, main))
         tracker.end_cell(error)
         _show_as_python_does(traceback, tracker)
         raise

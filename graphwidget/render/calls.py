@@ -33,7 +33,8 @@ def _key(call: BackwardCall) -> tuple[object, ...]:
     place = call.place
     if place.line is None:
         return (call.n,)
-    where = (place.run, place.cell, place.line, place.outer_cell, place.outer_line, place.iteration is None)
+    lines = (place.run, place.cell, place.file, place.line, place.outer_cell, place.outer_line)
+    where = (*lines, place.iteration is None)
     return (*where, _did(call))
 
 
@@ -54,7 +55,7 @@ def _back(call: BackwardCall) -> int | None:
 def _line(group: Sequence[BackwardCall]) -> tuple[str, str]:
     """The numbers of the calls, and the text about them."""
     place = group[0].place
-    where = f"In[{place.cell}]:{place.line}" if place.cell is not None else place.outside
+    where = place.outside
     passes = [call.place.iteration for call in group]
     loop = _iterations([n for n in passes if n is not None])
     parts = [f"{where}{loop}", place.source.strip(), _outcome(group)]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
+from graphwidget.render.patch import patch
 from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
 from graphwidget.render.words import count
 
-__all__ = ["SCHEMA", "ProgramRun", "dot_text", "json_text", "text"]
+__all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
 
-SCHEMA = 1
+SCHEMA = 2
 _ERROR_COLUMNS = 160
 CellOf = Callable[[int | None], int | None]
 
@@ -42,6 +43,8 @@ class ProgramRun:
         What was to be run, and the program's ``sys.argv[1:]``.
     exit
         The status that the program itself would have exited with.
+    texts
+        The files that ran, by their paths relative to the working directory, as they are on the disk.
     """
 
     file: str
@@ -55,15 +58,23 @@ class ProgramRun:
     target: str = ""
     argv: Sequence[str] = ()
     exit: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+def diff_text(run: ProgramRun) -> str:
+    """The first fix that can be made in files, as a patch for ``git apply``; empty if there is none."""
+    return patch(run.findings, run.texts).rstrip("\n")
 
 
 def json_text(run: ProgramRun) -> str:
-    """The JSON document (schema 1).
+    """The JSON document (schema 2).
 
     Notes
     -----
-    `cell` counts the code cells of the file from 1, `line` counts from 1 inside the cell, `iteration`
-    from 0, calls (`n`, `call`) from 1. A call's cell and line are those of the innermost frame in a cell.
+    A place is an object with `file` (relative to the working directory where it lies below it; null for a cell),
+    `cell` (null for a file), `line`, `function` and `source`, the line as it is written. `cell` counts the code
+    cells of the file from 1, `line` counts from 1 inside the cell, `iteration` from 0, calls (`n`, `call`) from
+    1. A call's cell and line are those of the innermost frame in a cell.
     """
     by_n = {call.n: call for call in run.calls}
     cell_of, verdict = run.cell_of, run.verdict
@@ -76,6 +87,7 @@ def json_text(run: ProgramRun) -> str:
         "exit": run.exit,
         "errors": [
             {"step": error.step, "cell": error.cell, "line": error.line, "type": error.type, "message": error.message}
+            | _places_of(error.place, cell_of)
             for error in run.errors
         ],
         "calls": [_call(call, by_n, cell_of) for call in by_n.values()],
@@ -94,7 +106,7 @@ def text(run: ProgramRun) -> str:
     lines = [f"{run.file} · torch {run.torch}", "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
     for error in run.errors:
         first = next(iter(error.message.strip().splitlines()), "")
-        raised = f"{cell_text(error.number, error.line)} raised {error.type}"
+        raised = f"{cell_text(error.number, error.line, error.place)} raised {error.type}"
         lines.append(cut(raised + (f": {first}" if first else ""), _ERROR_COLUMNS))
     lines += ["", *verdict_lines(run.verdict)]
     for finding in run.findings:
@@ -127,7 +139,23 @@ def _call(call: BackwardCall, by_n: dict[int, BackwardCall], cell_of: CellOf) ->
         "freed_by": _freed_by(call.freed_by, by_n, cell_of),
         "executed": call.executed_count,
         "freed_bytes": call.freed_bytes,
+        **_places_of(place, cell_of),
     }
+
+
+def _places_of(place: Place | None, cell_of: CellOf) -> dict[str, Any]:
+    """The innermost line, and the whole stack, outermost first."""
+    here = _place(place, cell_of)
+    callers = [_place(one, cell_of) for one in place.stack] if place is not None and here is not None else []
+    return {"place": here, "stack": [one for one in (*callers, here) if one is not None]}
+
+
+def _place(place: Place | None, cell_of: CellOf) -> dict[str, Any] | None:
+    """A line; null where its cell or file is unknown."""
+    if place is None or place.line is None or (place.cell is None and place.file is None):
+        return None
+    cell, source = cell_of(place.cell), place.source.strip()
+    return {"file": place.file, "cell": cell, "line": place.line, "function": place.function, "source": source}
 
 
 def _raised(place: Place | None, what: BackwardCall | CellRun, cell_of: CellOf) -> dict[str, Any]:
@@ -159,6 +187,15 @@ def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -
         "bytes": finding.bytes,
         "path": list(finding.path),
         "fixes": [_fix(fix, cell_of) for fix in finding.fixes],
+        "cause": _place(finding.cause, cell_of),
+        "places": {
+            "made_at": _place(finding.made_at, cell_of),
+            "freed_by": _place(finding.freed_at, cell_of),
+            "modified_at": _place(finding.modified_at, cell_of),
+            "stored_at": _place(finding.stored_at, cell_of),
+            "cut_at": _place(finding.cut_at, cell_of),
+        },
+        "names": list(finding.names),
     }
 
 
@@ -176,6 +213,7 @@ def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
         "id": fix.id,
         "text": fix.text,
         "verified": fix.verified,
+        "status": "simulated" if fix.verified else "advice",
         "at": at,
         "price": fix.price,
         "edit": list(fix.edit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from graphwidget.model import CellRun, Finding, Fix, Verdict, cut, cut_edit
+from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.words import call_text, count
 
 __all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
@@ -37,7 +37,9 @@ def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
 
 
 def _edit_lines(fix: Fix) -> list[str]:
-    return [f"       {line}" for line in cut_edit(fix.edit, NOTE_COLUMNS - 7)]
+    files = tuple(dict.fromkeys(edit.file for edit in fix.edits if edit.file is not None))
+    heads = [f"--- {file}" for file in files] if len(files) == 1 else []
+    return [f"       {line}" for line in (*heads, *cut_edit(fix.edit, NOTE_COLUMNS - 7))]
 
 
 NOTE_LINES, NOTE_COLUMNS = 14, 100
@@ -122,10 +124,12 @@ def _unexplained(where: str, type_: str | None, message: str | None) -> list[str
 
 def _cell_of(run: CellRun) -> str:
     place = run.error_place
-    return cell_text(run.cell, place.outer_line if place is not None and place.outer_line is not None else None)
+    return cell_text(run.cell, place.outer_line if place is not None and place.outer_line is not None else None, place)
 
 
-def cell_text(number: int | None, line: int | None) -> str:
-    """``In[2], line 4``."""
+def cell_text(number: int | None, line: int | None, place: Place | None = None) -> str:
+    """``In[2], line 4``; ``proj/train.py:26``, if the place is in a file and the code that ran is no cell."""
+    if number is None and place is not None and place.file is not None:
+        return place.spot
     where = f"In[{number}]" if number is not None else "A cell"
     return f"{where}, line {line}" if line is not None else where

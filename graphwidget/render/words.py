@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphwidget.model import BackwardCall, Place
+from graphwidget.model import BackwardCall, Place, spot_text
 
-__all__ = ["call_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
+__all__ = ["call_text", "callers_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
 
 
 def op_name(name: str) -> str:
@@ -26,18 +26,27 @@ def ordinal(number: int) -> str:
 def place_text(place: Place | None) -> str:
     """``In[2]:4``, with the iteration and the outer cell where they say more; empty where nothing is known."""
     if place is None or place.line is None:
-        return f"In[{place.cell}]" if place is not None and place.cell is not None else ""
-    text = spot_text(place.cell, place.line)
-    if place.outer_line is not None and (place.outer_cell, place.outer_line) != (place.cell, place.line):
-        text += f", called from {spot_text(place.outer_cell, place.outer_line)}"
+        return place.spot if place is not None else ""
+    text = place.spot
+    if caller := callers_text(place):
+        text += f", called from {caller}"
     if place.iteration is not None:
         text += f", iteration {place.iteration}"
     return text
 
 
-def spot_text(cell: int | None, line: int) -> str:
-    """``In[2]:4``."""
-    return f"line {line}" if cell is None else f"In[{cell}]:{line}"
+def callers_text(place: Place) -> str:
+    """The line that called the function of a place, and the line of the cell that ran: ``proj/train.py:26 ← In[3]:1``.
+
+    Of a function in a cell, only the line of the cell that ran. Empty: the place is that line itself.
+    """
+    spot = (place.outer_cell, place.outer_file, place.outer_line)
+    if place.outer_line is None or spot == (place.cell, place.file, place.line):
+        return ""
+    outer = spot_text(place.outer_cell, place.outer_line, place.outer_file)
+    if place.file is None or len(place.stack) < 2:
+        return outer
+    return f"{place.stack[-1].spot} ← {outer}"
 
 
 def call_text(n: int, call: BackwardCall | None) -> str:

@@ -108,7 +108,7 @@ def test_json_is_alone_on_standard_output_whatever_the_cells_print(tmp_path):
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     document = json.loads(done.stdout.decode())
-    assert document["schema"] == 1 and [call["n"] for call in document["calls"]] == [1, 2]
+    assert document["schema"] == 2 and [call["n"] for call in document["calls"]] == [1, 2]
     assert document["calls"][1]["freed_by"]["n"] == 1 and document["findings"][0]["call"] == 2
     for text in (b"from print", b"from C", b"from a child", b"from a shell"):
         assert text in done.stderr

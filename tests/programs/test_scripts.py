@@ -120,7 +120,7 @@ def test_the_document_says_how_the_program_ended_and_where(tmp_path):
     file(tmp_path / "pkg", "from .beside import WORD\n" + TWICE, "bad.py")
     done, document = explained(tmp_path, "-m", "pkg.bad", "x")
     assert (done.returncode, document["exit"]) == (1, 1)
-    assert [(error["step"], error["cell"], error["line"]) for error in document["errors"]] == [(1, 1, 6)]
+    assert [(error["step"], error["cell"], error["line"]) for error in document["errors"]] == [(1, None, 6)]
     assert document["findings"][0]["kind"] == "second_backward"
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from graphwidget import torch_internals as ti
-from graphwidget.capture.errors import trainable
+from graphwidget.capture.errors import modules, trainable
 from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
 from graphwidget.model import Scene, Sight, Value
@@ -36,8 +36,10 @@ def of_call(frame: FrameType | None, error: BaseException, book: Book, texts: Se
     texts
         Sources of the cells, the last one first. In the notebook's own frame, all names in them are looked up.
     """
-    sights = tuple(_sights(list(_outwards(frame)), book, texts))
-    return Scene(torch.is_grad_enabled(), sights, _raised_in(error.__traceback__))
+    frames = list(_outwards(frame))
+    inner = [one for one, _ in _inwards(error.__traceback__)]
+    facts = modules.facts(_message(error), inner, _objects([one for one, _ in frames], book))
+    return Scene(torch.is_grad_enabled(), tuple(_sights(frames, book, texts)), _raised_in(error.__traceback__), **facts)
 
 
 def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "call"]:
@@ -52,13 +54,32 @@ def _raised_in(traceback: TracebackType | None) -> Literal["engine", "python", "
     return "python" if calls and calls[0] < len(names) - 1 else "engine"
 
 
-def of_error(traceback: TracebackType | None, book: Book, texts: Sequence[str]) -> Scene:
+def of_error(error: BaseException, book: Book, texts: Sequence[str]) -> Scene:
     """Measure the scene of an error that has ended a cell. The grad mode at the error is no longer known."""
-    found: list[tuple[FrameType, int]] = []
+    found = list(_inwards(error.__traceback__))
+    frames = [one for one, _ in found]
+    facts = modules.facts(_message(error), frames, _objects(frames[::-1], book))
+    return Scene(None, tuple(_sights(found[::-1], book, texts)), **facts)
+
+
+def _message(error: BaseException) -> str:
+    return BaseException.__str__(error)
+
+
+def _inwards(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     while traceback is not None:
-        found.append((traceback.tb_frame, traceback.tb_lineno or 0))
+        yield traceback.tb_frame, traceback.tb_lineno or 0
         traceback = traceback.tb_next
-    return Scene(None, tuple(_sights(found[::-1], book, texts)))
+
+
+def _objects(frames: Sequence[FrameType], book: Book) -> dict[str, Any]:
+    """Return the variables of the cells' frames: the globals first, as they last; then locals, innermost first."""
+    own = [frame for frame in frames if book.scope(frame.f_code) is not None]
+    found = dict(own[0].f_globals) if own else {}
+    for frame in own:
+        if frame.f_code.co_flags & reading.CO_OPTIMIZED:
+            found.update({name: value for name, value in reading.locals_of(frame) if name not in found})
+    return found
 
 
 def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
@@ -69,14 +90,15 @@ def _outwards(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 def _sights(frames: Sequence[tuple[FrameType, int]], book: Book, texts: Sequence[str]) -> Iterator[Sight]:
     """Yield one sight for each frame of a cell, the innermost first."""
-    cells = [at for at, (frame, _) in enumerate(frames) if book.scope(frame.f_code) is not None][:MOST_FRAMES]
+    users = {id(frame) for frame, _ in book.own_among([frame for frame, _ in frames])}
+    cells = [at for at, (frame, _) in enumerate(frames) if id(frame) in users][:MOST_FRAMES]
     for at, following in zip(cells, [*cells[1:], len(frames)]):
         frame, line = frames[at]
         scope = book.scope(frame.f_code)
         if scope is None:
             continue
         inside = frame.f_code.co_flags & reading.CO_OPTIMIZED
-        place = book.place(scope.base + line, scope.base + line, -1)
+        place = book.place(scope.base + line, -1, -1)
         names = _names([scope.cell.source, *(() if inside else texts)])
         own = dict(reading.locals_of(frame))
         variables = {**frame.f_globals, **own}

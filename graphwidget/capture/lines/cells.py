@@ -1,21 +1,25 @@
-"""The user's cells as text: which code object belongs to which cell, and where its loops are.
+"""The user's cells and files as text: which code object belongs to which of them, and where its loops are.
 
-A cell is found by the file name under which its code was compiled. That name is not unique: in a Jupyter kernel,
-the same source run twice has the same name. So a code object, once seen, is remembered by its `id` (weakly) as part
-of the run in which it first ran. This file does not know torch.
+A file of the user's own is treated as a cell is; below, "cell" means both. A cell is found by the file name under
+which its code was compiled. That name is not unique: in a Jupyter kernel, the same source run twice has the same
+name. So a code object, once seen, is remembered by its `id` (weakly) as part of the run in which it first ran. This
+file does not know torch.
 """
 
 from __future__ import annotations
 
-import ast
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from graphwidget.model import Place
+from graphwidget.capture.lines.bytecode import has_loop
+from graphwidget.capture.lines.files import SourceFile, block_of
+from graphwidget.capture.lines.loops import Loop, functions_in, loops_by_scope
+from graphwidget.model import CellRun, Place
 
 __all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
 
@@ -23,8 +27,9 @@ __all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cel
 MAGIC_FILES = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
 MAX_FOREIGN = 20_000  # names of files known not to be cells
-
-_NO_CODE = (ast.Global, ast.Nonlocal)
+MAX_STACKS = 20_000  # different stacks of calling lines
+MAX_TEXTS = 300  # files whose texts a record has
+FILE_LINES = 1 << 24  # numbers that are set aside for the lines of a file, which is not read at once
 
 # What a line does to the counts of loops: PLAIN, nothing; PASS, a pass begins (if the bytecode is at this offset; the
 # loops inside start over); ENTERS, a loop may be entered (if the frame comes from outside these lines); BOTH, where the
@@ -34,65 +39,38 @@ PLAIN, PASS, ENTERS, BOTH, ANY = range(5)
 Step = tuple[int, int, int, Any]
 
 
-class Loop:
-    """One `for` or `while` of a cell, in line numbers of the compiled source.
-
-    `mark` is the line at which every pass begins: the first statement of the body, or the loop's own
-    line if the body is on that line (`inline`). `parents` are the positions of the enclosing loops.
-    """
-
-    __slots__ = ("first", "inline", "last", "mark", "parents")
-
-    def __init__(self, node: ast.For | ast.AsyncFor | ast.While, parents: tuple[int, ...]) -> None:
-        body = next((s for s in node.body if not _makes_no_code(s)), node.body[0])
-        self.first = node.lineno
-        self.last = node.body[-1].end_lineno or node.body[-1].lineno
-        self.mark = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
-        self.inline = self.mark == self.first
-        self.parents = parents
-
-
-def _makes_no_code(statement: ast.stmt) -> bool:
-    return isinstance(statement, _NO_CODE) or (isinstance(statement, ast.AnnAssign) and statement.value is None)
-
-
-def loops_by_scope(source: str) -> dict[tuple[str, int], list[Loop]]:
-    """Loops of each function of `source`, by its name and first line; ``("", 0)`` is the module level."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    found: dict[tuple[str, int], list[Loop]] = {}
-    work: list[tuple[ast.AST, tuple[str, int], tuple[int, ...]]] = [(tree, ("", 0), ())]
-    while work:
-        node, scope, parents = work.pop()
-        inside = parents
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            scope, inside = (node.name, first), ()
-        elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            loops = found.setdefault(scope, [])
-            inside = (*parents, len(loops))
-            loops.append(Loop(node, parents))
-        work.extend((child, scope, inside) for child in ast.iter_child_nodes(node))
-    return found
-
-
 class Cell:
-    """One run of a cell.
+    """One run of a cell, or a file of the user's own.
 
     `number` is the execution count. `shift` is added to a line of the compiled code to get the line of the
-    cell as the user sees it. `base` turns (cell, line) into one integer: `base + line`.
+    cell as the user sees it. `base` turns (cell, line) into one integer: `base + line`. `file`: the file, for code
+    that is in no cell.
     """
 
-    __slots__ = ("base", "cell_id", "inside", "lines", "loops", "magic_loops", "magic_shift", "number", "run", "shift")
+    __slots__ = ("_functions", "_lines", "base", "cell_id", "file", "inside", "loops", "magic_loops", "magic_shift",
+                 "number", "run", "shift")  # fmt: skip
 
     def __init__(
-        self, number: int | None, cell_id: str | None, source: str, run: int | None, base: int, code: str | None
+        self,
+        number: int | None,
+        cell_id: str | None,
+        source: str,
+        run: int | None,
+        base: int,
+        code: str | None,
+        file: SourceFile | None = None,
     ) -> None:
-        self.number, self.cell_id, self.run, self.base = number, cell_id, run, base
+        self.number, self.cell_id, self.run, self.base, self.file = number, cell_id, run, base, file
         self.inside = False  # whether it is the body of a cell magic, and so part of the cell around it
-        self.lines = source.splitlines()
+        self._lines = source.splitlines()
+        self._functions: list[tuple[int, int, str]] | None = None
+        self.shift = self.magic_shift = 0
+        self.loops: dict[tuple[str, int], list[Loop]] = {}
+        self.magic_loops = self.loops
+        if file is None:
+            self._find_loops(source, code)
+
+    def _find_loops(self, source: str, code: str | None) -> None:
         compiled = source if code is None else code
         # IPython drops leading empty lines before it compiles.
         blank = next((i for i, line in enumerate(self.lines) if line.strip()), 0)
@@ -104,8 +82,32 @@ class Cell:
             self.magic_loops = loops_by_scope("\n".join(self.lines[blank + 1 :]))
 
     @property
+    def lines(self) -> list[str]:
+        """Its text; of a file that has been edited since it was imported, none."""
+        return self._lines if self.file is None else self.file.lines
+
+    @property
+    def label(self) -> str:
+        """``In[3]``, the path of a file, or "a cell"."""
+        if self.file is not None:
+            return self.file.shown
+        return f"In[{self.number}]" if self.number is not None else "a cell"
+
+    @property
+    def room(self) -> int:
+        """How many numbers its lines need."""
+        return len(self._lines) + self.magic_shift + self.shift + 16 if self.file is None else FILE_LINES
+
+    @property
     def source(self) -> str:
         return "\n".join(self.lines)
+
+    def function_at(self, line: int) -> str | None:
+        """The qualified name of the function around a line (``Encoder.forward``); None: it is in none."""
+        if self._functions is None:
+            self._functions = functions_in(self.source)
+        around = [(first, name) for first, last, name in self._functions if first <= line <= last]
+        return max(around)[1] if around else None
 
     def text(self, line: int | None) -> str:
         """Source of a line (counted from 1), without the spaces around it; "" if there is no such line."""
@@ -113,10 +115,13 @@ class Cell:
 
 
 class Scope:
-    """One code object of a cell: its loops, and the bytecode offsets at which their passes begin."""
+    """One code object of a cell: its loops, and the bytecode offsets at which their passes begin.
 
-    __slots__ = ("at", "back", "base", "cell", "code", "entry", "heads", "loops", "marks", "outermost", "shift",
-                 "steps", "watched")  # fmt: skip
+    `prepare` finds the loops and the lines to watch, when the code first runs: most functions of a file never do.
+    """
+
+    __slots__ = ("at", "back", "base", "cell", "code", "entry", "find_watched", "heads", "loops", "magic",
+                 "marks", "outermost", "prepared", "shift", "steps", "top", "watched")  # fmt: skip
 
     def __init__(
         self,
@@ -125,33 +130,53 @@ class Scope:
         watched: Callable[[Scope], set[int]] | None = None,
         died: Callable[[object], object] | None = None,
     ) -> None:
-        magic = code.co_filename in MAGIC_FILES
+        self.magic = magic = code.co_filename in MAGIC_FILES
         self.code = weakref.ref(code, died)
         self.cell = cell
         self.shift = cell.magic_shift if magic else cell.shift
         self.base = cell.base + self.shift
-        loops = cell.magic_loops if magic else cell.loops
-        top = code.co_name.startswith("<") and code.co_name not in _INNER
+        self.top = code.co_name.startswith("<") and code.co_name not in _INNER
         # The only frame of the cell below this one would be the line of the magic that runs the rest of the cell.
-        self.outermost = top and (magic or cell.inside)
-        key = ("", 0) if top else (code.co_name, code.co_firstlineno)
-        own = loops.get(key, [])
-        self.loops: list[Loop] = own
+        self.outermost = self.top and (magic or cell.inside)
+        self.find_watched = watched
+        self.prepared = False
+        self.loops: list[Loop] = []
         # Lines that change loop counts: `heads` has the loops entered there, `marks` the loops that begin a pass there,
         # each with the loops inside it.
         self.heads: dict[int, list[tuple[int, Loop]]] = {}
         self.marks: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+        self.watched: set[int] = set()
+        self.steps: dict[int, Step] = {}  # for lines that were reached and are not watched
+        self.entry: dict[int, int] = {}
+        self.back: dict[int, int] = {}
+        self.at: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is of a cell or of the script that runs, not of a file that was imported."""
+        return self.cell.run is None or self.cell.run >= 0
+
+    def prepare(self) -> None:
+        """Find the loops of the code, and the lines to watch."""
+        self.prepared = True
+        code = self.code()
+        if code is None:
+            return
+        key = ("", 0) if self.top else (code.co_name, code.co_firstlineno)
+        own = self._loops(code).get(key, [])
+        self.loops = own
         for i, loop in enumerate(own):
             self.heads.setdefault(loop.first, []).append((i, loop))
             self.marks.setdefault(loop.first, [])
             if not loop.inline:
                 inside = tuple(j for j, other in enumerate(own) if i in other.parents)
                 self.marks.setdefault(loop.mark, []).append((i, inside))
-        self.watched: set[int] = watched(self) if watched is not None else set()
-        self.steps: dict[int, Step] = {}  # for lines that were reached and are not watched
-        self.entry: dict[int, int] = {}
-        self.back: dict[int, int] = {}
-        self.at: dict[int, tuple[int, ...]] = {}
+        self.watched = self.find_watched(self) if self.find_watched is not None else set()
+
+    def _loops(self, code: CodeType) -> dict[tuple[str, int], list[Loop]]:
+        if self.cell.file is None:
+            return self.cell.magic_loops if self.magic else self.cell.loops
+        return loops_by_scope(*block_of(code, self.cell.lines)) if has_loop(code) else {}
 
     def watch(self, line: int) -> None:
         """Watch a line."""
@@ -201,12 +226,20 @@ class Book:
         ``(number, cell_id, source)`` or None. It identifies code that ran before the start.
     watched
         Returns the lines of a scope that are watched.
+    is_own
+        Whether a file name is that of a file of the user's own.
+
+    Attributes
+    ----------
+    stacks
+        The calling lines of functions, each as the number of the stack of its caller, and the key of the calling line.
     """
 
     def __init__(
         self,
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         watched: Callable[[Scope], set[int]] | None = None,
+        is_own: Callable[[str], bool] | None = None,
     ) -> None:
         self.cells: list[Cell] = []
         self.bases: list[int] = []
@@ -215,6 +248,11 @@ class Book:
         self.foreign: set[str] = set()  # names in `files` that belong to no cell: checked at every function call
         self.scopes: dict[int, Scope] = {}
         self.watched = watched
+        self.is_own = is_own
+        self.stacks: list[tuple[int, int]] = []
+        self._stack_numbers: dict[tuple[int, int], int] = {}
+        self._file_runs = 0
+        self.modules: list[str] = []  # names of modules of the user's own in which code has run
         self._find_name = code_names.get if isinstance(code_names, Mapping) else code_names
 
     def open(
@@ -225,9 +263,10 @@ class Book:
         source: str,
         run: int | None,
         code: str | None = None,
+        file: SourceFile | None = None,
     ) -> Cell:
         """Add a cell: from now on, code compiled as `filename` belongs to it."""
-        cell = Cell(number, cell_id, source, run, self._next_base(), code)
+        cell = Cell(number, cell_id, source, run, self._next_base(), code, file)
         self.cells.append(cell)
         self.bases.append(cell.base)
         self.bind(filename, cell)
@@ -239,10 +278,7 @@ class Book:
         self.foreign.discard(name)
 
     def _next_base(self) -> int:
-        if not self.cells:
-            return 0
-        last = self.cells[-1]
-        return last.base + len(last.lines) + last.magic_shift + last.shift + 16
+        return self.cells[-1].base + self.cells[-1].room if self.cells else 0
 
     def scope(self, code: CodeType) -> Scope | None:
         """The scope of a code object, None if it does not belong to a cell."""
@@ -253,7 +289,7 @@ class Book:
         if name in self.foreign:
             return None
         if name not in self.files:
-            self.files[name] = self._foreign(name)
+            self.files[name] = self._foreign(name, code)
         cell = self.files[name]
         if cell is None:
             if len(self.foreign) >= MAX_FOREIGN:
@@ -262,15 +298,44 @@ class Book:
             return None
         return self._register(cell, code)
 
-    def _foreign(self, name: str) -> Cell | None:
+    def _foreign(self, name: str, code: CodeType) -> Cell | None:
         answer: Any = self._find_name(name) if self._find_name is not None else None
-        if answer is None:
-            return None
-        number, cell_id, source = answer
-        return self.open(name, number, cell_id, source, None)
+        if answer is not None:
+            number, cell_id, source = answer
+            return self.open(name, number, cell_id, source, None)
+        return self._open_file(name, code) if self.is_own is not None and self.is_own(name) else None
+
+    def _open_file(self, name: str, code: CodeType) -> Cell:
+        """Add a file. Its run has a number below zero, so that in an order of runs it stands before all cells."""
+        self._file_runs += 1
+        return self.open(name, None, None, "", -self._file_runs, file=SourceFile(name, code))
+
+    def note_module(self, name: object) -> None:
+        """Code of a module of the user's own runs."""
+        if isinstance(name, str) and name not in self.modules:
+            self.modules.append(name)
+
+    def forget_files(self) -> None:
+        """Ask again which files are the user's own. Code that was recorded keeps its places."""
+        for name in [name for name, cell in self.files.items() if cell is None or cell.file is not None]:
+            del self.files[name]
+        self.foreign.clear()
+        for key in [key for key, scope in list(self.scopes.items()) if scope.cell.file is not None]:
+            self.scopes.pop(key, None)
+
+    def file_runs(self) -> dict[int, CellRun]:
+        """The files as runs of cells, by number; those whose text is not needed for any place are left out last."""
+        files = [cell for cell in self.cells if cell.file is not None and cell.run is not None and cell.run < 0]
+        read = [cell for cell in files if cell.file is not None and cell.file.edited is not None]
+        some = dict.fromkeys([*reversed(read), *reversed(files)])
+        return {run.run: run for run in map(_run_of_file, list(some)[:MAX_TEXTS])}
 
     def _register(self, cell: Cell, code: CodeType) -> Scope:
         """Remember a code object and the functions in it: they belong to this run, whenever they are called."""
+        if cell.file is not None and not cell.file.is_of(code):  # of another version of the file, or made by `exec`
+            cell = self._open_file(code.co_filename, code)
+            if code.co_name != "<module>":
+                self.files[code.co_filename] = self.cells[-2]
         work = [code]
         while work:
             one = work.pop()
@@ -284,34 +349,93 @@ class Book:
         """The known code objects that are alive."""
         return [code for scope in list(self.scopes.values()) if (code := scope.code()) is not None]
 
-    def place(self, inner: int, outer: int, iteration: int) -> Place:
-        """The place that the three integers of a stretch stand for."""
-        cell, line = self.unpack(inner)
-        outer_cell, outer_line = self.unpack(outer)
-        return Place(
-            cell.number,
+    def stack(self, caller: int, line: int) -> int:
+        """The number of a stack: the number of the caller's own (-1: it is the outermost), and the calling line."""
+        found = self._stack_numbers.get((caller, line))
+        if found is None:
+            if len(self.stacks) >= MAX_STACKS:
+                return caller  # a recursion without end: the deepest lines are left out
+            found = self._stack_numbers[caller, line] = len(self.stacks)
+            self.stacks.append((caller, line))
+        return found
+
+    def callers(self, stack: int) -> list[int]:
+        """The keys of the calling lines of a stack, outermost first."""
+        keys = []
+        while stack >= 0:
+            stack, line = self.stacks[stack]
+            keys.append(line)
+        return keys[::-1]
+
+    def place(self, inner: int, stack: int, iteration: int) -> Place:
+        """The place of a line, called from a stack (-1: it is the outermost itself) in a pass of a loop (-1: none)."""
+        return self._place([*self.callers(stack), inner], iteration)
+
+    def _place(self, keys: list[int], iteration: int) -> Place:
+        *callers, line = (self._line(key) for key in keys)
+        outer, run = (callers or [line])[0], self.unpack(keys[0])[0].run
+        return replace(
             line,
-            cell.text(line),
-            outer_cell.number,
-            outer_line,
-            outer_cell.text(outer_line),
-            iteration if iteration >= 0 else None,
-            outer_cell.cell_id,
-            outer_cell.run,
+            outer_cell=outer.cell,
+            outer_line=outer.line,
+            outer_source=outer.source,
+            outer_file=outer.file,
+            iteration=iteration if iteration >= 0 else None,
+            cell_id=outer.cell_id,
+            run=run,
+            stack=tuple(callers),
         )
+
+    def _line(self, key: int) -> Place:
+        """A line alone: without what called it."""
+        cell, line = self.unpack(key)
+        file = cell.file.shown if cell.file is not None else None
+        function = cell.function_at(line)
+        return Place(
+            cell.number, line, cell.text(line), cell_id=cell.cell_id, file=file, function=function, inner_run=cell.run
+        )
+
+    def own_frames(self, frame: FrameType | None) -> Iterator[tuple[FrameType, Scope]]:
+        """The frames of the user's own code, from `frame` outwards. What runs a cell is not the user's own."""
+        return self.own_among(_outwards(frame))
+
+    def own_among(self, frames: Iterable[FrameType]) -> Iterator[tuple[FrameType, Scope]]:
+        """The same of some frames, innermost first."""
+        in_cell = False
+        for frame in frames:
+            scope = None if frame.f_code.co_filename in self.foreign else self.scope(frame.f_code)
+            if scope is not None and (scope.cell.file is None or not in_cell):
+                yield frame, scope
+                in_cell = in_cell or (scope.top and scope.cell.file is None)
+                if scope.outermost:
+                    return
 
     def raised_at(self, traceback: TracebackType | None) -> tuple[Place | None, FrameType | None]:
         """Where in cells an error was raised, and the innermost frame of a cell that it passed. None: no cell."""
-        keys, frame = [], None
+        keys: list[int] = []
+        frame: FrameType | None = None
         while traceback is not None:
             scope = self.scope(traceback.tb_frame.f_code)
             if scope is not None:
+                if scope.top and scope.cell.file is None and keys and self.unpack(keys[-1])[0].file is not None:
+                    keys.clear()  # code of a file that runs cells
                 keys.append(scope.base + (traceback.tb_lineno or 0))
                 frame = traceback.tb_frame
             traceback = traceback.tb_next
-        return (self.place(keys[-1], keys[0], -1) if keys else None), frame
+        return (self._place(keys, -1) if keys else None), frame
 
     def unpack(self, key: int) -> tuple[Cell, int]:
         """The cell and the line of `base + line`."""
         cell = self.cells[bisect_right(self.bases, key) - 1]
         return cell, key - cell.base
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _run_of_file(cell: Cell) -> CellRun:
+    assert cell.file is not None and cell.run is not None
+    return CellRun(cell.run, None, cell.source, file=cell.file.shown, edited=bool(cell.file.edited))

@@ -46,13 +46,13 @@ class ThreadState:
         """Assign the numbers since the last boundary to the line that was running."""
         top = self.top
         if top is not None:
-            inner, outer, iteration = top.base + top.line, top.outer, top.around
+            inner, iteration = top.base + top.line, top.around
             if iteration < 0 and top.loop != -1:
                 iteration = top.counts[top.loop] if top.loop >= 0 else -1
                 if iteration < 0:
                     iteration = top.iteration()
             fresh = self.fresh
-            fresh += (self.last, now, inner, inner if outer < 0 else outer, iteration)
+            fresh += (self.last, now, inner, top.stack, iteration)
             if len(fresh) > FRESH:
                 self.ranges.settle()
         self.last = now
@@ -72,10 +72,14 @@ class FrameState:
     It stores the `id` of the frame only, because a frame keeps every local variable alive.
     """
 
-    __slots__ = ("around", "base", "code_id", "counts", "frame_id", "line", "loop", "outer", "parent", "recursive",
-                 "scope", "steps", "thread")  # fmt: skip
+    __slots__ = ("around", "base", "code_id", "counts", "frame_id", "line", "loop", "parent", "recursive", "scope",
+                 "stack", "steps", "thread")  # fmt: skip
 
     def __init__(self, scope: Scope, thread: ThreadState, frame: FrameType) -> None:
+        if not scope.prepared:
+            scope.prepare()
+            if scope.cell.file is not None:
+                thread.tracer.book.note_module(frame.f_globals.get("__name__"))
         self.scope, self.thread, self.base, self.steps = scope, thread, scope.base, scope.steps
         self.code_id = id(frame.f_code)
         self.line = frame.f_lineno or 0
@@ -88,10 +92,10 @@ class FrameState:
         """Become the running frame of the thread. The frames below do not move while it runs."""
         parent = self.thread.top
         self.parent: FrameState | None = parent
-        self.outer = self.around = -1
+        self.stack = self.around = -1  # the number of the stack of calling lines, see `Book.stacks`
         self.recursive: bool = parent is not None and (parent.recursive or self._is_recursive())
         if parent is not None and not self.scope.outermost:
-            self.outer = parent.outer if parent.outer >= 0 else parent.scope.base + parent.line
+            self.stack = self.thread.tracer.book.stack(parent.stack, parent.base + parent.line)
             self.around = parent.iteration()
         self.thread.top = self
 
@@ -238,24 +242,20 @@ class LineTracer:
         self.state().last = self.count()
 
     def where(self, frame: FrameType | None) -> tuple[int, int, int] | None:
-        """(inner, outer, iteration) for the frames from `frame` outwards; None: none of them belongs to a cell."""
-        scope, foreign, top = self.book.scope, self.book.foreign, self.state().top
-        inner = outer = -1
-        while frame is not None:
-            found = None if frame.f_code.co_filename in foreign else scope(frame.f_code)
-            if found is not None:
-                if inner < 0 and top is not None and top.frame_id == id(frame) and top.scope is found:
-                    inner = found.base + (frame.f_lineno or 0)  # the frames below it are known
-                    return inner, inner if top.outer < 0 else top.outer, top.iteration()
-                outer = found.base + (frame.f_lineno or 0)
-                if inner < 0:
-                    inner = outer
-                if found.outermost:
-                    break
-            frame = frame.f_back
-        if inner < 0:
+        """(inner, stack, iteration) for the frames from `frame` outwards; None: none of them belongs to a cell."""
+        top = self.state().top
+        keys: list[int] = []
+        for one, found in self.book.own_frames(frame):
+            line = found.base + (one.f_lineno or 0)
+            if not keys and top is not None and top.frame_id == id(one) and top.scope is found:
+                return line, top.stack, top.iteration()  # the frames below it are known
+            keys.append(line)
+        if not keys:
             return None
-        return inner, outer, top.iteration() if top is not None else -1
+        stack = -1
+        for key in reversed(keys[1:]):
+            stack = self.book.stack(stack, key)
+        return keys[0], stack, top.iteration() if top is not None else -1
 
     def iteration(self) -> int:
         """Pass (from 0) of the loop around the running line of this thread; -1: none."""
@@ -282,11 +282,7 @@ class LineTracer:
 
     def resume(self, frame: FrameType | None) -> None:
         """Trace frames that are running already, from `frame` outwards."""
-        chain: list[FrameType] = []
-        while frame is not None:
-            if self.book.scope(frame.f_code) is not None:
-                chain.append(frame)
-            frame = frame.f_back
+        chain = [one for one, _ in self.book.own_frames(frame)]
         state = self.state()
         state.top, state.last = None, self.count()
         for one in reversed(chain):

@@ -11,10 +11,11 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from graphwidget.capture.lines.cells import MAGIC_FILES, Book, Cell, Scope
+from graphwidget.capture.lines.files import SourceFile
 from graphwidget.capture.lines.frames import LineTracer, Watch
 from graphwidget.capture.lines.modules import ModuleTracer
 from graphwidget.capture.lines.ranges import Ranges
@@ -43,6 +44,8 @@ class Provenance:
         For code of cells that ran before the start; see `cells.Book`.
     watched, watch
         Which lines of a scope are watched, and the function called before they run; see `LineTracer`.
+    is_own
+        Whether a file name is that of a file of the user's own, whose code is recorded as that of cells is.
     problem
         Called with an exception of our own.
     """
@@ -54,9 +57,10 @@ class Provenance:
         code_names: Mapping[str, object] | Callable[[str], object] | None = None,
         watched: Callable[[Scope], set[int]] | None = None,
         watch: Watch | None = None,
+        is_own: Callable[[str], bool] | None = None,
         problem: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
-        self.book = Book(code_names, watched)
+        self.book = Book(code_names, watched, is_own)
         self.problem = problem
         self.lines: LineTracer = line_tracer(count, self.book, problem, watch)
         self.modules = ModuleTracer(
@@ -93,6 +97,7 @@ class Provenance:
         filename: str | None = None,
         code: str | None = None,
         frame: FrameType | None = None,
+        script: CodeType | None = None,
     ) -> Cell:
         """A cell is about to run in this thread.
 
@@ -108,6 +113,8 @@ class Provenance:
             The source as it is compiled, where magics changed it.
         frame
             A frame of the cell that is running already (`gw.track` in a script).
+        script
+            Code of the file `filename`, where that runs itself and is no cell.
         """
         around = self._open[-1][0] if self._open and self._open[-1][1] == threading.get_ident() else None
         part = around is not None and around.number == number and around.source.rstrip().endswith(source.rstrip())
@@ -118,10 +125,13 @@ class Provenance:
             cell = self.book.open(filename or "", number, around.cell_id, whole, around.run, code or source)
             cell.shift, cell.inside = head, True
         else:
-            cell = self.book.open(filename or "", number, cell_id, source, run, code)
+            file = SourceFile(filename, script) if filename and script is not None else None
+            cell = self.book.open(filename or "", number, cell_id, source, run, code, file)
         for name in MAGIC_FILES:
             self.book.bind(name, cell)
-        self.lines.boundary()
+        state = self.lines.boundary()
+        if around is None:
+            state.top = None  # what runs the cells is not the user's own code
         self.modules.start()
         self.lines.start()
         self._open.append((cell, threading.get_ident()))
@@ -153,14 +163,7 @@ class Provenance:
 
     def cell_frames(self, frame: FrameType | None) -> list[FrameType]:
         """The running frames of cells, from `frame` outwards."""
-        book = self.book
-        foreign = book.foreign
-        found = []
-        while frame is not None:
-            if frame.f_code.co_filename not in foreign and book.scope(frame.f_code) is not None:
-                found.append(frame)
-            frame = frame.f_back
-        return found
+        return [one for one, _ in self.book.own_frames(frame)]
 
     @property
     def cell(self) -> Cell | None:

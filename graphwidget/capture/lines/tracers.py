@@ -1,4 +1,4 @@
-"""Two ways to be called at the lines of cells.
+"""Two ways to be called at the lines of cells, and of files of the user's own.
 
 * Python 3.12 and later: `sys.monitoring`, with line events switched on for the code objects of cells only.
   Everything else runs at full speed.
@@ -234,6 +234,8 @@ class MonitoringTracer(LineTracer):
     def _listen(self, code: CodeType) -> None:
         if self._tool >= 0 and not _mon.get_local_events(self._tool, code):
             scope = self.book.scope(code)
+            if scope is not None and not scope.prepared:
+                scope.prepare()
             # A loop with its body on one line has no line event for its second pass.
             jumps = _mon.events.JUMP if scope is not None and any(loop.inline for loop in scope.loops) else 0
             _mon.set_local_events(self._tool, code, self._events | jumps)

@@ -100,6 +100,7 @@ def find(
     out: bool = True,
     last_error: bool = True,
     hidden: Iterable[str] = (),
+    others: Iterable[tuple[str, str, Any]] = (),
     budget_s: float = 0.01,
     since: int = 0,
 ) -> Search:
@@ -117,6 +118,8 @@ def find(
         Whether to search `Out`, `_`, `__` and `___`; `sys.last_traceback`, `sys.last_value` and `sys.last_exc`.
     hidden
         Names of the namespace to leave out.
+    others
+        More objects to search, each with the beginning of its path and the kind of owner.
     budget_s
         Seconds of this thread after which the search stops and notes what it has not reached.
     since
@@ -126,7 +129,7 @@ def find(
         # The clock starts only here: a garbage collection before it could use up the whole budget.
         searcher = _Searcher(budget_s, namespace.get("__name__"), since)
         items = [item for item in items_of(namespace) if not searcher.passes_over(item[1])]
-        for value, root in starting_points(items, frames, shell, out, last_error, frozenset(hidden)):
+        for value, root in starting_points(items, frames, shell, out, last_error, frozenset(hidden), others):
             searcher.visit(value, root)
         searcher.run()
     return Search(_in_order(searcher.holdings, namespace), searcher.notes, searcher.others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from graphwidget.capture.owners import reading
@@ -24,6 +24,7 @@ def starting_points(
     out: bool,
     last_error: bool,
     hidden: frozenset[str],
+    others: Iterable[tuple[str, str, Any]] = (),
 ) -> Iterator[tuple[Any, PathStep]]:
     """Yield objects with the first steps of their paths, the preferred names first."""
     names = {name: value for name, value in items if type(name) is str and name not in hidden}
@@ -36,6 +37,8 @@ def starting_points(
         if frame.f_code.co_flags & reading.CO_OPTIMIZED:
             for name, value in reading.locals_of(frame):
                 yield value, PathStep.first(f"{frame.f_code.co_name}:{name}", "frame", expression=False)
+    for path, kind, value in others:
+        yield value, PathStep.first(path, kind, expression=False)
     for path, value in outputs:
         yield value, PathStep.first(path, "out")
     if out and shell is not None:

@@ -35,7 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, Write
+from graphwidget.model import Place, StarvedParameters, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -109,6 +109,10 @@ class WriteRecorder:
     def idle(self) -> tuple[Write, ...]:
         """Return the last steps of optimizers that have never modified anything."""
         return tuple(self.steps.idle.values())
+
+    def starved(self) -> tuple[StarvedParameters, ...]:
+        """Return the parameters for which no step of their optimizer has found a gradient."""
+        return self.steps.starved.found()
 
     # ---------------------------------------------------------------- events
 
@@ -302,14 +306,14 @@ class WriteRecorder:
         self._left_out.clear()
 
     def _place(self, ended: _Armed, frame: FrameType | None) -> Place:
-        """Return the place of a line that has ended, with the line of the outermost cell frame around it."""
-        inner = outer = ended.scope.base + ended.line
-        while frame is not None:
-            scope = self.book.scope(frame.f_code)
-            if scope is not None and id(frame) != ended.frame:
-                outer = scope.base + (frame.f_lineno or 0)
-            frame = frame.f_back
-        return self.book.place(inner, outer, self.lines.iteration())
+        """Return the place of a line that has ended, with the lines of the cell frames around it."""
+        around = [
+            scope.base + (one.f_lineno or 0) for one, scope in self.book.own_frames(frame) if id(one) != ended.frame
+        ]
+        stack = -1
+        for line in reversed(around):
+            stack = self.book.stack(stack, line)
+        return self.book.place(ended.scope.base + ended.line, stack, self.lines.iteration())
 
 
 def _shared(changed: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

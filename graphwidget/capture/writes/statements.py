@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from types import CodeType
 from typing import Any
 
+from graphwidget.capture.lines.bytecode import may_write
 from graphwidget.capture.lines.cells import Scope
+from graphwidget.capture.lines.files import block_of
 
 __all__ = ["CellStatements", "Statement", "statements"]
 
@@ -58,17 +61,26 @@ class CellStatements:
     """The statements of the most recent cells."""
 
     def __init__(self) -> None:
-        self._of_cell: dict[int, dict[int, Statement]] = {}
+        self._of_cell: dict[tuple[int, int], dict[int, Statement]] = {}  # by cell; of a file, by function
 
     def of(self, scope: Scope) -> dict[int, Statement]:
         """Return line -> statement, for the lines of a scope that can write in place."""
-        found = self._of_cell.get(scope.base)
+        code = scope.code() if scope.cell.file is not None else None
+        key = (scope.base, code.co_firstlineno if code is not None else 0)
+        found = self._of_cell.get(key)
         if found is None:
-            source = "\n".join(scope.cell.lines[scope.shift :])
             if len(self._of_cell) >= MAX_CELLS:
                 del self._of_cell[next(iter(self._of_cell))]
-            found = self._of_cell[scope.base] = statements(source)
+            found = self._of_cell[key] = self._read(scope, code)
         return found
+
+    def _read(self, scope: Scope, code: CodeType | None) -> dict[int, Statement]:
+        if code is None:
+            return statements("\n".join(scope.cell.lines[scope.shift :]))
+        if scope.top and not scope.is_main and not may_write(code):
+            return {}  # a module that is imported defines functions
+        text, before = block_of(code, scope.cell.lines)
+        return {line + before: statement for line, statement in statements(text).items()}
 
     def lines_of(self, scope: Scope) -> set[int]:
         """Return the lines of a scope to watch."""

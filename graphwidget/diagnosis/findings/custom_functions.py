@@ -146,6 +146,7 @@ class _Case:
             node=f"{self.name}Backward" if self.name else "",
             node_uid=uid,
             made_at=self.place,
+            names=(self.name,) if self.name else (),
             uids=(uid,) if uid is not None else (),
             fixes=fixes,
         )
@@ -284,6 +285,7 @@ def of_no_backward(record: Record, call: BackwardCall) -> Finding:
         call.n,
         node=f"{one.name}Backward" if one is not None else "",
         made_at=place,
+        names=(one.name,) if one is not None else (),
         fixes=(
             Fix(
                 "define_backward",

@@ -141,11 +141,25 @@ class Failure:
         kind: Literal["no_grad", "refused"] = "refused",
         tensor: str | None = None,
         nodes: Iterable[int | None] = (),
+        cause: Place | None = None,
     ) -> Finding:
-        """Return a finding. `nodes`: indices of the nodes to show; by default the node of `tensor`."""
+        """Return a finding. `nodes`: indices of the nodes to show; by default the node of `tensor`.
+
+        `cause`: the line to point at, if it is not the one that raised.
+        """
         found = nodes or ([self.node(tensor)] if tensor is not None else [])
         uids = tuple(self.record.snapshot.uid[node] for node in found if node is not None)
-        return Finding(kind, "error", text, headline, made_at=self.place, tensor=tensor, uids=uids, fixes=fixes)
+        return Finding(
+            kind,
+            "error",
+            text,
+            headline,
+            made_at=cause or self.place,
+            failed_at=self.place,
+            tensor=tensor,
+            uids=uids,
+            fixes=fixes,
+        )
 
     def fix(self, id: str, text: str, edits: Edits = (), verified: bool = False, price: str = "") -> Fix:
         return Fix(id, text, verified and bool(edits), at(self.place), price, edits=edits)

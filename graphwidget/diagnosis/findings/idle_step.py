@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from graphwidget.diagnosis.findings.no_grad import where_cut
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, lasting_name, names, short, where
+from graphwidget.diagnosis.wording import at, lasting_name, names, root_name, short, where
 from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Record, Write
 
 _STEP = ".step"
@@ -18,7 +19,8 @@ def find(record: Record) -> Iterator[Finding]:
     """Yield findings for idle steps after a backward, in the last run of each cell."""
     latest = Cells.of(record).latest
     for step in record.idle:
-        run = next((one for one in latest if one.run == step.place.run), None)
+        ran = any(one.run == step.place.run for one in latest)
+        run = next((one for one in latest if ran and one.cell == step.place.cell), None)
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
             yield from _of(record, run, step, before[-1])
@@ -52,6 +54,8 @@ def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterat
         f"{shown} changed nothing.",
         call.n,
         made_at=step.place,
+        cause=where_cut(record, call, root_name(call)) if given and named else None,
+        names=named or given,
         fixes=fixes,
     )
 

@@ -45,8 +45,24 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         call.n,
         tensor=name,
         made_at=cause.place,
+        cut_at=_cut_at(record, cause),
         fixes=(cause.fix,),
     )
+
+
+def _cut_at(record: Record, cause: Cause) -> Place | None:
+    """The line that cuts the graph: the `with` or the decorator, rather than what runs under it."""
+    at = cause.fix.at if cause.fix.id == "remove_no_grad" else None
+    run = next((one for one in record.runs.values() if at is not None and one.cell == at[0]), None)
+    return place_of(run, at[1]) if run is not None and at is not None else cause.place
+
+
+def where_cut(record: Record, call: BackwardCall, name: str) -> Place | None:
+    """The line that surely cut the graph from which the root of a call was to be computed; None: unknown."""
+    origins = _origins(record, call)
+    root, spot = expression(name), origins.values.spot_of(call)
+    found = next((cut for cut in origins.cuts(root, spot) if cut.sure), None)
+    return place_of(found.run, found.statement.lineno) if found is not None else None
 
 
 def of_input(call: BackwardCall) -> Finding:
@@ -80,9 +96,8 @@ def _root(call: BackwardCall) -> str:
 
 
 def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
-    runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
-    scene = record.scenes.get(call.n, Scene())
-    origins = Origins(Values(runs, dict(runs[-1].modules) if runs else {}, scene))
+    origins = _origins(record, call)
+    runs = list(origins.values.runs)
     root, spot = expression(name), origins.values.spot_of(call)
     made_of = _made_of(runs, name, root)
     cut = _cut(record, origins, root, spot)
@@ -101,6 +116,14 @@ def _cause(record: Record, call: BackwardCall, name: str) -> Cause:
         or _compared(origins, root, spot)
         or _unknown(origins, call, root, spot, made_of)
     )
+
+
+def _origins(record: Record, call: BackwardCall) -> Origins:
+    """Where the values of the program come from, up to a call."""
+    last = call.place.run if call.place.run is not None else None
+    runs = [run for _, run in sorted(record.runs.items()) if last is None or run.run <= max(last, -1)]
+    scene = record.scenes.get(call.n, Scene())
+    return Origins(Values(runs, dict(runs[-1].modules) if runs else {}, scene))
 
 
 def _cut(record: Record, origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:

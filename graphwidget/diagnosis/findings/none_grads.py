@@ -1,4 +1,4 @@
-"""Gradients that are not there: a `.grad` that is None, an input that a call did not use."""
+"""Gradients that are not there: a `.grad` that is None."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.cells import Cells
-from graphwidget.diagnosis.wording import at, own_path, place_of, root_name, short, where
-from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, SlotState
+from graphwidget.diagnosis.wording import at, place_of, short
+from graphwidget.model import BackwardCall, Finding, Fix, Record, SlotState
 
-__all__ = ["of_none", "of_reads", "of_unused"]
+__all__ = ["of_none", "of_reads"]
 
 
 def of_none(failure: Failure) -> Finding | None:
@@ -159,76 +159,3 @@ def of_reads(record: Record) -> Iterator[Finding]:
         if (place.run, place.outer_line) < (run.run, statement.lineno):
             failure = Failure(record, run, place_of(run, statement.lineno))
             yield replace(_of_no_leaf(failure, owner.path, owner.node), kind="silent", severity="info")
-
-
-def of_unused(record: Record, call: BackwardCall) -> Finding:
-    """``torch.autograd.grad(loss, [w, b])`` where `loss` was not computed from `b`."""
-    index = re.search(r"at index (\d+)", call.error or "")
-    name = _name_of_input(call, int(index[1]) if index is not None else -1)
-    root, shown = root_name(call), f"`{name}`" if name else "an input"
-    start = call.roots[0] if len(call.roots) == 1 else None
-    made = _made(record, own_path(start)) if start is not None and start.is_leaf else None
-    if start is not None and start.is_leaf:
-        line = f" ({where(made)})" if made is not None else ""
-        text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed, so no path leads to {shown}."
-    else:
-        how = "It was not computed from that, or a line between them cut the graph."
-        text = f"No path leads from `{root}` to {shown}. {how}"
-    return Finding(
-        "no_grad",
-        "error",
-        text,
-        f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
-        call.n,
-        tensor=name,
-        made_at=made,
-        fixes=_for_unused(record, call, root, name),
-    )
-
-
-def _made(record: Record, name: str | None) -> Place | None:
-    """Where a variable was last given a value."""
-    found = (
-        (run, source.assignments(run.source, name)) for _, run in sorted(record.runs.items(), reverse=True) if name
-    )
-    return next((place_of(run, made[-1].lineno) for run, made in found if made), None)
-
-
-def _name_of_input(call: BackwardCall, index: int) -> str | None:
-    """An input as the call writes it; of ``net.parameters()`` as its owner does."""
-    given, written = call.inputs or (), source.asked(call.place.source, "inputs")
-    if not 0 <= index < len(given):
-        return None
-    return written[index] if len(written) == len(given) else own_path(given[index])
-
-
-def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
-    """`allow_unused` helps only if the call reaches another of its inputs: else it gives nothing."""
-    which = f"`{name}`" if name else "it"
-    use = Fix("use_input", f"See that `{root}` is computed from {which} itself, and that nothing cuts it off.", False)
-    if not _reaches_another(call):
-        return (use,)
-    spot, cells = at(call.place), Cells.of(record)
-    statement = cells.statement(spot) if spot is not None else None
-    edits: text_edit.Edits = ()
-    if spot is not None and statement is not None:
-        edits = text_edit.with_keyword(spot[0], cells.text(spot[0]), statement, "allow_unused=True")
-    text = "If that is meant, pass `allow_unused=True`: its gradient is then None."
-    return (Fix("allow_unused", text, False, spot, edits=edits), use)
-
-
-def _reaches_another(call: BackwardCall) -> bool:
-    """Whether a path leads from the roots of a call to one of its inputs."""
-    graph = call.graph
-    if graph is None:
-        return False
-    wanted = {ref.node for ref in call.inputs or () if ref.node >= 0}
-    stack, seen = [ref.node for ref in call.roots if ref.node >= 0], set[int]()
-    while stack:
-        index = stack.pop()
-        if index in wanted:
-            return True
-        if index not in seen:
-            seen.add(index)
-            stack.extend(graph.next(index))
-    return False

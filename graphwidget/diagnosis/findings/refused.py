@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from graphwidget.diagnosis.findings import none_grads, outdated, roots
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals import arrays, inference, replicas, views
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -237,38 +238,6 @@ def _no_parameter(failure: Failure) -> Finding | None:
 # ------------------------------------------------------------------ leaving the graph
 
 
-def _to_numpy(failure: Failure) -> Finding:
-    """``out.numpy()``."""
-    nodes = ast.walk(failure.statement) if failure.statement is not None else ()
-    there = [
-        n.func
-        for n in nodes
-        if isinstance(n, ast.Call) and not n.args and isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"
-        if failure.may_require_grad(n.func.value)
-    ]
-    edits = tuple(
-        edit
-        for function in there
-        if ".detach()" not in ast.unparse(function)
-        for edit in text_edit.insert_before_attribute(failure.place.cell, failure.cell, function, ".detach()")
-    )
-    asked = [ast.unparse(function.value) for function in there]
-    shown = f"`{asked[0]}`" if len(asked) == 1 else "A tensor"
-    return failure.finding(
-        f"{shown} requires grad, and an array has no graph.",
-        f"{short(failure.text)} asks for the values as an array. No gradient comes back from there, so torch wants it "
-        "said that you leave the graph.",
-        failure.fix(
-            "detach",
-            "Leave it: `.detach()` before the values are taken.",
-            edits,
-            verified=not failure.before_a_backward,
-            price="No gradient flows back through the array.",
-        ),
-        tensor=asked[0] if len(asked) == 1 else None,
-    )
-
-
 def _copied(failure: Failure) -> Finding:
     """``copy.deepcopy(net)`` where `net` holds what was computed."""
     calls = [n for n in ast.walk(failure.statement) if isinstance(n, ast.Call)] if failure.statement is not None else []
@@ -276,6 +245,8 @@ def _copied(failure: Failure) -> Finding:
     whole = ast.unparse(copies[0].args[0]) if len(copies) == 1 else None
     paths = [owner.path for owner in failure.record.snapshot.owners if whole and _is_in(owner.path, whole)]
     found = tuple(dict.fromkeys(path for path in paths if failure.computed(path) is not None))
+    kept = (path for path in failure.run.scene.computed if whole and _is_in(path, whole))
+    found = found or tuple(dict.fromkeys(kept))
     shown = names(found) or (f"A tensor in `{whole}`" if whole else "A tensor in it")
     made = failure.made(failure.computed(found[0])) if len(found) == 1 else ""
     simple = bool(failure.line) and 0 < len(found) <= 3 and all(_PATH.fullmatch(path) for path in found)
@@ -327,13 +298,6 @@ def _no_real_numbers(failure: Failure) -> Finding:
     return failure.finding(headline, text, fix, kind="no_grad", tensor=name)
 
 
-def _inference(failure: Failure) -> Finding:
-    text = "It has no count of its changes, so a node could not tell whether it still is what was saved."
-    fix = Fix("no_grad_or_item", "Make it under `torch.no_grad()` instead, or `.clone()` it outside.", False)
-    headline = "A tensor that was made under `torch.inference_mode()` cannot be saved for a backward."
-    return failure.finding(headline, text, fix, kind="no_grad")
-
-
 # Which finding explains which message. The first that fits is taken.
 _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...] = (
     (torch_messages.NOT_SCALAR, roots.of_several_values),
@@ -347,9 +311,14 @@ _TELLERS: tuple[tuple[tuple[str, ...], Callable[[Failure], Finding | None]], ...
     (torch_messages.FLAG_OF_NO_LEAF, _flag_of_no_leaf),
     (torch_messages.NO_LEAF_OPTIMIZED, _optimized),
     (torch_messages.NO_PARAMETER, _no_parameter),
-    (torch_messages.TO_NUMPY, _to_numpy),
+    (torch_messages.TO_NUMPY, arrays.of_numpy),
     (torch_messages.COPIED, _copied),
     (torch_messages.NO_FLOAT, _no_real_numbers),
-    (torch_messages.INFERENCE, _inference),
+    (torch_messages.INFERENCE, inference.of_cell),
+    (torch_messages.INFERENCE_WRITTEN, inference.of_cell),
+    (torch_messages.INFERENCE_FLAG, inference.of_cell),
+    (torch_messages.HOOKED_VIEW_WRITTEN, views.of_hooked_module),
+    (torch_messages.VIEW_OF_ANOTHER_MODE, views.of_view_of_another_mode),
+    (torch_messages.NOT_REDUCED, replicas.of_unreported),
     (torch_messages.NONE, none_grads.of_none),
 )

@@ -12,7 +12,7 @@ from graphwidget.diagnosis.fixes.second_backward.ladder import fixes_of
 from graphwidget.diagnosis.reuse.carrier import Carrier
 from graphwidget.diagnosis.reuse.reuse import reuse_of
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, when, where
+from graphwidget.diagnosis.wording import in_iteration, iteration_text, number, opening, root_name, spoken, when, where
 from graphwidget.model import BackwardCall, Finding, Record
 
 __all__ = ["explain"]
@@ -42,7 +42,16 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         path=failed_node.path(reuse.graph, call, setting),
         uids=failed_node.uids(reuse.graph, call),
         fixes=fixes_of(FIXES["second_backward"], Case(setting)),
+        cause=Carrier(setting).built_at,
+        names=_names(setting),
     )
+
+
+def _names(setting: Setting) -> tuple[str, ...]:
+    """The carrier, or the root that was run again; then the other names of the old part."""
+    carrier = Carrier(setting)
+    first = (setting.root_name,) if setting.reuse.same_root else (carrier.name,) if carrier.path is not None else ()
+    return tuple(dict.fromkeys((*first, *map(spoken, setting.reuse.later.carriers))))
 
 
 def _by_unknown_call(call: BackwardCall) -> Finding:

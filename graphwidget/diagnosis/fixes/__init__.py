@@ -58,6 +58,13 @@ FIX_IDS = {
     "today_s_name": "call it what it is called today",
     "leaf": "use a leaf in place of a computed tensor",
     "copy_weights": "copy the weights of a module, without its graph",
+    "hook_on_the_tensor": "hook a tensor in place of a module",
+    # a checkpoint, or DistributedDataParallel
+    "pure_function": "compute from the arguments alone",
+    "no_checkpoint": "run a function without a checkpoint",
+    "find_unused_parameters": "let DistributedDataParallel look for what took no part",
+    "use_every_parameter": "use a module in the loss, or do not make it",
+    "static_graph": "tell DistributedDataParallel that each pass builds the same graph",
     # a custom Function
     "return_all_gradients": "return one gradient, or None, for each input",
     "matching_gradient": "return a gradient that is like its input",

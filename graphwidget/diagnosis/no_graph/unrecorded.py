@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from graphwidget.diagnosis.fixes import restore_graph
 from graphwidget.diagnosis.no_graph.cause import Cause, expression
 from graphwidget.diagnosis.no_graph.cutting import any_of
 from graphwidget.diagnosis.no_graph.origins import Origins
 from graphwidget.diagnosis.no_graph.values import Spot
 from graphwidget.diagnosis.source import grad_modes, text_edit
+from graphwidget.diagnosis.source import inplace_statements as inplace
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.wording import at as line_of
 from graphwidget.diagnosis.wording import names, place_of, short, where
@@ -47,10 +49,26 @@ def around_the_call(origins: Origins, call: BackwardCall, root: ast.expr, spot: 
         return Cause(
             f"Grad mode is off where {short(own.source)} runs: {text} ({where(place)}) is around it. "
             f"`{name}` was computed there, without a graph.",
-            Fix("remove_no_grad", words, False, line_of(place)),
+            Fix("remove_no_grad", words, False, line_of(place), edits=_with_grad(run, switch)),
             place,
         )
     return None
+
+
+def _with_grad(run: CellRun, switch: grad_modes.Switch | None) -> text_edit.Edits:
+    """Edits that let a block or a function record what it computes; none where it writes to tensors in place."""
+    if switch is None or switch.off is not True:
+        return ()
+    if any(inplace.written(one) for one in ast.walk(switch.outer) if isinstance(one, ast.stmt)):
+        return ()
+    if isinstance(switch.outer, ast.FunctionDef):
+        found = restore_graph.without_decorator(run.cell, run.source, switch.outer, switch.text)
+        return found[1] if found is not None else ()
+    module, _, name = switch.text.removesuffix("()").rpartition(".")
+    if not module or name not in ("no_grad", "inference_mode") or not isinstance(switch.outer, ast.With):
+        return ()
+    items = [item.context_expr for item in switch.outer.items if ast.unparse(item.context_expr) == switch.text]
+    return text_edit.replace_node(run.cell, run.source, items[0], f"{module}.enable_grad()") if items else ()
 
 
 def _made_within(origins: Origins, name: str, spot: Spot, depth: int, outer: ast.stmt | None) -> bool:
@@ -91,7 +109,7 @@ def not_recorded(origins: Origins, root: ast.expr, spot: Spot) -> Cause | None:
             return Cause(
                 f"{given} runs code that is not recorded. It gets a graph only if a tensor among its arguments "
                 f"requires grad, whatever the parameters used inside do. {known}".rstrip(),
-                _for_unrecorded(origins.values.runs[where_made.at], call, place, tensors),
+                _for_unrecorded(origins, where_made, call, place, tensors),
                 place,
             )
     return None
@@ -107,11 +125,35 @@ def _is_plain_tensor(origins: Origins, one: ast.expr, spot: Spot) -> bool:
     return bool(seen) and all(each is not None and each.kind == "tensor" and not each.requires_grad for each in seen)
 
 
-def _for_unrecorded(run: CellRun, call: ast.Call, place: Place, tensors: list[str]) -> Fix:
+def _for_unrecorded(origins: Origins, spot: Spot, call: ast.Call, place: Place, tensors: list[str]) -> Fix:
+    run = origins.values.runs[spot.at]
     if any(k.arg == "use_reentrant" for k in call.keywords):
         edits = text_edit.replace_in(run.cell, run.source, call, "use_reentrant=True", "use_reentrant=False")
         words = f"Pass `use_reentrant=False` ({where(place)}): that records what the parameters inside need."
         return Fix("use_reentrant_false", words, False, line_of(place), edits=edits)
     which = names(tuple(tensors)) or "a tensor among its arguments"
     words = f"Let {which} require grad where it is made, or pass the parameters that should train as arguments."
-    return Fix("input_requires_grad", words, False, line_of(place))
+    edits = _requiring_grad(origins, tensors[0], spot) if len(tensors) == 1 else ()
+    return Fix("input_requires_grad", words, False, line_of(place), edits=edits)
+
+
+def _requiring_grad(origins: Origins, name: str, spot: Spot) -> text_edit.Edits:
+    """Edits of the one line that makes a tensor of a cell: it then requires grad."""
+    for _ in range(10):
+        made = origins.values.made(name, spot)
+        if len(made) != 1:
+            return ()
+        spot, node = made[0]
+        value = origins.values.measured(name, spot._replace(past=1)) if isinstance(node, ast.stmt) else None
+        if isinstance(node, ast.Name):
+            name = node.id
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+            plain = source.function_at(origins.values.runs[spot.at].source, node.lineno) is None
+            number = value is None or value.dtype.startswith(("float", "bfloat", "complex"))
+            creates = source.last_name(ast.unparse(node.value.func)) in ("randn", "rand", "ones", "zeros", "full")
+            run, new = origins.values.runs[spot.at], f"{ast.unparse(node.value)}.requires_grad_()"
+            fits = plain and number and creates and isinstance(node.targets[0], ast.Name)
+            return text_edit.replace_node(run.cell, run.source, node.value, new) if fits else ()
+        else:
+            return ()
+    return ()

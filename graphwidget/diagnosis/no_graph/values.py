@@ -127,15 +127,26 @@ class Values:
             if name in (*names, *(a.arg for a in inside[1].args.kwonlyargs)):
                 return list(self._arguments(inside, name, names))
         everything: list[tuple[Spot, ast.AST]] = []
-        for at in range(len(self.runs) - 1 if inside is not None else spot.at, -1, -1):
+        for at in self._looked_in(spot, inside is not None):
             tree = source.parse(self.runs[at].source)
             line = spot.line + spot.past if at == spot.at and inside is None else sys.maxsize
-            found: list[ast.stmt] = binding(list(source.own_statements(tree.body)), name, line) if tree else []
+            same = self.runs[at].file == self.runs[spot.at].file
+            found: list[ast.stmt] = binding(list(source.own_statements(tree.body)), name, line) if tree and same else []
             defined = [s for s in ast.walk(tree) if defines(s, name)] if tree and not found else []
             everything += [(Spot(at, getattr(s, "lineno", 1)), s) for s in (*found, *defined[-1:])]
             if defined or any(s.lineno < line and not only_element(s, name) for s in found):
                 break
         return everything
+
+    def _looked_in(self, spot: Spot, inside: bool) -> list[int]:
+        """The runs in which a name may get its value, in order: cells share their names, each file has its own.
+
+        Functions and classes of other files come last: they may have been imported.
+        """
+        file = self.runs[spot.at].file
+        same = [at for at, run in enumerate(self.runs) if run.file == file and (inside or at <= spot.at)]
+        others = [at for at, run in enumerate(self.runs) if run.file != file]
+        return [*reversed(same), *reversed(others)]
 
     def _arguments(
         self, function: tuple[ast.ClassDef | None, ast.FunctionDef], name: str, names: list[str]

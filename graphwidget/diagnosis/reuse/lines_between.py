@@ -10,6 +10,7 @@ import ast
 
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.wording import lines_of
 from graphwidget.model import Place
 
 __all__ = ["runs_backward", "runs_between"]
@@ -82,7 +83,7 @@ def _made_something(setting: Setting, text: str, cell: int, scope: ast.stmt | No
     graph, since = setting.reuse.graph, setting.reuse.earlier.newest_seq
     for index in setting.reuse.reached:
         place = graph.place_of(index) if graph.seq[index] >= since else None
-        if place is not None and place.cell == cell and _scope(text, place.line or 0) == scope:
+        if any(at == cell and _scope(text, line) == scope for at, line in lines_of(place)):
             return True
     return False
 

@@ -187,17 +187,20 @@ def with_keyword(cell: int | None, text: str, statement: ast.AST, keyword: str, 
 
     A call that has the argument gets another value for it.
     """
-    name, value = keyword.split("=", 1)
     calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
     calls = [call for call in calls if syntax.last_name(ast.unparse(call.func)) in ("backward", "grad")]
     calls.sort(key=lambda call: not ast.unparse(call).startswith(f"{root}.backward("))
-    for call in calls[:1]:
-        given = next((one for one in call.keywords if one.arg == name), None)
-        if given is not None:
-            return replace_node(cell, text, given.value, value)
-        at, comma = _end_of_arguments(text, call)
-        return (TextEdit(at, at, comma + keyword, cell),)
-    return ()
+    return with_argument(cell, text, calls[0], keyword) if calls else ()
+
+
+def with_argument(cell: int | None, text: str, call: ast.Call, keyword: str) -> Edits:
+    """Give an argument (``static_graph=True``) to a call. A call that has it gets another value for it."""
+    name, value = keyword.split("=", 1)
+    given = next((one for one in call.keywords if one.arg == name), None)
+    if given is not None:
+        return replace_node(cell, text, given.value, value)
+    at, comma = _end_of_arguments(text, call)
+    return (TextEdit(at, at, comma + keyword, cell),)
 
 
 def _end_of_arguments(text: str, call: ast.Call) -> tuple[Position, str]:

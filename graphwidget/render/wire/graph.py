@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from itertools import compress, groupby
-from operator import attrgetter
 from typing import Any
 
-from graphwidget.model import SlotState, Snapshot, type_text
+from graphwidget.model import Place, SlotState, Snapshot, type_text
 from graphwidget.render.wire.columns import Numbered, Strings, column, in_state, looked_up, small
-from graphwidget.render.words import op_name
+from graphwidget.render.words import callers_text, op_name
 
 __all__ = ["freed_by", "graph", "leaves"]
 
@@ -58,24 +57,27 @@ def _slot_types(snapshot: Snapshot, strings: Strings) -> list[int]:
     return looked_up([name(*pair) for pair in pairs], column)
 
 
-_CODE = attrgetter("cell", "line", "source", "outer_cell", "outer_line", "outer_source", "cell_id", "run")
-
-
 def _places(snapshot: Snapshot, strings: Strings) -> dict[str, Any]:
     """The places in the code once each; per node its place, and the iteration: a long loop has few lines."""
-    known = Numbered[tuple[Any, ...]]()
+    known = Numbered[tuple[int | None, ...]]()
     # The last of each table is for the nodes of unknown place.
-    place = [*known.many(map(_CODE, snapshot.places)), -1]
+    place = [*known.many(_row(one, strings) for one in snapshot.places), -1]
     iteration = [*(-1 if p.iteration is None else p.iteration for p in snapshot.places), -1]
-    rows = [
-        [cell, line, strings(source), outer_cell, outer_line, strings(outer_source), strings.known(cell_id), run]
-        for cell, line, source, outer_cell, outer_line, outer_source, cell_id, run in known
-    ]
     return {
         "place": column(looked_up(place, snapshot.place)),
         "iteration": column(looked_up(iteration, snapshot.place)),
-        "places": rows,
+        "places": list(map(list, known)),
     }
+
+
+def _row(place: Place, strings: Strings) -> tuple[int | None, ...]:
+    """A line of the code, without the iteration."""
+    return (
+        *(place.cell, place.line, strings(place.source)),
+        *(place.outer_cell, place.outer_line, strings(place.outer_source), strings.known(place.cell_id), place.run),
+        *map(strings.known, (place.file, place.outer_file, place.function)),
+        *(place.inner_run, strings(callers_text(place))),
+    )
 
 
 def leaves(snapshot: Snapshot, strings: Strings) -> list[list[Any]]:

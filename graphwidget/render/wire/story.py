@@ -9,7 +9,7 @@ from graphwidget.model import BackwardCall, Drawing, Finding, Fix
 from graphwidget.render.border import boundary
 from graphwidget.render.wire.columns import Strings
 from graphwidget.render.wire.moments import moments
-from graphwidget.render.words import count, ordinal, place_text, spot_text
+from graphwidget.render.words import count, ordinal, place_text
 
 __all__ = ["MAX_CALLS", "story"]
 
@@ -66,6 +66,8 @@ def _call(call: BackwardCall, strings: Strings, with_order: set[int]) -> dict[st
     return {
         "n": call.n,
         "cell": place.cell,
+        "file": strings.known(place.file),
+        "inner": place.inner_run,
         "line": place.line,
         "iteration": place.iteration,
         "source": strings(place.source),
@@ -135,7 +137,7 @@ def _kicker(finding: Finding, drawing: Drawing) -> str:
     words = [f"Earlier: {kind.lower()}" if _is_past(finding, drawing) else kind]
     place = next((call.place for call in drawing.calls if call.n == finding.call), None)
     if place is not None and place.line is not None:
-        words.append(spot_text(place.cell, place.line))
+        words.append(place.spot)
     if place is not None and place.iteration is not None:
         words.append(f"iteration {place.iteration}")
     warns = finding.severity == "warning" and finding.kind != "leak"
@@ -172,7 +174,7 @@ def _fix(fix: Fix, strings: Strings) -> dict[str, Any]:
         "id": strings(fix.id),
         "text": strings(fix.text),
         "verified": fix.verified,
-        "note": strings(": ".join(filter(None, [spot_text(*fix.at) if fix.at else "", fix.price]))),
+        "note": strings(": ".join(filter(None, [fix.spot, fix.price]))),
         "edit": strings.many(fix.edit),
     }
 

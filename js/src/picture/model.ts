@@ -13,6 +13,15 @@ export interface CodeLine {
   outerSource: string;
   cellId: string | null;
   run: number | null;
+  /** The path of a file, for code that is in no cell; then `cell` is null. */
+  file: string | null;
+  outerFile: string | null;
+  /** The qualified name of the function around the line. */
+  fn: string | null;
+  /** The run of the cell, or of the file, that the line itself is in: another number for each. */
+  inner: number | null;
+  /** "proj/train.py:26 ← In[3]:1"; "" where the line is the outermost. */
+  caller: string;
 }
 
 export interface Place extends CodeLine {
@@ -57,6 +66,8 @@ export interface Root {
 export interface Call {
   n: number;
   cell: number | null;
+  file: string | null;
+  inner: number | null;
   line: number | null;
   iteration: number | null;
   source: string;

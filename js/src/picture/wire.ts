@@ -201,13 +201,13 @@ function freedBy(json: Json, states: Uint8Array): Int32Array {
  * that were saved earlier may not have it.
  */
 const RECORDS = {
-  places: "cell line source$ outerCell outerLine outerSource$ cellId$ run",
+  places: "cell line source$ outerCell outerLine outerSource$ cellId$ run file$ outerFile$ fn$ inner caller$",
   storageOwners: "at owners$",
   leaves: "node paths$ type$ hasGrad bytes",
   owners: "node nr path$ kind$",
   boundary: "oldUid newUid path$",
   roots: "path$ node type$",
-  calls: "source$ text$ did$ roots$",
+  calls: "file$ source$ text$ did$ roots$",
   events: "label$ steps$",
   findings: "kicker$ headline$ text$ node$ tensor$? wrote$? wroteAt$? carriers$ path$",
   fixes: "id$ text$ note$ edit$",
@@ -232,9 +232,10 @@ function records<T>(at: Reading, key: keyof typeof RECORDS, values = list(at.jso
     if (Object.entries(value).some(([name, part]) => name !== "fixes" && [part].flat(2).some(isObject))) fail(key);
     fields.forEach((field, i) => {
       const name = field.replace(/\$\??/, "");
-      const found = Array.isArray(value) ? value[i] : record[name];
+      // A picture that was saved by an earlier version lacks the fields that have come since.
+      const found = (Array.isArray(value) ? value[i] : record[name]) ?? null;
       if (field === "node" && !(found >= -1 && found < at.n)) fail(key);
-      const isMissing = found === undefined && field.endsWith("?");
+      const isMissing = found === null && field.endsWith("?");
       record[name] = name === field ? found : isMissing ? "" : texts(at.table, found);
     });
     return record as T;

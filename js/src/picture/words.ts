@@ -38,17 +38,21 @@ export function callNumber(n: number): number {
   return n + 1;
 }
 
-/** `In[2]:4`; "" where nothing is known. */
-export function placeText(place: Pick<Place, "cell" | "line"> | null | undefined): string {
+/** The parts of a place that say where a line is. */
+export type Where = Pick<Place, "cell" | "line"> & Partial<Pick<Place, "file">>;
+
+/** `In[2]:4`, `proj/model.py:15`; "" where nothing is known. */
+export function placeText(place: Where | null | undefined): string {
   if (!place) return "";
-  const { cell, line } = place;
+  const { cell, line, file } = place;
+  if (file) return line === null ? file : `${file}:${line}`;
   if (cell === null) return line === null ? "" : `line ${line}`;
   return line === null ? `In[${cell}]` : `In[${cell}]:${line}`;
 }
 
 /** `In[2] line 4`, for a screen reader. */
-export function placeAloud(place: Pick<Place, "cell" | "line"> | null | undefined): string {
-  return placeText(place).replace(":", " line ");
+export function placeAloud(place: Where | null | undefined): string {
+  return placeText(place).replace(/:(?=\d+$)/, " line ");
 }
 
 /** `iteration 3`, else `In[2]`; "" where neither is known. */

@@ -10,13 +10,13 @@ export { bytesText as bytes, callNumber, count, join, placeText as cellLine, STA
 /** "In[2]:3 · iteration 0". */
 export function placeText(place: Place | undefined): string {
   if (!place) return "unknown: built before tracking, or outside a cell";
-  const { outerCell, outerLine, iteration } = place;
-  const called = outerCell !== null && (outerCell !== place.cell || outerLine !== place.line);
+  const { caller, fn, iteration } = place;
+  const within = place.file && fn ? ` in ${fn}` : "";
   return join(
     " · ",
-    cellLine(place) || "place unknown",
+    cellLine(place) ? `${cellLine(place)}${within}` : "place unknown",
     iteration !== null && `iteration ${iteration}`,
-    called && `called from ${cellLine({ cell: outerCell, line: outerLine })}`,
+    caller && `called from ${caller}`,
   );
 }
 

@@ -124,5 +124,10 @@ function lineOf(node: PlainNode): CodeLine {
     outerSource: "",
     cellId: `id${cell}`,
     run: cell,
+    file: null,
+    outerFile: null,
+    fn: null,
+    inner: cell,
+    caller: "",
   };
 }

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
+from graphwidget.diagnosis.fixes.cuts.at_state import at_state
 from graphwidget.diagnosis.fixes.cuts.cut import Cut, CuttingContext, edges_of
 from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.named_edges import NamedEdge
@@ -13,6 +14,7 @@ from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import containers, text_edit
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
+from graphwidget.diagnosis.source.none_values import may_be_none
 from graphwidget.diagnosis.source.paths import local
 from graphwidget.diagnosis.wording import at, outer_at, short, where
 from graphwidget.model import BackwardCall, TextEdit
@@ -44,6 +46,7 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
             sure = context.detaching.sure(some) and _tensors_there(context, some, place)
             yield Cut(sentence, place, edits, edges_of(carried, some), sure=sure)
     yield from _before_maker(context)
+    yield from at_state(context)
 
 
 def _handed_over(context: CuttingContext, place: Spot, carried: Collection[NamedEdge]) -> Iterator[Cut]:
@@ -128,6 +131,8 @@ def _before_maker(context: CuttingContext) -> Iterator[Cut]:
     ):
         return
     lines = [f"{name} = {name}.detach()" for name in dict.fromkeys(kept)]
+    if any(may_be_none(cell, found[-1], name) for name in kept):
+        return  # in the first pass
     sentence = f"Cut the graph between passes: {', '.join(map(short, lines))} before {where(made)}."
     carried = tuple(context.later_edges().carried())
     known = {name for one in carried for name in one.names}

@@ -7,6 +7,8 @@ The `__init__` of a class, the function around a closure, a generator before its
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 
 from graphwidget.diagnosis.fixes.rerun.rerun import (
     AT_START,
@@ -18,45 +20,94 @@ from graphwidget.diagnosis.fixes.rerun.rerun import (
     quoted,
 )
 from graphwidget.diagnosis.fixes.rerun.statements import places_to_rerun
+from graphwidget.diagnosis.reuse.lines_between import runs_between
 from graphwidget.diagnosis.reuse.setting import Setting
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.wording import at, lines_of
 from graphwidget.model import CellRun, Place, TextEdit
 
 __all__ = ["in_special_place"]
 
+Maker = tuple[Place, str, list[ast.stmt]]  # a line, the text of its cell, the statements around it
+
 
 def in_special_place(setting: Setting) -> Rerun | None:
     """The rerun in one of these places, if the carrier was made in one."""
-    for special in (_in_init, _in_closure, _in_generator, _under_a_test, _under_a_decorator):
-        plan = special(setting)
-        if plan is not None:
-            return plan
+    for maker in _makers(setting):
+        for special in (_in_init, _in_closure, _in_generator, _under_a_test, _under_a_decorator):
+            plan = special(setting, maker)
+            if plan is not None:
+                return plan
     return None
 
 
-def _in_init(setting: Setting) -> Rerun | None:
-    """`self.table = ...` in `__init__`: compute it in `forward`."""
-    maker = _maker(setting)
-    if maker is None:
-        return None
-    made, text, around = maker
+def _in_init(setting: Setting, maker: Maker) -> Rerun | None:
+    """`self.table = ...` in `__init__`: compute it in `forward`, or just before the method that uses it does."""
+    made, text, _ = maker
     function = source.function_at(text, made.line or 0)
     if function is None or function[0] is None or function[1].name != "__init__":
         return None
     methods = {s.name: s for s in function[0].body if isinstance(s, ast.FunctionDef)}
     forward = methods.get("forward") or methods.get("__call__")
     body = _made_in(setting, function[1], made.cell)
-    if forward is None or not body or made.cell is None or begins_on_head_line(forward):
+    if not body or made.cell is None:
+        return None
+    if forward is None:
+        return _before_its_use(setting, made.cell, text, function[1], body)
+    if begins_on_head_line(forward):
         return None
     return _put_before(made.cell, text, body, first_step(forward), AT_START, forward.name)
 
 
-def _in_closure(setting: Setting) -> Rerun | None:
+def _before_its_use(
+    setting: Setting, cell: int, text: str, init: ast.FunctionDef, body: list[ast.stmt]
+) -> Rerun | None:
+    """What `__init__` makes is made just before a method reads it: its arguments by the attributes that hold them."""
+    owner = (source.function_at(text, body[0].lineno) or (None,))[0]
+    spots = (spot for place in setting.reuse.uses_by(setting.reuse.later) for spot in reversed(lines_of(place)))
+    used = next(
+        (line for at, line in spots if at == cell and (source.function_at(text, line) or (0,))[0] is owner), None
+    )
+    found = source.statements_at(text, used) if used is not None else []
+    if owner is None or not found or not runs_between(setting, (cell, found[-1].lineno)):
+        return None
+    targets = {target for statement in body for target in source.targets(statement)}
+    if not all(target.startswith("self.") for target in targets):
+        return None
+    new = [_outside_init(statement, init) for statement in body]
+    if not all(new):
+        return None
+    what = quoted([Statement(CellRun(0, cell, text), statement) for statement in body])
+    lines = [line for one in new for line in (one or "").splitlines()]
+    sentence = (
+        f"Compute {what} before each use (In[{cell}], line {found[-1].lineno}): each pass has its own graph then."
+    )
+    edits = text_edit.insert_before(cell, text, found[-1], lines)
+    return Rerun(sentence, (cell, found[-1].lineno), edits, tuple(lines))
+
+
+def _outside_init(statement: ast.stmt, init: ast.FunctionDef) -> str | None:
+    """The text of a statement of `__init__` for another method; None where it reads what only `__init__` knows."""
+    held = {
+        ast.unparse(s.value): ast.unparse(s.targets[0])
+        for s in init.body
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and ast.unparse(s.targets[0]).startswith("self.")
+    }
+    arguments = {one.arg for one in (*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs)} - {"self"}
+    own = {name for s in source.own_statements(init.body) for name in source.targets(s) if name.isidentifier()}
+    text = ast.unparse(statement)
+    for name in sorted((arguments | own) & source.names_in(statement)):
+        if name not in held:
+            return None
+        text = re.sub(rf"(?<![\w.]){name}(?!\w|\s*=(?!=))", held[name], text)
+    return text
+
+
+def _in_closure(setting: Setting, maker: Maker) -> Rerun | None:
     """A function closes over what the function around it has made: compute it in the inner one."""
-    maker = _maker(setting)
     used = next(iter(setting.reuse.uses_by(setting.reuse.later)), None)
-    if maker is None or used is None or used.line is None or used.cell != maker[0].cell or used.cell is None:
+    if used is None or used.line is None or used.cell != maker[0].cell or used.cell is None:
         return None
     made, text, around = maker
     inner = [s for s in source.statements_at(text, used.line) if isinstance(s, ast.FunctionDef)]
@@ -67,11 +118,10 @@ def _in_closure(setting: Setting) -> Rerun | None:
     return _put_before(used.cell, text, body, first_step(inner[-1]), AT_START, inner[-1].name) if body else None
 
 
-def _in_generator(setting: Setting) -> Rerun | None:
+def _in_generator(setting: Setting, maker: Maker) -> Rerun | None:
     """A generator makes once what all its items use: make it in its loop."""
-    maker = _maker(setting)
-    function = source.function_at(maker[1], maker[0].line or 0) if maker is not None else None
-    if maker is None or function is None or maker[0].cell is None:
+    function = source.function_at(maker[1], maker[0].line or 0)
+    if function is None or maker[0].cell is None:
         return None
     loops = [s for s in function[1].body if isinstance(s, (ast.For, ast.While)) and _yields(s)]
     made = _made_in(setting, function[1], maker[0].cell)
@@ -81,11 +131,8 @@ def _in_generator(setting: Setting) -> Rerun | None:
     return _put_before(maker[0].cell, maker[1], body, loops[0].body[0], IN_ITS_LOOP, function[1].name)
 
 
-def _under_a_test(setting: Setting) -> Rerun | None:
+def _under_a_test(_: Setting, maker: Maker) -> Rerun | None:
     """``if key not in cache:`` or ``if self.x is None:`` around what made the carrier: it is computed only once."""
-    maker = _maker(setting)
-    if maker is None:
-        return None
     made, text, around = maker
     tests = [s for s in around if isinstance(s, ast.If) and _tests_whether_there(s.test)]
     if not tests or made.cell is None:
@@ -99,12 +146,11 @@ def _under_a_test(setting: Setting) -> Rerun | None:
     )
 
 
-def _under_a_decorator(setting: Setting) -> Rerun | None:
+def _under_a_decorator(_: Setting, maker: Maker) -> Rerun | None:
     """``@lru_cache`` on the function, or ``@cached_property`` on the method, that made the carrier: run only once."""
-    maker = _maker(setting)
-    functions = [s for s in maker[2] if isinstance(s, ast.FunctionDef)] if maker is not None else []
+    functions = [s for s in maker[2] if isinstance(s, ast.FunctionDef)]
     kept = [d for d in functions[-1].decorator_list if "cache" in ast.unparse(d)] if functions else []
-    if maker is None or maker[0].cell is None or not kept or kept[0].lineno != kept[0].end_lineno:
+    if maker[0].cell is None or not kept or kept[0].lineno != kept[0].end_lineno:
         return None
     cell, text, decorator = maker[0].cell, maker[1], kept[0]
     line = source.line_text(text, decorator.lineno)
@@ -118,19 +164,33 @@ def _under_a_decorator(setting: Setting) -> Rerun | None:
     return Rerun(f"Compute it in each pass: {what} ({here}).", (cell, decorator.lineno), edits)
 
 
-def _maker(setting: Setting) -> tuple[Place, str, list[ast.stmt]] | None:
-    """Where the carrier was made, the text of that cell, and the statements around the place."""
+def _makers(setting: Setting) -> Iterator[Maker]:
+    """Where the carrier was made, and the lines that called that, innermost first, up to code that also runs backward.
+
+    Each with the text of its cell, and the statements around it.
+    """
     made = setting.reuse.carrier_place
-    if made is None or made.cell is None or made.line is None:
-        return None
-    text = setting.text_of_cell(made.cell)
-    around = source.statements_at(text, made.line)
-    return (made, text, around) if around else None
+    running = {_home(setting, spot) for spot in lines_of(setting.reuse.later.place)}
+    for place in (made, *reversed(made.stack)) if made is not None else ():
+        spot = at(place)
+        if spot is None or (place is not made and _home(setting, spot) in running):
+            return
+        text = setting.text_of_cell(spot[0])
+        around = source.statements_at(text, spot[1])
+        if around:
+            yield place, text, around
+
+
+def _home(setting: Setting, spot: tuple[int, int]) -> tuple[int, int]:
+    """The function that a line is in: its cell, and the line of its head."""
+    function = source.function_at(setting.text_of_cell(spot[0]), spot[1])
+    return spot[0], function[1].lineno if function is not None else 0
 
 
 def _made_in(setting: Setting, function: ast.FunctionDef, cell: int | None) -> list[ast.stmt]:
     """The statements of a function's body that made what has to be fresh."""
-    lines = {p.line or 0 for p in places_to_rerun(setting, False) if p is not None and p.cell == cell}
+    spots = {spot for place in places_to_rerun(setting, False) for spot in lines_of(place)}
+    lines = [line for at, line in spots if at == cell]
     return [s for s in function.body if any(s.lineno <= line <= (s.end_lineno or 0) for line in lines)]
 
 

@@ -19,6 +19,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
     function_called,
     functions_of,
     method_at,
+    qualified_name_at,
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
@@ -101,6 +102,7 @@ __all__ = [
     "loop_names",
     "loops_around",
     "method_at",
+    "qualified_name_at",
     "names_in",
     "names_read",
     "own_statements",

@@ -19,6 +19,18 @@ def function_at(source: str, line: int) -> tuple[ast.ClassDef | None, ast.Functi
     return found
 
 
+def qualified_name_at(source: str, line: int) -> str | None:
+    """The innermost function around a line as ``Encoder.forward``; None: it is in none."""
+    names: list[str] = []
+    known = 0
+    for statement in statements_at(source, line):
+        if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            names.append(statement.name)
+            if not isinstance(statement, ast.ClassDef) and statement.body[0].lineno <= line:
+                known = len(names)
+    return ".".join(names[:known]) or None
+
+
 def method_at(source: str, line: int) -> ast.FunctionDef | None:
     """The innermost function around a line, if its first argument is `self`."""
     found = function_at(source, line)

@@ -25,15 +25,15 @@ const NO_PREFIXES: readonly number[] = [];
 
 export function makeLevels(graph: Graph): Levels {
   const { places, modules, place, iteration, module } = graph;
-  const cell = intern(places, (p) => `${p.outerCell ?? p.cell ?? ""}|${p.run ?? ""}|${p.cellId ?? ""}`, unknownCell);
+  const cell = intern(places, (p) => `${outerSource(p)}|${p.run ?? ""}|${p.cellId ?? ""}`, unknownCell);
   const line = intern(
     places,
-    (p) => `${p.cell ?? ""}|${p.line ?? ""}|${p.cellId ?? ""}`,
+    (p) => `${p.file ?? p.cell ?? ""}|${p.line ?? ""}|${p.cellId ?? ""}`,
     (p) => p.line === null,
   );
   const outerLine = intern(
     places,
-    (p) => `${p.outerCell ?? p.cell ?? ""}|${p.outerLine ?? p.line ?? ""}`,
+    (p) => `${outerSource(p)}|${p.outerLine ?? p.line ?? ""}`,
     (p) => (p.outerLine ?? p.line) === null,
   );
   const { prefixes, texts, generic } = modulePrefixes(modules.map((m) => m.path));
@@ -55,7 +55,7 @@ export function makeLevels(graph: Graph): Levels {
     const value = key(level, node);
     if (value < 0) return "";
     const p = places[place[node]];
-    if (level === 0) return `c${p.cellId || (p.outerCell ?? p.cell ?? "")}`;
+    if (level === 0) return `c${p.cellId || outerSource(p)}`;
     if (level === 1) return `i${value}`;
     if (level < callLevel) return lastPart(texts[value]);
     if (level === callLevel) return `k${value}`;
@@ -76,8 +76,13 @@ export function makeLevels(graph: Graph): Levels {
   };
 }
 
+/** The cell or file that ran; "" where it is unknown. */
+function outerSource(p: CodeLine): string | number {
+  return p.outerCell ?? p.outerFile ?? p.cell ?? p.file ?? "";
+}
+
 function unknownCell(p: CodeLine): boolean {
-  return (p.outerCell ?? p.cell ?? p.cellId) === null;
+  return outerSource(p) === "" && p.cellId === null;
 }
 
 /** Returns a function that numbers texts in the order of their first occurrence, from 0. */

@@ -1,7 +1,7 @@
 /** Names of groups: what a person would say, from what all nodes of a group have in common. */
 import { type CodeLine, placeOf } from "../model.ts";
 import { isMember, lastPart, prefixesOf } from "../path.ts";
-import { join, placeText } from "../words.ts";
+import { join, placeText, type Where } from "../words.ts";
 import type { Common, Group, Line } from "./tree.ts";
 import type { Box } from "./types.ts";
 
@@ -19,8 +19,9 @@ export function nameGroup(
 
 function lineOf({ place, sameLine, sameOuterLine }: Common): CodeLine | undefined {
   if (!place || sameLine) return place ?? undefined;
-  const { outerCell: cell, outerLine: line, outerSource: source } = place;
-  return sameOuterLine && line !== place.line ? { ...place, cell, line, source } : undefined;
+  const { outerCell: cell, outerFile: file, outerLine: line, outerSource: source } = place;
+  const other = line !== place.line || file !== place.file;
+  return sameOuterLine && other ? { ...place, cell, file, line, source, fn: null, inner: place.run } : undefined;
 }
 
 function nameOf(line: Line, group: Group, within: Group | null, nodes: number): Name {
@@ -45,7 +46,7 @@ function nameOf(line: Line, group: Group, within: Group | null, nodes: number): 
     shared("sameOuterLine")?.outerSource.trim() ||
     (iteration === null ? "" : memberOf(line, group, outer?.prefix ?? -1) || `iteration ${iteration}`) ||
     iterationRange(line, group) ||
-    placeText(cell && { cell: cell.outerCell ?? cell.cell, line: null }) ||
+    placeText(cell && outermost(cell, null)) ||
     partsText(line, group, outer?.prefix ?? -1);
   return title
     ? { title, subtitle: about(`${nodes} nodes`) }
@@ -123,9 +124,9 @@ function commonOf(line: Line, group: Group): Common {
     // Without a line both become NaN and stay NaN.
     common.least = Math.min(common.least, lineAt(p));
     common.most = Math.max(common.most, lineAt(p));
-    common.sameLine &&= p !== null && p.cell === place?.cell && p.line === place?.line;
-    common.sameOuterLine &&= p !== null && p.outerCell === place?.outerCell && p.outerLine === place?.outerLine;
-    common.sameCell &&= p !== null && (p.outerCell ?? p.cell) === (place?.outerCell ?? place?.cell);
+    common.sameLine &&= p !== null && isSameLine(p, place);
+    common.sameOuterLine &&= p !== null && isSameOuterLine(p, place);
+    common.sameCell &&= p !== null && sourceOf(p) === sourceOf(place);
   }
   common.prefix = depth ? prefixes[depth - 1] : -1;
   group.common = common;
@@ -184,10 +185,23 @@ function iterationRange({ graph, order }: Line, { kind, a, b, times }: Group): s
   return kind === "repeat" && first >= 0 && passes > 1 && passes % times === 0 ? `iteration ${first}–${last}` : "";
 }
 
+const isSameLine = (a: CodeLine, b: CodeLine | null) => a.cell === b?.cell && a.file === b.file && a.line === b.line;
+
+const isSameOuterLine = (a: CodeLine, b: CodeLine | null) =>
+  a.outerCell === b?.outerCell && a.outerFile === b.outerFile && a.outerLine === b.outerLine;
+
+/** The cell or file that ran. */
+const sourceOf = (p: CodeLine | null) => p && (p.outerCell ?? p.outerFile ?? p.cell ?? p.file);
+
+function outermost(place: CodeLine, line: number | null): Where {
+  const own = place.outerCell === null && place.outerFile === null;
+  return { cell: own ? place.cell : place.outerCell, file: own ? place.file : place.outerFile, line };
+}
+
 /** `In[2]:3-7`, if all nodes come from one cell; else "". */
 function lineRange({ place, sameCell, least, most }: Common): string {
   if (!sameCell || !place || Number.isNaN(most)) return "";
-  const cell = place.outerCell ?? place.cell;
   const range = least === most ? `${least}` : `${least}-${most}`;
-  return cell === null ? `lines ${range}` : `In[${cell}]:${range}`;
+  const where = placeText(outermost(place, null));
+  return where ? `${where}:${range}` : `lines ${range}`;
 }

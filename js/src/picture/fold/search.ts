@@ -21,7 +21,7 @@ export function search(graph: Graph, query: string): number[] {
   const names = graph.names.map((name) => lower(name));
   const modules = graph.modules.map(({ path, className }) => lower(path, className));
   const places = graph.places.map((p) => {
-    const outer = placeText({ cell: p.outerCell, line: p.outerLine });
+    const outer = placeText({ cell: p.outerCell, line: p.outerLine, file: p.outerFile });
     return lower(placeText(p), outer, p.source, p.outerSource);
   });
   const found: number[] = [];

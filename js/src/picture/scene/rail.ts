@@ -36,10 +36,16 @@ const SHARE = 0.9;
 const MAX_ROWS = 24;
 
 /** A line of code. */
-type Spot = Pick<CodeLine, "run" | "cell" | "line" | "source">;
+type Spot = Pick<CodeLine, "run" | "cell" | "file" | "inner" | "line" | "source"> & Partial<Pick<CodeLine, "fn">>;
 
 /** A number that grows in reading order; equal for places on one line. */
-const orderOf = ({ run, cell, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? -1) * 1e5 + (line ?? -1);
+const orderOf = ({ run, cell, inner, line }: Spot) => (run ?? -1) * 1e10 + (cell ?? inner ?? -1) * 1e5 + (line ?? -1);
+
+/** `In[2]:4`; of a file its last name, and the function: `model.py:15 forward`. */
+const railText = ({ fn, ...place }: Spot) => {
+  const file = place.file?.split("/").at(-1) ?? null;
+  return placeText({ ...place, file }) + (file && fn ? ` ${fn.split(".").at(-1)}` : "");
+};
 
 const isKnown = (place: CodeLine | undefined): place is CodeLine =>
   place !== undefined && place.line !== null && place.source !== "";
@@ -146,7 +152,8 @@ export function* railItems(
     const view = rootOfCall(context, call);
     const area = view && flagAt(view.root);
     if (!area || call.line === null || !call.source) continue;
-    const { run = null } = context.graph.places.find((each) => each.cell === call.cell && each.run !== null) ?? {};
+    const sameSource = (each: CodeLine) => each.cell === call.cell && each.file === call.file && each.run !== null;
+    const { run = null } = context.graph.places.find(sameSource) ?? {};
     const place = { ...call, run };
     calls.set(orderOf(place), [place, area, call.result === "raised"]);
   }
@@ -234,7 +241,7 @@ function rowItem(context: Context, row: Row, { left, width, textX, oneLine, name
     const end = middle < row.top ? row.top - top : row.bottom - top;
     marks.push(shape(path`M${barX + 3} ${end}L${textX - 2} ${y}`, "leafline"));
   }
-  const words = placeText(place);
+  const words = railText(place);
   const where = words + (row.more && !oneLine ? ` · ${row.more}` : "");
   if (level === 2) marks.push(text(textX, y, words, "note far"));
   if (level === 3) {

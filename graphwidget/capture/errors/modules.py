@@ -1,0 +1,167 @@
+"""What an error's message does not name and its frames still know: modules, parameters by number, inference tensors.
+
+It is measured only for the errors whose message asks for it. No user code runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+
+from graphwidget import torch_internals as ti
+from graphwidget.capture.owners import reading
+from graphwidget.model import RunningModule, torch_messages
+
+__all__ = ["facts"]
+
+MOST_MODULES = 5000  # modules visited for one error
+MOST_NAMES = 200
+
+_HOOKS = torch_messages.HOOKED_VIEW_WRITTEN
+_REPLICAS = (*torch_messages.NOT_REDUCED, *torch_messages.READY_TWICE)
+_INFERENCE = ("nference",)
+_CHECKPOINT = (*torch_messages.CHECKPOINT_METADATA, *torch_messages.CHECKPOINT_COUNT)
+
+
+def facts(message: str, frames: Sequence[FrameType], objects: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Scene` that its error's message asks for.
+
+    Parameters
+    ----------
+    message
+        Of the error.
+    frames
+        All frames of its traceback, innermost last.
+    objects
+        The variables of the user's frames, by name; the innermost frame's come first.
+    """
+    found: dict[str, Any] = {}
+    with ti.quiet():
+        if torch_messages.says(message, _HOOKS):
+            found["hooked"] = tuple(_hooked(objects))
+            found["running"] = tuple(_running(frames, objects))
+        if torch_messages.says(message, _REPLICAS):
+            found["parameters"] = _numbered_parameters(frames, objects)
+        if torch_messages.says(message, _INFERENCE):
+            found["inference"] = tuple(_inference_tensors(objects))
+        if torch_messages.says(message, torch_messages.COPIED):
+            found["computed"] = tuple(_computed_tensors(objects))
+        if torch_messages.says(message, _CHECKPOINT):
+            found["checkpointed"] = _checkpointed(frames)
+    return found
+
+
+# ------------------------------------------------------------------ modules by name
+
+
+def _named_modules(objects: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the modules that variables hold, and all modules inside them, with their paths; each module once."""
+    seen: set[int] = set()
+    for name, value in objects.items():
+        stack = [(name, value)] if issubclass(type(value), torch.nn.Module) else []
+        while stack and len(seen) < MOST_MODULES:
+            path, module = stack.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield path, module
+            inside = reading.own_attributes(module).get("_modules") or {}
+            parts = [(_inner(path, str(key)), one) for key, one in inside.items() if one is not None]
+            stack.extend(reversed(parts))
+
+
+def _inner(path: str, key: str) -> str:
+    """Return the path of a part: ``net[0]`` for the part "0", ``net.fc`` for "fc"."""
+    return f"{path}[{key}]" if key.isdecimal() else f"{path}.{key}"
+
+
+def _running(frames: Sequence[FrameType], objects: Mapping[str, Any]) -> Iterator[RunningModule]:
+    """Yield the modules whose `forward` was running, innermost first."""
+    paths = {id(module): path for path, module in _named_modules(objects)}
+    for frame in reversed(frames):
+        module = dict(reading.locals_of(frame)).get("self")
+        if frame.f_code.co_name == "forward" and issubclass(type(module), torch.nn.Module):
+            inplace = reading.own_attributes(module).get("inplace") is True
+            yield RunningModule(paths.get(id(module), ""), type(module).__name__, inplace)
+
+
+def _hooked(objects: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths of the modules that have full backward hooks."""
+    for path, module in _named_modules(objects):
+        own = reading.own_attributes(module)
+        full = own.get("_backward_hooks") and own.get("_is_full_backward_hook") is True
+        if full or own.get("_backward_pre_hooks"):
+            yield path
+
+
+# ------------------------------------------------------------------ parameters and tensors
+
+
+def _numbered_parameters(frames: Sequence[FrameType], objects: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parameters of the DistributedDataParallel as its reducer numbers them; empty if that is not certain.
+
+    Its numbers count the parameters that require grad, each once. It leaves out those that it was told to ignore.
+    """
+    selves = (dict(reading.locals_of(frame)).get("self") for frame in reversed(frames))
+    known = [one for one in selves if _is_replica(one)]
+    known = known[:1] or list({id(one): one for _, one in _named_modules(objects) if _is_replica(one)}.values())
+    if len(known) != 1 or reading.own_attributes(known[0]).get("parameters_to_ignore"):
+        return ()
+    outer = known[0]
+    module = (reading.own_attributes(outer).get("_modules") or {}).get("module")
+    own = next((path for path, one in _named_modules(objects) if one is outer), "")
+    found: dict[int, str] = {}
+    for path, inside in _named_modules({f"{own}.module" if own else "module": module}):
+        for key, one in (reading.own_attributes(inside).get("_parameters") or {}).items():
+            if one is not None and ti.requires_grad(one):
+                found.setdefault(id(one), _inner(path, str(key)))
+    return tuple(found.values())
+
+
+def _is_replica(one: Any) -> bool:
+    return type(one).__name__ == "DistributedDataParallel" and issubclass(type(one), torch.nn.Module)
+
+
+def _inference_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of inference tensors among variables, and in the modules that variables hold."""
+    seen: set[int] = set()
+    named = [(name, value) for name, value in objects.items() if ti.is_tensor(value)]
+    for path, module in _named_modules(objects):
+        own = reading.own_attributes(module)
+        for store in ("_parameters", "_buffers"):
+            named += [(_inner(path, str(key)), one) for key, one in (own.get(store) or {}).items() if one is not None]
+    for path, one in named:
+        if id(one) not in seen and len(seen) < MOST_NAMES and torch.is_inference(one):
+            seen.add(id(one))
+            yield path
+
+
+def _computed_tensors(objects: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names under which modules keep tensors that were computed: as attributes, or in lists and dicts."""
+    for start in reversed(list(objects)):  # locals first: a module has a name in the line that failed
+        for path, module in _named_modules({start: objects[start]}):
+            for key, value in reading.own_attributes(module).items():
+                if key.startswith("_"):
+                    continue
+                inside: list[tuple[str, Any]] = [(f"{path}.{key}", value)]
+                if type(value) in (list, tuple):
+                    inside = [(f"{path}.{key}[{at}]", one) for at, one in enumerate(value[:MOST_NAMES])]
+                elif type(value) is dict:
+                    inside = [(f"{path}.{key}[{name!r}]", one) for name, one in value.items() if type(name) is str]
+                for name, one in inside:
+                    if ti.is_tensor(one) and ti.requires_grad(one) and not ti.is_leaf(one):
+                        yield name
+
+
+def _checkpointed(frames: Sequence[FrameType]) -> str:
+    """Return the name of the function that the innermost checkpoint was running again; empty if unknown."""
+    for frame in reversed(frames):
+        checkpoint = dict(reading.locals_of(frame)).get("frame") if frame.f_code.co_name == "unpack_hook" else None
+        function = ti.checkpointed_function(checkpoint) if hasattr(checkpoint, "recompute_fn") else None
+        if function is not None:
+            named = function if hasattr(function, "__qualname__") else type(function)
+            return str(named.__qualname__)
+    return ""

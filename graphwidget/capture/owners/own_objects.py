@@ -1,0 +1,88 @@
+"""Where the user's own objects are that no variable of a cell or of a running function leads to.
+
+The variables of modules of the user's own, and objects of the user's own classes that a library's running functions
+hold: a framework was given a module, and has the only name for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from graphwidget.capture.lines.cells import Book
+from graphwidget.capture.owners import reading
+
+__all__ = ["OwnObjects"]
+
+_flags = type.__dict__["__flags__"].__get__  # past any metaclass
+
+MOST_MODULES = 200
+MOST_FRAMES = 200
+
+
+class OwnObjects:
+    """Finds them, each with the beginning of its path.
+
+    Parameters
+    ----------
+    book
+        Knows which code is the user's own.
+    is_own
+        Whether a file is the user's own.
+    """
+
+    def __init__(self, book: Book, is_own: Callable[[str], bool]) -> None:
+        self.book, self.is_own = book, is_own
+        self._modules: dict[str, bool] = {}  # name of a module -> whether it is the user's own
+
+    def find(self, frame: FrameType | None, frames: Iterable[FrameType]) -> Iterator[tuple[str, str, Any]]:
+        """Yield paths, kinds of owner, and objects.
+
+        Parameters
+        ----------
+        frame
+            Where to begin, outwards: the frame of the caller.
+        frames
+            The running frames of the user's own code, innermost first.
+        """
+        own = list(frames)
+        if own:
+            yield from self._in_frames(frame, own)
+        yield from self._in_modules()
+
+    def _in_frames(self, frame: FrameType | None, own: list[FrameType]) -> Iterator[tuple[str, str, Any]]:
+        """Objects of the user's own classes in frames of libraries, up to the outermost own frame."""
+        names, mine = {id(one) for one in own}, id(own[-1])
+        found: list[tuple[str, str, Any]] = []
+        for _ in range(MOST_FRAMES):
+            if frame is None or id(frame) == mine:
+                break
+            if id(frame) not in names and frame.f_code.co_flags & reading.CO_OPTIMIZED:
+                for name, value in reading.locals_of(frame):
+                    if self._is_of_own_class(type(value)):
+                        found.append((name, f"{frame.f_code.co_name}:{name}", value))
+            frame = frame.f_back
+        for _, path, value in sorted(found, key=lambda one: one[0] == "self"):
+            yield path, "frame", value
+
+    def _in_modules(self) -> Iterator[tuple[str, str, Any]]:
+        for name in self.book.modules[:MOST_MODULES]:
+            module = sys.modules.get(name)
+            if type(module) is not ModuleType or name == "__main__":
+                continue
+            for variable, value in list(vars(module).items()):
+                if type(value) in (FunctionType, ModuleType, type) or variable.startswith("__"):
+                    continue
+                yield f"{name.rpartition('.')[2]}:{variable}", "variable", value
+
+    def _is_of_own_class(self, cls: type) -> bool:
+        if cls in (FunctionType, ModuleType) or not _flags(cls) & 1 << 9:  # Py_TPFLAGS_HEAPTYPE
+            return False
+        name = reading.module_of(cls)
+        known = self._modules.get(name)
+        if known is None:
+            file = getattr(sys.modules.get(name), "__file__", None)
+            known = self._modules[name] = name == "__main__" or (isinstance(file, str) and self.is_own(file))
+        return known

@@ -1,0 +1,1 @@
+"""What PyTorch refuses by name: checkpoints, inference tensors, views, inputs that were not used, replicas."""

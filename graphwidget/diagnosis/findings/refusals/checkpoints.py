@@ -1,0 +1,212 @@
+"""What `torch.utils.checkpoint` refuses: a recomputation that differs, and calls that a re-entrant one cannot serve."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphwidget.diagnosis.findings.refusals.makers import CallText, calls
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, place_of, short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
+
+__all__ = ["of_inputs", "of_recomputation", "of_unneeded"]
+
+_NAMES = ("checkpoint", "checkpoint_sequential")
+_RANDOM = re.compile(r"\b(?:np\.random|random|torch\.Generator)\b|\bgenerator=")
+
+
+class _Suspect(NamedTuple):
+    """A line of the checkpointed function that makes its second run another one."""
+
+    run: CellRun
+    statement: ast.stmt
+    why: str
+    name: str
+
+
+def of_recomputation(record: Record, call: BackwardCall) -> Finding:
+    """``checkpoint(block, x, use_reentrant=False)`` where the second run of `block` saves something else."""
+    message, scene = call.error or "", record.scenes.get(call.n, Scene())
+    function = _function(record, scene.checkpointed)
+    suspects = list(_suspects(record, *function)) if function is not None else []
+    name = scene.checkpointed.rsplit(".", 1)[-1] if scene.checkpointed else ""
+    shown = f"`{scene.checkpointed}`" if name and name != "<lambda>" else "The checkpointed function"
+    made = place_of(function[0], function[1].lineno) if function is not None else _only_call(record)
+    place = place_of(suspects[0].run, suspects[0].statement.lineno) if suspects else made
+    if suspects:
+        lines = " ".join(
+            f"{short(ast.unparse(one.statement))} ({where(place_of(one.run, one.statement.lineno))}) {one.why}"
+            for one in suspects[:2]
+        )
+        cause = f" {lines}"
+        fix = Fix(
+            "pure_function",
+            f"Let {shown} compute from its arguments alone: keep `{suspects[0].name}` outside of it, or hand it in.",
+            False,
+            at(place),
+        )
+    else:
+        cause = (
+            " What usually does that: a container or a counter outside of the function that its first run changed, a "
+            "branch that asks for one, random numbers that torch does not draw, or an autocast that was left since."
+        )
+        fix = Fix("pure_function", f"Let {shown} do the same in each run, from its arguments alone.", False, at(place))
+    away = Fix("no_checkpoint", "Or call it without a checkpoint: then it runs once.", False, None, "More memory.")
+    return Finding(
+        "refused",
+        "error",
+        f"A checkpoint keeps no saved tensors: {short(call.place.source)} runs {shown} again to get them. Its second "
+        f"run saved other tensors than the first: {_difference(message)}.{cause}",
+        f"{shown} does not do the same when its checkpoint runs it again.",
+        call.n,
+        tensor=suspects[0].name if suspects else None,
+        made_at=place,
+        fixes=(fix, away),
+    )
+
+
+def _difference(message: str) -> str:
+    """What torch's message says of the tensors that were saved."""
+    counts = re.findall(r"Number of tensors saved during (?:forward|recomputation): (\d+)", message)
+    if len(counts) == 2:
+        return f"{counts[1]} tensors, before it were {counts[0]}"
+    position = re.search(r"tensor at position (\d+)", message)
+    shapes = re.findall(r"'shape': torch\.Size\((\[[\d, ]*\])\), 'dtype': torch\.(\w+)", message)
+    if position is None or len(shapes) < 2:
+        return "they have other shapes or types"
+    (before, kind), (after, kind_after) = shapes[:2]
+    changed = f"{before}, now {after}" if before != after else f"of {kind}, now of {kind_after}"
+    nth = int(position[1]) + 1
+    return f"the {_ordinal(nth)} was {changed}"
+
+
+def _ordinal(n: int) -> str:
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+# ------------------------------------------------------------------ the checkpointed function
+
+
+def _function(record: Record, qualified: str) -> tuple[CellRun, ast.FunctionDef] | None:
+    """The function of that name in the cells: for a class of modules its `forward`."""
+    parts = [part for part in qualified.split(".") if part != "<locals>"]
+    found: list[tuple[CellRun, ast.FunctionDef]] = []
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.ClassDef) and parts and node.name in parts[-2:]:
+                wanted = "forward" if node.name == parts[-1] else parts[-1]
+                found += [(run, one) for one in node.body if isinstance(one, ast.FunctionDef) and one.name == wanted]
+            elif isinstance(node, ast.FunctionDef) and parts and node.name == parts[-1]:
+                found.append((run, node))
+    unique = {id(made): (run, made) for run, made in found}
+    return next(iter(unique.values())) if len(unique) == 1 else None
+
+
+def _suspects(record: Record, run: CellRun, function: ast.FunctionDef) -> Iterator[_Suspect]:
+    """Lines that change what the function finds outside of itself when it runs again, the first one first."""
+    local = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    statements = [one for one in syntax.own_statements(function.body) if not hasattr(one, "body")]
+    outer = {name for one in statements if isinstance(one, (ast.Global, ast.Nonlocal)) for name in one.names}
+    made = {name for one in statements for name in syntax.targets(one) if name.isidentifier()}
+    read = {
+        name
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+        for name in [ast.unparse(node)]
+    }
+    for one in statements:
+        for name in _changed_by(one):
+            root = name.split(".", 1)[0].split("[", 1)[0]
+            mine = root in made - outer or (root in local and root != "self")
+            base = name.split("[", 1)[0]
+            if mine or (root == name and isinstance(one, ast.AugAssign) and root not in outer):
+                continue
+            if sum(base == path or path.startswith(f"{base}.") for path in read):
+                yield _Suspect(run, one, f"changes `{base}`, which outlives the first run.", base)
+        if _RANDOM.search(ast.unparse(one)):
+            yield _Suspect(run, one, "draws random numbers that no checkpoint restores.", "the random numbers")
+
+
+_CHANGING = ("append", "extend", "insert", "add", "update", "pop", "popleft", "appendleft", "remove", "clear")
+
+
+def _changed_by(statement: ast.stmt) -> Iterator[str]:
+    """What a statement changes so that it differs for the next run: ``cache.append(y)``, ``self.n += 1``."""
+    if isinstance(statement, ast.AugAssign):
+        yield ast.unparse(statement.target)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            read = {ast.unparse(node) for node in ast.walk(statement.value) if isinstance(node, ast.expr)}
+            if isinstance(target, (ast.Attribute, ast.Subscript)) and (
+                ast.unparse(target) in read or isinstance(target, ast.Subscript)
+            ):
+                yield ast.unparse(target)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
+            if isinstance(node.func.value, (ast.Name, ast.Attribute)):
+                yield ast.unparse(node.func.value)
+
+
+def _only_call(record: Record) -> Place | None:
+    """The one line that makes a checkpoint."""
+    found = calls(record, *_NAMES)
+    return place_of(found[0].run, found[0].call.lineno) if len(found) == 1 else None
+
+
+# ------------------------------------------------------------------ re-entrant checkpoints
+
+
+def of_inputs(record: Record, call: BackwardCall) -> Finding:
+    """``torch.autograd.grad`` or ``backward(inputs=...)`` through a re-entrant checkpoint."""
+    asked = "`torch.autograd.grad`" if call.api == "autograd.grad" else "`backward` with `inputs`"
+    found = _reentrant(record)
+    place = place_of(found[0].run, found[0].call.lineno) if found else None
+    there = f" ({where(place)})" if place is not None else ""
+    text = (
+        f"A re-entrant checkpoint{there} runs a whole backward of its own, which writes the `.grad` of all leaves that "
+        f"it reaches. {asked[0].upper()}{asked[1:]} asks for some gradients only, so the checkpoint refuses."
+    )
+    whole = torch_messages.says(call.error, torch_messages.CHECKPOINT_INPUTS)
+    headline = "A re-entrant checkpoint works only with a plain `backward()`." if whole else "A checkpoint refused."
+    return Finding("refused", "error", text, headline, call.n, made_at=place, fixes=(_not_reentrant(record, found),))
+
+
+def of_unneeded(record: Record, call: BackwardCall) -> Finding:
+    """A re-entrant checkpoint of which no output requires grad when it runs again."""
+    found = _reentrant(record)
+    place = place_of(found[0].run, found[0].call.lineno) if found else None
+    there = f" ({where(place)})" if place is not None else ""
+    text = (
+        f"A re-entrant checkpoint{there} has run its function again for the backward, and nothing that this returned "
+        "requires grad: inside, the graph is cut, or all that it uses is frozen."
+    )
+    fix = Fix("find_the_cut", "See what cuts the graph inside, or call the function without a checkpoint.", False)
+    return Finding(
+        "refused", "error", text, "A checkpointed function has no graph.", call.n, made_at=place, fixes=(fix,)
+    )
+
+
+def _reentrant(record: Record) -> list[CallText]:
+    """The checkpoints that are, or may be, re-entrant."""
+    return [
+        one
+        for one in calls(record, *_NAMES)
+        if ast.unparse(one.argument("use_reentrant") or ast.Constant(True)) != "False"
+    ]
+
+
+def _not_reentrant(record: Record, found: list[CallText]) -> Fix:
+    edits: Edits = tuple(
+        edit
+        for one in found
+        for edit in text_edit.with_argument(one.run.cell, one.run.source, one.call, "use_reentrant=False")
+    )
+    spot = at(place_of(found[0].run, found[0].call.lineno)) if found else None
+    return Fix("use_reentrant_false", "Pass `use_reentrant=False`: it works with all calls.", False, spot, edits=edits)

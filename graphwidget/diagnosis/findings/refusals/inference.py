@@ -1,0 +1,125 @@
+"""Inference tensors outside of inference mode: which they are, and the code that makes them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, names, place_of, short, where
+from graphwidget.model import BackwardCall, CellRun, Finding, Fix, Place, Record, Scene, torch_messages
+
+__all__ = ["of_call", "of_cell"]
+
+_COPIED = re.compile(r'While copying the parameter named "([\w.]+)"')
+
+
+def of_cell(failure: Failure) -> Finding:
+    """A line that computes with an inference tensor, writes to it, or lets it require grad."""
+    copied = _COPIED.findall(failure.run.error or "")
+    scene = failure.run.scene
+    loaded = tuple(path for part in copied for path in scene.inference if _is_of(path, part))
+    found = loaded or tuple(copied) or _in_the_line(failure) or scene.inference
+    headline, text, fixes, cause = _told(failure.record, failure.run.error or "", found, short(failure.text))
+    tensor = found[0] if found else None
+    return failure.finding(headline, text, *fixes, kind="refused", tensor=tensor, cause=cause)
+
+
+def of_call(record: Record, call: BackwardCall) -> Finding:
+    """A backward whose Python code (a checkpoint, a hook, a Function) computes with an inference tensor."""
+    found = record.scenes.get(call.n, Scene()).inference
+    headline, text, fixes, cause = _told(record, call.error or "", found, short(call.place.source))
+    tensor = found[0] if found else None
+    return Finding("refused", "error", text, headline, call.n, tensor=tensor, made_at=cause, fixes=fixes)
+
+
+def _is_of(path: str, part: str) -> bool:
+    """Whether a path ends in a part of a `state_dict`: ``net.body[0].weight`` in ``body.0.weight``."""
+    plain = re.sub(r"\[(\d+)\]", r".\1", path)
+    return plain == part or plain.endswith(f".{part}")
+
+
+def _in_the_line(failure: Failure) -> tuple[str, ...]:
+    """The inference tensors that the failing line names, itself or the module that they are in."""
+    read = syntax.paths_read(failure.statement) if failure.statement is not None else set()
+    read |= syntax.names_read(failure.statement) if failure.statement is not None else set()
+    whole = failure.run.scene.inference
+    return tuple(path for path in whole if any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in read))
+
+
+def _told(
+    record: Record, message: str, found: tuple[str, ...], line: str
+) -> tuple[str, str, tuple[Fix, ...], Place | None]:
+    blocks = list(_blocks(record))
+    places = [place_of(run, node.lineno) for run, node in blocks]
+    shown = names(found) or "A tensor"
+    several = len(found) > 1
+    if torch_messages.says(message, torch_messages.INFERENCE_WRITTEN):
+        what = f"{line} writes to {shown}. Outside of inference mode that is refused: such tensors count no versions."
+    elif torch_messages.says(message, torch_messages.INFERENCE_FLAG):
+        what = f"{line} lets {shown} require grad. Outside of inference mode that is refused."
+    else:
+        what = f"{line} needs {shown} for a backward. Such tensors cannot be saved for it: they count no versions."
+    if len(places) == 1:
+        made = f" The program switches inference mode on in {where(places[0])}; what is made there stays like that."
+    elif places:
+        there = ", ".join(where(place) for place in places[:4])
+        made = f" The program switches inference mode on in {there}; what is made in one of these stays like that."
+    else:
+        made = " What is made in inference mode stays like that."
+    edits = _no_grad_instead(record, blocks)
+    spot = at(places[0]) if len(places) == 1 else None
+    fix = Fix(
+        "no_grad_or_item",
+        "Use `torch.no_grad()` in place of inference mode there: the tensors are then ordinary ones."
+        if places
+        else "Make it under `torch.no_grad()`, or `.clone()` it outside of inference mode.",
+        False,
+        spot,
+        "A little slower than inference mode." if places else "",
+        edits=edits,
+    )
+    headline = (
+        f"{shown} {'are inference tensors' if several else 'is an inference tensor'}."
+        if found
+        else "An inference tensor is used outside of inference mode."
+    )
+    return headline, f"{what}{made}", (fix,), places[0] if len(places) == 1 else None
+
+
+def _blocks(record: Record) -> Iterator[tuple[CellRun, ast.expr]]:
+    """The expressions that switch inference mode on: ``torch.inference_mode()``, or the bare name as a decorator."""
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        called: set[int] = set()
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and syntax.last_name(ast.unparse(node.func)) == "inference_mode":
+                called.add(id(node.func))
+                if not any(isinstance(one, ast.Constant) and not one.value for one in _given(node)):
+                    yield run, node
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for one in node.decorator_list:
+                    bare = isinstance(one, (ast.Name, ast.Attribute)) and id(one) not in called
+                    if bare and syntax.last_name(ast.unparse(one)) == "inference_mode":
+                        yield run, one
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def _no_grad_instead(record: Record, blocks: list[tuple[CellRun, ast.expr]]) -> Edits:
+    """Edits that write `no_grad` for each `inference_mode`; none if one of them is not written with its module."""
+    found: Edits = ()
+    for run, node in blocks:
+        function = node.func if isinstance(node, ast.Call) else node
+        given = _given(node) if isinstance(node, ast.Call) else []
+        if not isinstance(function, ast.Attribute) or any(not isinstance(one, ast.Constant) for one in given):
+            return ()
+        new = f"{ast.unparse(function.value)}.no_grad{'()' if isinstance(node, ast.Call) else ''}"
+        found += text_edit.replace_node(run.cell, run.source, node, new)
+    return found

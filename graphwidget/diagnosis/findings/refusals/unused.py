@@ -1,0 +1,279 @@
+"""An input that a call of `torch.autograd.grad` did not use: which one, and why no path leads to it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import NamedTuple
+
+from graphwidget.diagnosis.findings.refusals.makers import line_that_made
+from graphwidget.diagnosis.no_graph.cause import expression
+from graphwidget.diagnosis.no_graph.cutting import cuts_in
+from graphwidget.diagnosis.no_graph.origins import Cut, Origins
+from graphwidget.diagnosis.no_graph.values import Spot, Values
+from graphwidget.diagnosis.source import syntax as source
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.paths import local, root_of
+from graphwidget.diagnosis.wording import at, lasting_name, names, own_path, place_of, root_name, short, spoken, where
+from graphwidget.model import BackwardCall, Finding, Fix, Place, Record, Scene, Snapshot, TensorRef, Write
+
+__all__ = ["explain"]
+
+
+class _Why(NamedTuple):
+    """Why no path leads to an input: a sentence, the line, and what to do."""
+
+    text: str
+    place: Place | None
+    fixes: tuple[Fix, ...]
+
+
+def explain(record: Record, call: BackwardCall) -> Finding:
+    """``torch.autograd.grad(loss, [w, b])`` where `loss` was not computed from `b`."""
+    number = re.search(r"at index (\d+)", call.error or "")
+    index = int(number[1]) if number is not None else -1
+    given = call.inputs or ()
+    name = _name(call, index)
+    root, shown = root_name(call), f"`{name}`" if name else "an input"
+    start = call.roots[0] if len(call.roots) == 1 else None
+    why = (
+        _leaf_root(record, start, root, shown, name)
+        or _stepped(record, call, given[index] if 0 <= index < len(given) else None, root, shown)
+        or _cut(record, call, root, name, shown)
+        or _left_out(record, call, root, name, shown)
+    )
+    return Finding(
+        "no_grad",
+        "error",
+        f"{why.text}{_reached_instead(record, call, root)}",
+        f"{shown[0].upper()}{shown[1:]} is not part of the graph of `{root}`.",
+        call.n,
+        tensor=name,
+        made_at=why.place,
+        fixes=why.fixes,
+    )
+
+
+def _name(call: BackwardCall, index: int) -> str | None:
+    """An input as the call writes it; of ``net.parameters()`` as its owner does."""
+    given, written = call.inputs or (), source.asked(call.place.source, "inputs")
+    if not 0 <= index < len(given):
+        return None
+    path = own_path(given[index])
+    return written[index] if len(written) == len(given) else spoken(path) if path else None
+
+
+def _reached_instead(record: Record, call: BackwardCall, root: str) -> str:
+    """Which leaves the graph does lead to, as a sentence."""
+    graph = call.graph
+    leaves = [graph.leaves[index] for index in sorted(_below(graph, call)) if index in graph.leaves] if graph else []
+    named = sorted({lasting_name(record, leaf.paths) for leaf in leaves if leaf.paths})
+    return f" The graph of `{root}` leads to {names(tuple(named))} instead." if named else ""
+
+
+def _below(graph: Snapshot, call: BackwardCall) -> set[int]:
+    stack, seen = [ref.node for ref in call.roots if ref.node >= 0], set[int]()
+    while stack:
+        index = stack.pop()
+        if index not in seen:
+            seen.add(index)
+            stack.extend(graph.next(index))
+    return seen
+
+
+# ------------------------------------------------------------------ why
+
+
+def _leaf_root(record: Record, start: TensorRef | None, root: str, shown: str, name: str | None) -> _Why | None:
+    if start is None or not start.is_leaf:
+        return None
+    made = _made(record, own_path(start))
+    line = f" ({where(made)})" if made is not None else ""
+    text = f"`{root}` is itself a leaf{line}. It has no record of how it was computed, so no path leads to {shown}."
+    return _Why(text, made, (_use(root, name),))
+
+
+def _made(record: Record, name: str | None) -> Place | None:
+    """Where a variable was last given a value."""
+    found = (
+        (run, source.assignments(run.source, name)) for _, run in sorted(record.runs.items(), reverse=True) if name
+    )
+    return next((place_of(run, made[-1].lineno) for run, made in found if made), None)
+
+
+def _stepped(record: Record, call: BackwardCall, asked: TensorRef | None, root: str, shown: str) -> _Why | None:
+    """A step, or another write, stands between: the root is computed from values that were written into leaves.
+
+    That is so where an earlier call led from the input's graph to the leaves, and a later write has modified them.
+    """
+    graph = call.graph
+    if graph is None or asked is None:
+        return None
+    below = _below(graph, call)
+    leaves = {graph.uid[index] for index in below if index in graph.leaves}
+    paths = {path for index in below if index in graph.leaves for path in graph.leaves[index].paths}
+    for earlier in reversed(record.calls):
+        if earlier.n >= call.n or earlier.result != "ok" or earlier.graph is None:
+            continue
+        used = _node_then(record, earlier, call, asked)
+        if used is None or used not in _below(earlier.graph, earlier) or not leaves & set(earlier.reached_uids):
+            continue
+        write = _write_between(record, earlier, call, paths)
+        if write is None:
+            continue
+        line = f"{short(write.by)} ({where(write.place)})"
+        text = (
+            f"{line} has written new values into what `{root}` is computed from. A write like that is not recorded: "
+            f"that the values depend on {shown} is not part of the graph."
+        )
+        fix = Fix(
+            "differentiable_op",
+            f"Compute the new values with a graph in place of {short(write.by)}: `p - lr * g`, with `g` from "
+            "`torch.autograd.grad(..., create_graph=True)`, and use them by `torch.func.functional_call`.",
+            False,
+            at(write.place),
+        )
+        return _Why(text, write.place, (fix,))
+    return None
+
+
+def _node_then(record: Record, earlier: BackwardCall, call: BackwardCall, asked: TensorRef) -> int | None:
+    """The node of an input in the graph of an earlier call, if it surely was the same tensor."""
+    then, now = earlier.graph, call.graph
+    if then is None or now is None:
+        return None
+    if asked.node >= 0:
+        return then.index_of.get(now.uid[asked.node])
+    found = [index for index, leaf in then.leaves.items() if set(leaf.paths) & set(asked.paths)]
+    if len(found) != 1:
+        return None
+    alive = record.snapshot.index_of.get(then.uid[found[0]])
+    if alive is not None:
+        leaf = record.snapshot.leaves.get(alive)
+        return found[0] if leaf is not None and set(leaf.paths) & set(asked.paths) else None
+    passes = [(one.place.run, one.place.iteration) for one in (earlier, call)]
+    return found[0] if passes[0] == passes[1] else None
+
+
+def _write_between(record: Record, earlier: BackwardCall, call: BackwardCall, paths: set[str]) -> Write | None:
+    """The last write between two calls to leaves of these paths."""
+    between = [one for one in record.writes if earlier.n < one.after_calls <= call.n]
+    found = [one for one in between if paths & set(one.paths) or (one.optimizer and not any(one.paths))]
+    return found[-1] if found else None
+
+
+def _cut(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why | None:
+    """A line on the way back from the root that cuts off what goes back to the input."""
+    if name is None:
+        return None
+    runs = [run for _, run in sorted(record.runs.items()) if call.place.run is None or run.run <= call.place.run]
+    origins = Origins(Values(runs, dict(runs[-1].modules) if runs else {}, record.scenes.get(call.n, Scene())))
+    spot = origins.values.spot_of(call)
+    wanted = {name, name.rsplit(".", 1)[-1] if "." in name else name}
+    found = [one for one in origins.cuts(expression(root), spot) if _goes_back(origins, one, wanted)]
+    if len({(one.run.run, one.statement.lineno) for one in found}) != 1:
+        return None
+    cut = found[0]
+    place = place_of(cut.run, cut.statement.lineno)
+    how = f"under `{cut.by}`" if cut.around is not None else f"and `{cut.by}` leaves the graph"
+    text = (
+        f"No path leads from `{root}` to {shown}. {short(ast.unparse(cut.statement))} ({where(place)}) computes a "
+        f"part of it from {shown}, {how}."
+    )
+    do = f"take the line out of `{cut.by}`" if cut.around is not None else f"write the line without `{cut.by}`"
+    fix = Fix("find_the_cut", f"If the gradient is wanted, {do} ({where(place)}).", False, at(place))
+    return _Why(text, place, (fix,))
+
+
+def _goes_back(origins: Origins, cut: Cut, wanted: set[str]) -> bool:
+    """Whether what a line cuts off was computed from one of some names."""
+    at_run = next((i for i, run in enumerate(origins.values.runs) if run is cut.run), -1)
+    value = source.given(cut.statement)
+    parts = [value] if cut.around is not None else [one for _, inner in cuts_in(value) for one in inner]
+    nodes = [node for part in parts for node in ast.walk(part)]
+    read = {ast.unparse(node) for node in nodes if isinstance(node, (ast.Name, ast.Attribute))}
+    if read & wanted:
+        return True
+    spot = Spot(at_run, cut.statement.lineno)
+    for _, node, _ in origins.back(ast.Tuple([expression(one) for one in sorted(read) if one.isidentifier()]), spot):
+        inner = source.given(node) if isinstance(node, ast.stmt) else node
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        if source.names_in(inner) & wanted:
+            return True
+    return False
+
+
+def _left_out(record: Record, call: BackwardCall, root: str, name: str | None, shown: str) -> _Why:
+    """Nothing is known to cut it off: it was not used."""
+    made = line_that_made(record, name) if name and _is_in_module(name) else None
+    where_made = f" It is made in {where(made)}." if made is not None else ""
+    text = (
+        f"No path leads from `{root}` to {shown}. It was not computed from that, or a line between them cut the graph."
+        f"{where_made}"
+    )
+    return _Why(text, made, _for_unused(record, call, root, name))
+
+
+def _is_in_module(name: str) -> bool:
+    return "." in local(name) and not local(name).endswith(".grad")
+
+
+# ------------------------------------------------------------------ fixes
+
+
+def _use(root: str, name: str | None) -> Fix:
+    which = f"`{name}`" if name else "it"
+    return Fix("use_input", f"See that `{root}` is computed from {which} itself, and that nothing cuts it off.", False)
+
+
+def _for_unused(record: Record, call: BackwardCall, root: str, name: str | None) -> tuple[Fix, ...]:
+    """`allow_unused` helps only if the call reaches another of its inputs: else it gives nothing.
+
+    Where the program computes with the gradients, None would be the next error: zeros are not.
+    """
+    use = _use(root, name)
+    if not _reaches_another(call):
+        return (use,)
+    spot, cells = at(call.place), Cells.of(record)
+    statement = cells.statement(spot) if spot is not None else None
+    text = cells.text(spot[0]) if spot is not None else ""
+    zeros = statement is not None and _computes_with(text, statement)
+    keyword = "materialize_grads=True" if zeros else "allow_unused=True"
+    edits: text_edit.Edits = ()
+    if spot is not None and statement is not None:
+        edits = text_edit.with_keyword(spot[0], text, statement, keyword)
+    gives = "Its gradient is then zero." if zeros else "Its gradient is then None."
+    fix = Fix("allow_unused", f"If that is meant, pass `{keyword}`. {gives}", False, spot, edits=edits)
+    return (fix, use)
+
+
+def _computes_with(text: str, statement: ast.stmt) -> bool:
+    """Whether the program goes on computing with what a statement gives, and never asks whether it is None."""
+    inside = source.function_at(text, statement.lineno)
+    tree = source.parse(text)
+    body = inside[1].body if inside is not None else tree.body if tree is not None else []
+    given = {root_of(name) for name in source.targets(statement)}
+    later = [one for one in source.own_statements(body) if one.lineno > statement.lineno]
+    reading = [one for one in later if given & source.names_read(one)]
+    asks = any(_is_none(node) for one in (statement, *later) for node in ast.walk(one))
+    shown = all(isinstance(one, ast.Expr) and ast.unparse(one).startswith("print(") for one in reading)
+    nested = not isinstance(getattr(statement, "value", None), (ast.Call, ast.Subscript)) or any(
+        isinstance(node, (ast.BinOp, ast.comprehension)) for node in ast.walk(statement)
+    )
+    return not asks and (nested or not shown)
+
+
+def _is_none(node: ast.AST) -> bool:
+    """Whether a node compares something with None."""
+    return isinstance(node, ast.Compare) and any(
+        isinstance(one, ast.Constant) and one.value is None for one in node.comparators
+    )
+
+
+def _reaches_another(call: BackwardCall) -> bool:
+    """Whether a path leads from the roots of a call to one of its inputs."""
+    graph = call.graph
+    wanted = {ref.node for ref in call.inputs or () if ref.node >= 0}
+    return graph is not None and bool(wanted & _below(graph, call))

@@ -1,0 +1,146 @@
+"""Parameters that an optimizer holds, and that no backward has given a gradient in any of its steps.
+
+Said only where a line is known that cuts off what is computed from them: a parameter that is not used may be meant.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from graphwidget.diagnosis.fixes import restore_graph
+from graphwidget.diagnosis.no_graph.way_forward import CutOff, cuts_behind
+from graphwidget.diagnosis.source import text_edit
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
+from graphwidget.model import Finding, Fix, Place, Record, StarvedParameters
+
+__all__ = ["find"]
+
+MOST_NAMED = 4
+MOST_FOLLOWED = 40  # parameters whose use is looked for in the text
+
+_WHY = {
+    "detach": "`detach` cuts the graph there",
+    "detach_": "`detach_` cuts the graph there",
+    "data": "`.data` cuts the graph there",
+    "item": "`item` makes a Python number",
+    "tolist": "`tolist` makes Python numbers",
+    "numpy": "`numpy` makes an array",
+    "tensor": "`torch.tensor` copies the values into a new tensor, without a graph",
+    "indices": "indices have no derivative",
+}
+_WITHOUT = ("detach", "data", "item")
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield one finding for each line that keeps parameters of an optimizer from their gradients."""
+    given = {path for call in record.calls for path in call.reached}
+    written = {path for write in (*record.writes, *record.hidden) if not write.optimizer for path in write.paths}
+    for starved in record.starved:
+        by_line: dict[tuple[int, int], tuple[CutOff, list[str]]] = {}
+        for path in starved.paths[:MOST_FOLLOWED]:
+            if path in given or path in written:
+                continue
+            cuts = cuts_behind(record, path)
+            if cuts:
+                key = (cuts[0].run.run, cuts[0].statement.lineno)
+                by_line.setdefault(key, (cuts[0], []))[1].append(path)
+        for cut, paths in by_line.values():
+            if len(paths) < starved.held:
+                yield _of(record, starved, cut, tuple(dict.fromkeys(map(spoken, paths))))
+
+
+def _of(record: Record, starved: StarvedParameters, cut: CutOff, paths: tuple[str, ...]) -> Finding:
+    place = place_of(cut.run, cut.statement.lineno)
+    shown, line = names(paths, MOST_NAMED), f"{short(_text(cut.statement))} ({where(place)})"
+    why = f"it runs under `{cut.by}`" if cut.around is not None else _WHY.get(cut.by, f"`{cut.by}` has no derivative")
+    whose = "it" if len(paths) == 1 else "them"
+    return Finding(
+        "silent",
+        "warning",
+        f"The optimizer holds {shown}, and in {starved.steps} steps ({where(starved.place) or 'the last one'}) no "
+        f"gradient was there. {line} uses what is computed from {whose}, and {why}. So no backward leads from there "
+        f"to {whose}, and the optimizer leaves {whose} as {'it is' if len(paths) == 1 else 'they are'}.",
+        f"{shown} {'has' if len(paths) == 1 else 'have'} had no gradient in any step of the optimizer.",
+        tensor=paths[0],
+        made_at=place,
+        fixes=(_fix(record, cut, paths, place),),
+    )
+
+
+def _text(statement: ast.stmt) -> str:
+    return ast.unparse(statement).split("\n", 1)[0]
+
+
+def _fix(record: Record, cut: CutOff, paths: tuple[str, ...], place: Place) -> Fix:
+    shown = names(paths, MOST_NAMED)
+    whose = "it" if len(paths) == 1 else "they"
+    spot = at(place)
+    if _is_straight_through(cut.statement):
+        text = (
+            f"A value passed straight through gives {shown} no gradient, by its nature. Add a loss that is computed "
+            f"from {shown} itself, before this line, or leave {'it' if whose == 'it' else 'them'} out of the optimizer."
+        )
+        return Fix("use_input", text, False, spot)
+    if cut.around is not None:
+        return Fix(
+            "remove_no_grad",
+            f"If {whose} should train, take the line out of `{cut.by}` ({where(place)}). Else leave "
+            f"{'it' if whose == 'it' else 'them'} out of the optimizer.",
+            False,
+            spot,
+        )
+    edits: Edits = ()
+    if cut.by == "tensor":
+        edits = _stacked(cut)
+        how = "Put the tensors together with `torch.stack`, which keeps their graphs"
+    elif cut.by in _WITHOUT:
+        edits = restore_graph.without(cut.run.cell, cut.run.source, cut.statement, cut.by)
+        how = f"Write the line without `{'.data' if cut.by == 'data' else cut.by}`"
+    else:
+        how = "Use an operation that has a derivative"
+    text = f"{how} ({where(place)}), if {whose} should train."
+    return Fix("differentiable_op", text, False, spot, edits=edits)
+
+
+def _is_straight_through(statement: ast.stmt) -> bool:
+    """``x + (z - x).detach()``: values of one tensor, gradients of another."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            for side in (node.left, node.right):
+                cut = isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and side.func.attr == "detach"
+                inner = side.func.value if isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) else side
+                data = isinstance(side, ast.Attribute) and side.attr == "data"
+                inner = side.value if isinstance(side, ast.Attribute) and data else inner
+                if (cut or data) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
+                    return True
+    return False
+
+
+def _stacked(cut: CutOff) -> Edits:
+    """``torch.tensor([[a, b], [c, d]])`` as a stack of stacks, where the elements are numbers or tensors."""
+    calls = [node for node in ast.walk(cut.statement) if isinstance(node, ast.Call)]
+    found = [node for node in calls if ast.unparse(node.func).endswith("torch.tensor") and len(node.args) == 1]
+    if len(found) != 1 or not isinstance(found[0].args[0], (ast.List, ast.Tuple)):
+        return ()
+    if any(keyword.arg != "device" for keyword in found[0].keywords):
+        return ()
+    whole = found[0].args[0]
+    like = next((node for node in ast.walk(whole) if isinstance(node, (ast.Name, ast.Attribute))), None)
+    if like is None:
+        return ()
+    new = _stack(whole, ast.unparse(like))
+    return text_edit.replace_node(cut.run.cell, cut.run.source, found[0], new) if new else ()
+
+
+def _stack(node: ast.expr, like: str) -> str:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        parts = [_stack(one, like) for one in node.elts]
+        return f"torch.stack([{', '.join(parts)}])" if all(parts) else ""
+    if isinstance(node, ast.Starred):
+        return ""
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(number, ast.Constant):
+        return f"torch.full_like({like}, {ast.unparse(node)})"
+    return ast.unparse(node)
