@@ -350,8 +350,19 @@ def view(*shown: torch.Tensor | GradientEdge | Tracker, height: int | None = Non
 
 
 @contextmanager
-def track() -> Iterator[Tracker]:
+def track(*, code: Sequence[str] = ()) -> Iterator[Tracker]:
     """Track outside a notebook: ``with graphwidget.track() as tracker: ...``.
+
+    Parameters
+    ----------
+    code
+        Packages, modules or folders whose lines are recorded as those of your own files are, although they are
+        installed: ``code=["mylib"]``. With ``-`` in front, those whose lines are not: ``code=["-helpers"]``.
+
+    Raises
+    ------
+    ValueError
+        For a name of no file, folder or module.
 
     Examples
     --------
@@ -368,7 +379,9 @@ def track() -> Iterator[Tracker]:
     from graphwidget.notebook.notes import explain_call
 
     # 3 frames up: past this function and the two of contextlib's that enter it and the one inside.
-    with capture.track(forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, depth=4) as tracker:
+    with capture.track(
+        forecaster=engine.forecast, diagnose=diagnose, explain=explain_call, code=code, depth=4
+    ) as tracker:
         begin_tracking(tracker)
         try:
             yield tracker

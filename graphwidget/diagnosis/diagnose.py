@@ -99,7 +99,14 @@ def diagnose(record: Record) -> tuple[Finding, ...]:
         for finding in detector(record):
             unique.setdefault(_identity(record, finding), finding)
     ready = [_ready(record, finding) for finding in unique.values()]
-    return tuple(sorted(ready, key=lambda finding: _SEVERITIES.index(finding.severity)))
+    return tuple(sorted(ready, key=lambda finding: (_SEVERITIES.index(finding.severity), -_run(record, finding))))
+
+
+def _run(record: Record, finding: Finding) -> int:
+    """Return the run of the cell in which an error happened. Other findings are about the present: 0."""
+    call = call_at(record.calls, finding.call)
+    place = call.place if call is not None else finding.made_at
+    return place.run or 0 if finding.severity == "error" and place is not None else 0
 
 
 def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:

@@ -45,13 +45,13 @@ from graphwidget.model.records import (
     Look,
     Reason,
     Record,
-    Verdict,
     Write,
 )
 from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import StarvedParameters
 from graphwidget.model.steps import Step, Steps
+from graphwidget.model.verdicts import Verdict
 
 __all__ = [
     "Answer",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic_arguments import argument, kwds, magic_arguments
 
+from graphwidget.capture.lines.own_code import in_and_out
+
 if TYPE_CHECKING:
     from graphwidget.notebook.display import Standing
     from graphwidget.notebook.extension import Extension
@@ -29,15 +31,17 @@ VERBS = {
     "notes": "on | off: whether errors are explained under their traceback",
     "text": "the picture as plain text",
     "svg": "the picture as a static image",
+    "code": "whose files are recorded as cells are: `+mylib` adds a package or folder, `-other` leaves one out",
     "reset": "forget calls and ghosts, go on with what is alive",
 }
 RETAIN = "--retain-graph"
 PRESENT, NO_PRESENT = "--present", "--no-present"
 RETAINS = ("forecast", "steps", "predict")  # the verbs that take it
-TAKES_MORE = ("explain", "forecast", "steps", "predict", "notes")
+TAKES_MORE = ("code", "explain", "forecast", "steps", "predict", "notes")
 USAGE = (
     "%graphwidget [show [--present | --no-present] | on | off | explain [NAME] | "
-    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | notes on|off | text | svg | reset]"
+    "forecast NAME [--retain-graph] | steps NAME|N | predict NAME [--retain-graph] | notes on|off | "
+    "code [+NAME | -NAME]... | text | svg | reset]"
 )
 _ANSWER = re.compile(r"(fails|frees)=(.*)")
 _MOST_CALLS = 20  # that a message lists
@@ -106,6 +110,8 @@ class Magics:
             near = difflib.get_close_matches(verb, VERBS, 1)
             hint = f" Did you mean `%graphwidget {near[0]}`?" if near else ""
             raise _usage(f"There is no `%graphwidget {verb}`.{hint}\n{USAGE}")
+        if verb == "code":
+            return self._code([*rest, *unknown])
         options = [RETAIN] * arguments.retain_graph
         options += [PRESENT] * arguments.present + [NO_PRESENT] * arguments.no_present + unknown
         if verb not in TAKES_MORE and (name or (options and verb != "show")):
@@ -171,6 +177,18 @@ class Magics:
             raise _usage(f"`%graphwidget notes on` or `%graphwidget notes off`, not `{switch}`.")
         self.extension.tracker.notes = switch == "on"
         print(f"Errors are {'explained' if switch == 'on' else 'no longer explained'} under their traceback.")
+
+    def _code(self, names: list[str]) -> None:
+        """Add or leave out code of the user's own, and say what is."""
+        tracker = self.extension.tracker
+        for name in names:
+            if name[:1] not in "+-":
+                raise _usage(f"`%graphwidget code +{name}` adds it, `%graphwidget code -{name}` leaves it out.")
+        try:
+            tracker.code(*in_and_out(names))
+        except ValueError as error:
+            raise _usage(str(error)) from None
+        print(tracker.own_code)
 
     def _text(self) -> None:
         from graphwidget.render import text

@@ -133,6 +133,6 @@ def test_an_error_whose_own_words_fail_does_no_harm() -> None:
 
 
 def test_the_words_need_no_record() -> None:
-    place = SimpleNamespace(outer_line=3)
+    place = SimpleNamespace(outer_line=3, file=None)
     run = SimpleNamespace(cell=None, error_place=place, error_type="ValueError")
     assert summary(Verdict(other_cells=(run,))).endswith("ValueError (A cell, line 3).")  # type: ignore[arg-type]

@@ -100,12 +100,12 @@ def always_set(self, at):
     return "set"
 
 
-def reversed_shapes(self, node, nr):
+def longer_shapes(self, node, nr):
     outputs = self.graph.outputs_of(node)
     return None if outputs is None else (*outputs[nr].shape, 1)
 
 
-@pytest.mark.parametrize("name, wrong", [("grad", always_set), ("_shape", reversed_shapes)])
+@pytest.mark.parametrize("name, wrong", [("grad", always_set), ("_shape", longer_shapes)])
 def test_the_judge_finds_steps_that_tell_something_wrong(name, wrong, monkeypatch):
     assert not judged(programs=20).mistakes
     monkeypatch.setattr(Telling, name, wrong)

@@ -28,6 +28,13 @@ def test_an_exception_is_explained_by_what_it_is_about(run):
     assert "not one number" in gw.explain(sys.last_value)[0].headline
 
 
+def test_the_newest_error_comes_first_whoever_raised_it(run):
+    cells = (LEAF, "loss = w.exp().sum()", "loss.backward()", "w.numpy()", "loss.backward()", "w -= 1")
+    assert [f.kind for f in run(*cells)] == ["refused", "second_backward", "refused"]
+    assert [f.tensor for f in gw.explain() if f.kind == "refused"] == ["w", "w"]
+    assert "w -= 1" in gw.explain()[0].headline
+
+
 def test_an_error_in_code_of_no_cell_has_no_line(run):
     (found,) = run("torch.ones(3, dtype=torch.int64).requires_grad_()")
     assert found.kind == "no_grad" and found.fixes[0].id == "float_dtype"

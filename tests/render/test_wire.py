@@ -53,16 +53,24 @@ def test_places_name_the_inner_and_the_outer_line_and_unknown_is_null() -> None:
             N("B", place=Place(None, None)),
             N("C", place=Place(1, 2, "f(x)", 3, 4, "g()", 6, "id-1", 6)),
             N("D"),
+            N(
+                "E",
+                place=Place(
+                    None, 9, "z", file="p/m.py", outer_line=9, outer_file="p/m.py", function="M.f", run=-1, inner_run=-1
+                ),
+            ),
         ]
     )
     m = decode(wire.encode(Drawing(graph)))
     s = m["s"].index
+    unknown = [None] * 4
     assert m["places"] == [
-        [1, 2, s("f(x)"), 3, 4, s("g()"), s("id-1"), 6],
-        [None, None, s(""), None, None, s(""), None, None],
+        [1, 2, s("f(x)"), 3, 4, s("g()"), s("id-1"), 6, *unknown, s("In[3]:4")],
+        [None, None, s(""), None, None, s(""), None, None, *unknown, s("")],
+        [None, 9, s("z"), None, 9, s(""), None, -1, s("p/m.py"), s("p/m.py"), s("M.f"), -1, s("")],
     ]
-    assert m["place"] == [0, 1, 0, -1] and m["iteration"] == [5, -1, 6, -1]
-    assert m["module"] == [-1] * 4
+    assert m["place"] == [0, 1, 0, -1, 2] and m["iteration"] == [5, -1, 6, -1, -1]
+    assert m["module"] == [-1] * 5
 
 
 def test_modules_and_the_owners_of_storages_carry_names() -> None:
@@ -456,3 +464,9 @@ def test_the_page_knows_the_same_states() -> None:
 def test_a_leaf_alone_is_a_graph() -> None:
     m = decode(wire.encode(Drawing(snapshot([leaf("w", shape=(4,))]))))
     assert m["kind"] == "1" and m["seq"] == [-1]
+
+
+def test_an_error_that_no_call_raised_says_where_it_was() -> None:
+    finding = Finding("refused", "error", "text", "headline", made_at=Place(4, 2))
+    m = decode(wire.encode(Drawing(reused_product(), (), (), (finding,))))
+    assert m["s"][m["findings"][0]["kicker"]] == "PyTorch refuses · In[4]:2"

@@ -46,6 +46,11 @@ class OwnCode:
         self.added = {name: path for name, path in (self.added | new).items() if name not in old}
         self.left_out = {name: path for name, path in (self.left_out | old).items() if name not in new}
 
+    def __str__(self) -> str:
+        added = "".join(f", and {name}" for name in self.added)
+        left_out = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
+        return f"Recorded are the lines of cells, of your own files{added}{left_out}."
+
     def __call__(self, filename: str) -> bool:
         """Whether the code that was compiled under a file name is the user's own, and its file is there."""
         if not filename.endswith(".py") or not os.path.isfile(filename):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphwidget.capture.lines.cells import Book
 from graphwidget.capture.owners import reading
+
+if TYPE_CHECKING:
+    from graphwidget.capture.lines.cells import Book
 
 __all__ = ["OwnObjects"]
 

@@ -140,6 +140,9 @@ class Telling:
             yield "returned", f"autograd.grad {self._v('would return', 'returned')} it for {self.inputs[node]}."
         if kind != Kind.ACCUMULATE:
             yield "saved", self._saved(node, facts)
+        inside = self._inside(node, facts)
+        if inside:
+            yield "inside", inside
         if turn.result == "raises":
             yield "raises", self._raises()
         elif turn.result == "unknown":
@@ -176,6 +179,20 @@ class Telling:
         if self.graph.kind[node] == Kind.COPY_SLICES or facts.hides_saved:
             return "What it saved cannot be seen."
         return "It saved no tensor."
+
+    def _inside(self, node: int, facts: NodeFacts) -> str:
+        """What runs as a part of the node and is no step of the call."""
+        kind = self.graph.kind[node]
+        run = self._v("would run", "ran")
+        if facts.reentrant_checkpoint:
+            return (
+                f"It {run} its function again, and a backward of its own: the nodes inside are no steps of this call."
+            )
+        if facts.non_reentrant_checkpoint:
+            return f"Its checkpoint {run} its function again, at the first node that needs it."
+        if kind == Kind.COPY_SLICES:
+            return "It is an in-place write into a view: the node inside it is not shown."
+        return "It is a region of torch.compile: what runs inside is not shown." if kind == Kind.COMPILED else ""
 
     def _slot(self, slot: SavedTensor) -> str:
         kind = type_text(slot.dtype, slot.shape)

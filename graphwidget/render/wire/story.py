@@ -132,10 +132,11 @@ def _cell(finding: Finding, drawing: Drawing) -> int | None:
 
 
 def _kicker(finding: Finding, drawing: Drawing) -> str:
-    """The text over a finding: its kind, and its call."""
+    """The text over a finding: its kind, and where its call or its cell failed."""
     kind = _KINDS.get(finding.kind, finding.kind)
     words = [f"Earlier: {kind.lower()}" if _is_past(finding, drawing) else kind]
-    place = next((call.place for call in drawing.calls if call.n == finding.call), None)
+    failed = finding.made_at if finding.severity == "error" and finding.call is None else None
+    place = next((call.place for call in drawing.calls if call.n == finding.call), failed)
     if place is not None and place.line is not None:
         words.append(place.spot)
     if place is not None and place.iteration is not None:

@@ -42,6 +42,8 @@ export function followHeight(root: HTMLElement, model: Model, signal: AbortSigna
   });
   let height = 0;
   let byContent = true;
+  /** The kind of width for which the height was chosen by content. */
+  let filled: string | undefined;
   /** Height that the pointer asks for; it may be beyond the limits. */
   let wanted = 0;
 
@@ -71,8 +73,12 @@ export function followHeight(root: HTMLElement, model: Model, signal: AbortSigna
   const fill = (canvas: number, still: boolean) => {
     if (!byContent) return;
     const px = Math.ceil(canvas) + ABOVE + below();
-    const fitting = Math.min(MOST_BY_CONTENT, Math.max(LEAST_BY_CONTENT, px));
-    if (fitting > height || (!still && fitting < height - WORTH)) apply(fitting);
+    const { width } = root.dataset;
+    const least = width === "compact" ? LEAST : LEAST_BY_CONTENT;
+    const fitting = Math.min(MOST_BY_CONTENT, Math.max(least, px));
+    const isFirst = width !== filled;
+    filled = width;
+    if (isFirst || fitting > height || (!still && fitting < height - WORTH)) apply(fitting);
   };
 
   const press = () => {

@@ -78,6 +78,7 @@ const TOPICS: Record<string, string> = {
   gradient: "gets",
   hooks: "hooks",
   saved: "saved",
+  inside: "inside",
   frees: "frees",
   "goes to": "hands on",
   grad: ".grad",

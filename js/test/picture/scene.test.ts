@@ -7,6 +7,7 @@ import { type Courses, courseAt } from "../../src/picture/scene/wires.ts";
 import { runSlices } from "../../src/picture/slices.ts";
 import * as SLOT from "../../src/picture/slot.ts";
 import { Builder, toGraph } from "../graphs/index.ts";
+import { momentOf } from "../programs/index.ts";
 import { byKey, classes, FIXTURES, graphOf, sceneOfFixture, textBoxes, texts } from "./support.ts";
 
 const SCALES = { near: 1, smaller: 0.87, half: 0.6, far: 0.4, farthest: 0.2 };
@@ -70,6 +71,13 @@ describe("in every fixture", () => {
       }
     });
   }
+});
+
+it("who freed it stands at the loss after any number of iterations", () => {
+  const { graph } = momentOf("mlp_loop", "In[2]");
+  expect(graph.calls.at(-1)?.rootUids).toEqual([]);
+  const lines = sceneOf(graph).items.filter(({ data }) => data?.role === "line");
+  expect(lines.map(texts)).toEqual([["20", "freed 11 saved tensors"]]);
 });
 
 describe("y = t @ a, reused in a loop, at the error", () => {

@@ -9,6 +9,7 @@ get. A moment is ``"In[2]"``, a cell's end, or ``"In[2] ①"``, a call within it
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -47,11 +48,18 @@ def pictures(program: Program) -> list[tuple[str, str]]:
     return [each for each in drawn if program.wanted(each[0])]
 
 
+def write(name: str) -> None:
+    text = json.dumps([[moment, json.loads(message)] for moment, message in pictures(PROGRAMS[name])])
+    (HERE / f"{name}.json").write_text(text + "\n")
+    print(f"{name}: {len(text):,} bytes")
+
+
 def main(names: list[str]) -> None:
-    for name in names or PROGRAMS:
-        text = json.dumps([[moment, json.loads(message)] for moment, message in pictures(PROGRAMS[name])])
-        (HERE / f"{name}.json").write_text(text + "\n")
-        print(f"{name}: {len(text):,} bytes")
+    if len(names) == 1:
+        write(names[0])
+        return
+    for name in names or PROGRAMS:  # each in a process of its own, as a kernel runs one notebook
+        subprocess.run([sys.executable, __file__, name], check=True)
 
 
 if __name__ == "__main__":

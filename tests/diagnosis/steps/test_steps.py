@@ -116,6 +116,26 @@ def test_a_node_that_is_handed_no_gradient_says_so(w):
     assert by_name["w"].grad == "set"
 
 
+def test_what_runs_inside_a_node_is_said_to_be_no_step(w):
+    from torch.utils.checkpoint import checkpoint
+
+    def inside(x: torch.Tensor) -> torch.Tensor:
+        return x.sin().exp()
+
+    def sentences(loss: torch.Tensor) -> list[str]:
+        return [text for step in gw.steps(loss) for topic, text in step.facts if topic == "inside"]
+
+    assert sentences(checkpoint(inside, w.exp(), use_reentrant=True).sum()) == [
+        "It would run its function again, and a backward of its own: the nodes inside are no steps of this call."
+    ]
+    again = "Its checkpoint would run its function again, at the first node that needs it."
+    assert set(sentences(checkpoint(inside, w.exp(), use_reentrant=False).sum())) == {again}
+    y = w.exp()
+    y[0] = w.sum()
+    assert sentences(y.sum()) == ["It is an in-place write into a view: the node inside it is not shown."]
+    assert sentences(w.exp().sum()) == []
+
+
 def test_where_the_rest_cannot_be_known_the_steps_end_and_say_why(w):
     class Calls(torch.autograd.Function):
         @staticmethod

@@ -266,9 +266,18 @@ export function isDimmed({ options: { onlyRoot = null } }: Context, view: RootVi
 /** Whether a call began at this root. If its node has several names, it is the name in the text of the call. */
 export function startsAt(context: Context, call: Call, view: RootView): boolean {
   const { graph, roots } = context;
+  // Of the calls of a long loop only the number and the names are known: one began here if it freed what is saved here.
+  if (!call.rootUids.length) return call.roots.includes(view.root.path) && hasFreed(graph, call.n, view.root.node);
   if (!call.rootUids.includes(graph.uid[view.root.node]!)) return false;
   if (call.roots.includes(view.root.path)) return true;
   return !roots.some(({ root }) => root.node === view.root.node && call.roots.includes(root.path));
+}
+
+/** Whether a call freed a saved tensor of a node; where it saved none, of a node right above. */
+function hasFreed({ slotStart, slotFreedBy, edgeStart, edgeTo }: Graph, call: number, node: number): boolean {
+  const saves = slotStart[node + 1]! > slotStart[node]!;
+  const nodes = saves ? [node] : edgeTo.subarray(edgeStart[node], edgeStart[node + 1]);
+  return nodes.some((each) => slotFreedBy.subarray(slotStart[each], slotStart[each + 1]).includes(call));
 }
 
 export function rootOfCall(context: Context, call: Call): RootView | undefined {

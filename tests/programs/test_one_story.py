@@ -1,0 +1,84 @@
+"""One package, run in every way there is: the same cause, the same names and the same edit."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from test_cli import file
+
+MODEL = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.state = nn.GRUCell(2, 3), None
+
+    def forward(self, x):
+        self.state = self.cell(x, self.state)
+        return self.state
+
+
+def fit(steps=3):
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(steps):
+        loss = net(torch.ones(4, 2)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+TELLS = """
+import json, sys, threading
+import graphwidget as gw
+from net import fit
+
+def tell(tracker):
+    (found,) = [one for one in tracker.findings() if one.severity == "error"]
+    edits = [[edit.file, edit.start[0], edit.new] for edit in found.fixes[0].edits]
+    with open("told.json", "w") as out:
+        json.dump([found.cause.file, found.cause.line, list(found.names), edits], out)
+"""
+WITHIN = {
+    "track": TELLS + "with gw.track() as tracker:\n    try:\n        fit()\n    except RuntimeError:\n        pass\ntell(tracker)\n",
+    "thread": TELLS + "threading.excepthook = lambda _: None\nwith gw.track() as tracker:\n    worker = threading.Thread(target=fit)\n    worker.start()\n    worker.join()\ntell(tracker)\n",
+    "pytest": TELLS + "def test_it():\n    with gw.track() as tracker:\n        try:\n            fit()\n        except RuntimeError:\n            pass\n    tell(tracker)\n",
+}  # fmt: skip
+NOTEBOOK = {
+    "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text, "id": text[:4]}
+              for text in ("from net import fit", "fit()")],
+    "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+}  # fmt: skip
+
+
+def python(folder, *command):
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=folder, timeout=400)
+
+
+def told(folder, how):
+    if how in WITHIN:
+        file(folder, WITHIN[how], "test_within.py")
+        command = ["-m", "pytest", "-q", "test_within.py"] if how == "pytest" else ["test_within.py"]
+        done = python(folder, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads((folder / "told.json").read_text())
+    names = {"script": "run.py", "notebook": "run.ipynb", "cells": "cells.py"}
+    done = python(folder, "-m", "graphwidget", "explain", "--format", "json", names[how])
+    (found,) = [one for one in json.loads(done.stdout)["findings"] if one["severity"] == "error"]
+    edits = [[edit["file"], edit["start"][0], edit["new"]] for edit in found["fixes"][0]["edits"]]
+    return [found["cause"]["file"], found["cause"]["line"], found["names"], edits]
+
+
+@pytest.mark.parametrize("how", ["notebook", "cells", "script", "track", "thread", "pytest"])
+def test_a_package_has_one_story(tmp_path, how):
+    file(tmp_path, textwrap.dedent(MODEL).lstrip(), "net.py")
+    file(tmp_path, "from net import fit\nfit()\n", "run.py")
+    file(tmp_path, "# %%\nfrom net import fit\n# %%\nfit()\n", "cells.py")
+    file(tmp_path, json.dumps(NOTEBOOK), "run.ipynb")
+    cut = "\n        net.state = net.state.detach()"
+    assert told(tmp_path, how) == ["net.py", 11, ["net.state"], [["net.py", 22, cut]]]
