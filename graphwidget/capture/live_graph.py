@@ -60,7 +60,7 @@ class LiveGraph:
         search_seconds: float,
         is_own: Callable[[str], bool],
     ) -> None:
-        self.others = OwnObjects(provenance.book, is_own).find
+        self.others = OwnObjects(lambda: provenance.book.modules, is_own).find
         self.namespace, self.shell, self.hidden = namespace, shell, hidden
         self.provenance, self.reader = provenance, reader
         self.watch, self.running, self.search_seconds = watch, running, search_seconds

@@ -377,16 +377,6 @@ class Tracker:
     def notes(self, wanted: bool) -> None:
         self.failures.notes = wanted
 
-    @property
-    def unsaid(self) -> str:
-        """Return the last note of the running cell that an exception could not take (Python 3.10)."""
-        return self.failures.unsaid
-
-    @property
-    def explained(self) -> bool:
-        """Whether an error of a call of the running cell has got a note."""
-        return self.failures.explained
-
     def subscribe(self, callback: Callable[[Event], None]) -> Callable[[], None]:
         """Call `callback` with every event, in the event's thread. Returns a function that unsubscribes it."""
         return self.listeners.subscribe(callback)

@@ -243,8 +243,8 @@ class Extension:
     def _note(self, error: BaseException) -> str:
         """What to print under an error: the note that it could not take, or what is known if no call raised it."""
         tracker = self.tracker
-        if tracker.explained or not tracker.notes:
-            return tracker.unsaid
+        if tracker.failures.explained or not tracker.notes:
+            return tracker.failures.unsaid
         of_it = [run for run in tracker.runs.values() if run.error == str(error)]
         if not of_it:
             return ""

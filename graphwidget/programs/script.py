@@ -219,7 +219,7 @@ def _show_as_python_does(traceback: TracebackType | None, tracker: Tracker) -> N
         sys.excepthook = theirs
         sys.last_traceback = traceback
         theirs(kind, error.with_traceback(traceback), traceback)
-        if tracker.unsaid:
-            print(tracker.unsaid, file=sys.stderr)
+        if tracker.failures.unsaid:
+            print(tracker.failures.unsaid, file=sys.stderr)
 
     sys.excepthook = show

@@ -7,14 +7,11 @@ hold: a framework was given a module, and has the only name for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphwidget.capture.owners import reading
-
-if TYPE_CHECKING:
-    from graphwidget.capture.lines.cells import Book
 
 __all__ = ["OwnObjects"]
 
@@ -29,15 +26,15 @@ class OwnObjects:
 
     Parameters
     ----------
-    book
-        Knows which code is the user's own.
+    modules
+        Returns the names of the modules of the user's own code that have run.
     is_own
         Whether a file is the user's own.
     """
 
-    def __init__(self, book: Book, is_own: Callable[[str], bool]) -> None:
-        self.book, self.is_own = book, is_own
-        self._modules: dict[str, bool] = {}  # name of a module -> whether it is the user's own
+    def __init__(self, modules: Callable[[], Sequence[str]], is_own: Callable[[str], bool]) -> None:
+        self.modules, self.is_own = modules, is_own
+        self._own: dict[str, bool] = {}  # name of a module -> whether it is the user's own
 
     def find(self, frame: FrameType | None, frames: Iterable[FrameType]) -> Iterator[tuple[str, str, Any]]:
         """Yield paths, kinds of owner, and objects.
@@ -70,7 +67,7 @@ class OwnObjects:
             yield path, "frame", value
 
     def _in_modules(self) -> Iterator[tuple[str, str, Any]]:
-        for name in self.book.modules[:MOST_MODULES]:
+        for name in self.modules()[:MOST_MODULES]:
             module = sys.modules.get(name)
             if type(module) is not ModuleType or name == "__main__":
                 continue
@@ -83,8 +80,8 @@ class OwnObjects:
         if cls in (FunctionType, ModuleType) or not _flags(cls) & 1 << 9:  # Py_TPFLAGS_HEAPTYPE
             return False
         name = reading.module_of(cls)
-        known = self._modules.get(name)
+        known = self._own.get(name)
         if known is None:
             file = getattr(sys.modules.get(name), "__file__", None)
-            known = self._modules[name] = name == "__main__" or (isinstance(file, str) and self.is_own(file))
+            known = self._own[name] = name == "__main__" or (isinstance(file, str) and self.is_own(file))
         return known
