@@ -2,8 +2,8 @@
 /** The view of a lecture: older graphs as one chip, older findings as one line, and what a browser test needs to find. */
 import { describe, expect, test } from "vitest";
 import { FakeModel } from "../../dev/fake.ts";
-import { View } from "../../src/app/view.ts";
 import { momentOf, momentsOf } from "../programs/index.ts";
+import { mount, settle } from "./support.ts";
 
 interface Open {
   model: FakeModel;
@@ -15,23 +15,22 @@ interface Open {
 
 function open(): Open {
   const model = new FakeModel({ height: 0 });
-  const life = new AbortController();
-  const el = document.createElement("div");
-  document.body.append(el);
-  new View(model, el, life.signal);
-  const root = el.querySelector<HTMLElement>(".graphwidget")!;
+  const { root, close } = mount(model);
   let serial = 0;
   const show = async (program: string, moment: string) => {
     serial += 1;
     model.set("wire", JSON.stringify({ ...momentOf(program, moment).wire, serial }));
     await expect.poll(() => root.dataset.serial, { timeout: 30_000 }).toBe(String(serial));
     await expect.poll(() => root.querySelectorAll(".gw-item").length, { timeout: 30_000 }).toBeGreaterThan(0);
-  };
-  const close = () => {
-    life.abort();
-    el.remove();
+    await settle();
   };
   return { model, root, show, close, all: (selector) => [...root.querySelectorAll<HTMLElement>(selector)] };
+}
+
+/** Zooms in until everything is written out: there is less room here than in a notebook. */
+async function zoomIn({ root }: Open): Promise<void> {
+  for (let i = 0; i < 3; i++) root.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+  await settle();
 }
 
 const flags = (view: Open) => view.all("[data-role=root]").map((flag) => flag.dataset.name);
@@ -81,6 +80,7 @@ describe("in the lecture's last section", () => {
 test("tags, flags and what calls did can be found; the carrier has its full name", async () => {
   const view = open();
   await view.show("lstm_hidden", "In[2]");
+  await zoomIn(view);
   const carriers = view.all("[data-role=tag][data-carrier=true]");
   expect(carriers.map((tag) => tag.getAttribute("aria-label")).sort()).toEqual(["hidden[0]", "hidden[1]"]);
   expect(carriers.map((tag) => tag.querySelector("text")?.textContent).sort()).toEqual(["hidden[0]", "hidden[1]"]);
@@ -93,6 +93,7 @@ test("tags, flags and what calls did can be found; the carrier has its full name
 test("a step between two backwards is drawn: amber state, dashed octagon, pencil, and what would raise", async () => {
   const view = open();
   await view.show("gan_step_early", "In[3]");
+  await zoomIn(view);
   expect(view.all(".gw-pill")[0]?.dataset.shape).toBe("warn");
   expect(view.all(".gw-tree .g-octagonopen").length).toBeGreaterThan(0);
   expect(view.all("[data-role=line]").map((line) => line.textContent)).toContain("would raise at D[2]");

@@ -27,29 +27,37 @@ export interface Shown {
   press(key: string, on?: Element): void;
 }
 
-export async function show(story: Story, manager?: unknown): Promise<Shown> {
-  const model = new FakeModel();
-  model.widget_manager = manager;
-  const kernel = new FakeKernel(model, story);
+/** Waits until all views have drawn what they know. */
+export async function settle(): Promise<void> {
+  // What a drawing is followed by takes a few turns, too.
+  for (let idle = 0; idle < 10; idle = work.running ? 0 : idle + 1)
+    await new Promise((resolve) => setTimeout(resolve, 12));
+}
+
+/** A view on a model. */
+export function mount(model: FakeModel): { root: HTMLElement; close(): void } {
   const life = new AbortController();
   const el = document.createElement("div");
   document.body.append(el);
   new View(model, el, life.signal);
-  const root = el.querySelector<HTMLElement>(".graphwidget")!;
-  const settle = async () => {
-    // What a drawing is followed by takes a few turns, too.
-    for (let idle = 0; idle < 10; idle = work.running ? 0 : idle + 1)
-      await new Promise((resolve) => setTimeout(resolve, 12));
+  const close = () => {
+    life.abort();
+    el.remove();
   };
+  return { root: el.querySelector<HTMLElement>(".graphwidget")!, close };
+}
+
+export async function show(story: Story, manager?: unknown): Promise<Shown> {
+  const model = new FakeModel();
+  model.widget_manager = manager;
+  const kernel = new FakeKernel(model, story);
+  const { root, close } = mount(model);
   const shown: Shown = {
     model,
     kernel,
     root,
     settle,
-    close: () => {
-      life.abort();
-      el.remove();
-    },
+    close,
     all: (selector) => [...root.querySelectorAll<HTMLElement>(selector)],
     one: (selector) => {
       const found = root.querySelector<HTMLElement>(selector);
