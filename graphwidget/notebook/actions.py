@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from graphwidget.capture.lines.own_code import outermost
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS, export
 from graphwidget.exports.recording import inspection, keeping, moment
@@ -382,6 +383,7 @@ def _newest_of_each_cell(runs: list[CellRun]) -> list[CellRun]:
     return sorted(newest.values(), key=lambda run: run.run)
 
 
+@outermost
 def _run_backward(tensor: torch.Tensor, retain_graph: bool, retaining: list[torch.Tensor] | None) -> None:
     """`tensor.backward()`, with ones for a tensor that is not a scalar.
 

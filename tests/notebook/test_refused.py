@@ -155,7 +155,9 @@ def test_a_gradient_that_is_none_is_told_with_the_reason(run, cell, says):
     ],
 )
 def test_what_a_library_did_is_not_blamed_on_a_name_of_the_line_that_called_it(run, cell, tmp_path, monkeypatch):
-    (tmp_path / "helper.py").write_text(
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "helper.py").write_text(
         "import copy, torch\n"
         "def update(w):\n    w -= 1\n"
         "def optimize(fine, other):\n    torch.optim.SGD([fine[0] * 1], lr=1)\n"
@@ -163,7 +165,7 @@ def test_what_a_library_did_is_not_blamed_on_a_name_of_the_line_that_called_it(r
         "def backward(w):\n    (w * 2).backward()\n"
         "def values(w):\n    w.numpy()\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(library)
     (found, *_) = run(LEAF, "import helper", cell)
     assert found.kind == "refused" and found.tensor is None
     assert not any(fix.edit or fix.verified for fix in found.fixes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import weakref
 from typing import Any
 
 import torch
@@ -19,13 +20,16 @@ NO_TIME = CallPolicy(walk_share=-1.0, full_share=-1.0)  # as if reading calls ha
 ALL_IN_FULL = CallPolicy(walk_share=1e9, full_share=1e9, in_full=10**9)  # every call is read, however long that takes
 
 
-_running: list[Notebook] = []
+# Weak: what the tests' own modules hold is found as an owner of a graph.
+_running: list[weakref.ref[Tracker]] = []
 
 
 def stop_all() -> None:
-    """Stop every notebook that a test has left running."""
+    """Stop the tracker of every notebook that a test has left running."""
     while _running:
-        _running.pop().tracker.stop()
+        left = _running.pop()()
+        if left is not None:
+            left.stop()
 
 
 class Notebook:
@@ -50,7 +54,7 @@ class Notebook:
             options["policy"] = TrackerPolicy(calls=calls)
         self.tracker = Tracker(lambda: self.namespace, **{"forecaster": forecast, **options})
         self.tracker.start()
-        _running.append(self)
+        _running.append(weakref.ref(self.tracker))
         self.number = 0
         self.errors: list[BaseException] = []
 

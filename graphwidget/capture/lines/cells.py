@@ -19,6 +19,7 @@ from typing import Any
 from graphwidget.capture.lines.bytecode import has_loop
 from graphwidget.capture.lines.files import SourceFile, block_of
 from graphwidget.capture.lines.loops import Loop, functions_in, loops_by_scope
+from graphwidget.capture.lines.own_code import is_outermost
 from graphwidget.model import CellRun, Place
 
 __all__ = ["ANY", "BOTH", "ENTERS", "MAGIC_FILES", "PASS", "PLAIN", "Book", "Cell", "Loop", "Scope", "Step"]
@@ -431,7 +432,7 @@ class Book:
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
+    while frame is not None and not is_outermost(frame.f_code):
         yield frame
         frame = frame.f_back
 

@@ -10,12 +10,34 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from types import CodeType
+from typing import ParamSpec, TypeVar
 
-__all__ = ["OwnCode", "in_and_out"]
+__all__ = ["OwnCode", "in_and_out", "is_outermost", "outermost"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+_outermost: set[CodeType] = set()
+
+
+def outermost(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function of ours that makes a call for the user: what called the function is not the user's own code.
+
+    A button runs a backward from a server, a test, an event loop; none of them has written that backward.
+    """
+    _outermost.add(function.__code__)
+    return function
+
+
+def is_outermost(code: CodeType) -> bool:
+    """Whether a function is marked by `outermost`."""
+    return code in _outermost
 
 
 class OwnCode:

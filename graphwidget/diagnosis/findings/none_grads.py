@@ -95,6 +95,13 @@ def _reached(call: BackwardCall, name: str) -> bool:
     return any(graph.uid[index] in call.executed for index in nodes)
 
 
+def _asks_to_retain(text: str) -> bool:
+    tree = source.parse(text)
+    if tree is None:
+        return True
+    return any(isinstance(node, ast.Attribute) and node.attr == "retain_grad" for node in ast.walk(tree))
+
+
 def _grads_read(statement: ast.stmt) -> list[str]:
     """What a statement reads the `.grad` of: `w` in ``w - w.grad``, nothing in ``torch.autograd.grad(y, x)``."""
     read = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "grad"]
@@ -140,7 +147,7 @@ def of_reads(record: Record) -> Iterator[Finding]:
     Only of lines that run once and come after that which made the variable. Where anything asks for `retain_grad`,
     nothing is said.
     """
-    if any("retain_grad" in run.source for run in record.runs.values()):
+    if any("retain_grad" in run.source and _asks_to_retain(run.source) for run in record.runs.values()):
         return
     runs = [run for run in Cells.of(record).latest if run.error is None and ".grad" in run.source]
     read = {
