@@ -15,6 +15,7 @@ read, and when a slot that saved it is unpacked. `maybe_stale_view` detects such
 from graphwidget.torch_internals.checkpoints import *
 from graphwidget.torch_internals.engine import *
 from graphwidget.torch_internals.memory import *
+from graphwidget.torch_internals.modules import *
 from graphwidget.torch_internals.nodes import *
 from graphwidget.torch_internals.private import *
 from graphwidget.torch_internals.state import *

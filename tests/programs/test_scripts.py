@@ -193,6 +193,7 @@ def test_whoever_ends_explain_ends_the_program(tmp_path, number):
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # a background job ignores SIGINT and hands that on
     )
     line = process.stderr.readline()
     process.send_signal(number)

@@ -91,9 +91,7 @@ def _running(frames: Sequence[FrameType], objects: Mapping[str, Any]) -> Iterato
 def _hooked(objects: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the modules that have full backward hooks."""
     for path, module in _named_modules(objects):
-        own = reading.own_attributes(module)
-        full = own.get("_backward_hooks") and own.get("_is_full_backward_hook") is True
-        if full or own.get("_backward_pre_hooks"):
+        if ti.has_full_backward_hook(reading.own_attributes(module)):
             yield path
 
 

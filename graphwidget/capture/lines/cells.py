@@ -48,7 +48,7 @@ class Cell:
     that is in no cell.
     """
 
-    __slots__ = ("_functions", "_lines", "base", "cell_id", "file", "inside", "loops", "magic_loops", "magic_shift",
+    __slots__ = ("_bodies", "_lines", "base", "cell_id", "file", "inside", "loops", "magic_loops", "magic_shift",
                  "number", "run", "shift")  # fmt: skip
 
     def __init__(
@@ -64,7 +64,7 @@ class Cell:
         self.number, self.cell_id, self.run, self.base, self.file = number, cell_id, run, base, file
         self.inside = False  # whether it is the body of a cell magic, and so part of the cell around it
         self._lines = source.splitlines()
-        self._functions: list[tuple[int, int, str]] | None = None
+        self._bodies: list[tuple[int, int, str]] | None = None
         self.shift = self.magic_shift = 0
         self.loops: dict[tuple[str, int], list[Loop]] = {}
         self.magic_loops = self.loops
@@ -105,9 +105,9 @@ class Cell:
 
     def function_at(self, line: int) -> str | None:
         """The qualified name of the function around a line (``Encoder.forward``); None: it is in none."""
-        if self._functions is None:
-            self._functions = functions_in(self.source)
-        around = [(first, name) for first, last, name in self._functions if first <= line <= last]
+        if self._bodies is None:
+            self._bodies = functions_in(self.source)
+        around = [(first, name) for first, last, name in self._bodies if first <= line <= last]
         return max(around)[1] if around else None
 
     def text(self, line: int | None) -> str:
