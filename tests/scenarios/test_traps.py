@@ -57,7 +57,10 @@ def test_what_is_called_verified_works(name):
         left = before if finding["severity"] == "warning" else []
         assert after.get("errors") == left, (fix["text"], after)
     assert [fix["id"] for _, fix in verified] == verified_in(header)
-    texts = ([f["text"], *(fix["text"] + " " + fix["price"] for fix in f["fixes"])] for f in document["findings"])
+    texts = (
+        [f["headline"] or "", f["text"], *(fix["text"] + " " + fix["price"] for fix in f["fixes"])]
+        for f in document["findings"]
+    )
     told = " ".join(text for one in texts for text in one)
     assert [part for part in said_in(header) if part not in told] == [], told
     words = " ".join(every_word_of(finding) for finding in document["findings"])

@@ -25,8 +25,9 @@ def explain(record: Record, call: BackwardCall) -> Finding:
         return _by_unknown_call(call)
     setting = Setting(reuse)
     carrier = Carrier(setting).path
-    if carrier is not None and carrier not in call.carriers:  # a name that has been assigned anew since
-        call = replace(call, carriers=(carrier,))
+    if carrier is not None and len(call.carriers) < 2 and carrier not in call.carriers:
+        # The name that the carrier had when it was freed may have been given to something else since.
+        call = replace(call, carriers=(carrier, *call.carriers))
     return Finding(
         kind="second_backward",
         severity="error",

@@ -1,5 +1,5 @@
 # verified:
-# says: `ids` is int64.
+# says: `ids` is int64
 # %%
 import torch, torch.nn as nn
 embedding, ids = nn.Embedding(10, 4), torch.tensor([1, 2, 3])
