@@ -160,7 +160,7 @@ def test_a_first_look_follows_the_width_and_leaves_out_the_code_where_there_is_n
     notebook, widget = show(open_notebook, BESIDE)
     code = widget.locator("svg.gw-tree text.g-code")
     notebook.page.set_viewport_size({"width": 1500, "height": 1000})
-    for width, has_code in ((1060, True), (800, False), (1060, True)):
+    for width, has_code in ((1300, True), (800, False), (1300, True)):
         widget.evaluate("(view, width) => { view.style.width = `${width}px`; }", width)
         wait_for(lambda has_code=has_code: (code.count() > 0) == has_code, 20, f"code beside at {width} px: {has_code}")
         wait_for(lambda: widget.evaluate(INSIDE), 20, f"every card in view at {width} px")

@@ -8,6 +8,7 @@ import { touches } from "../canvas/space.ts";
 import type { Box } from "../canvas/viewport.ts";
 import { focusedElement, setAttribute } from "../page/elements.ts";
 import type { Graph, Root } from "../picture/model.ts";
+import { BUTTONS, TWO_ROWS } from "../picture/scene/roots.ts";
 import type { Item } from "../picture/scene/types.ts";
 import * as SLOT from "../picture/slot.ts";
 import { backwardName, cellList, forecastSentence } from "../state/say.ts";
@@ -15,9 +16,6 @@ import { type Context, type Mode, shown, whyOff } from "../state/state.ts";
 import { pack } from "./packing.ts";
 
 const HOVER_MS = 150;
-const HEIGHT = 24;
-/** Size of a bar before it has been laid out, in px. */
-const USUAL_WIDTH = 208;
 /** A bar that is further from its flag than this many px needs a name. */
 const AWAY = 40;
 /** With more roots than this, only roots in view keep their buttons, and only the first ones of these. */
@@ -145,13 +143,17 @@ export class RootBars {
     const bars: { element: HTMLElement; wish: Box }[] = [];
     for (const { id, element } of this.#bars.values()) {
       const item = byKey.get(`root${id}`);
-      const w = element.offsetWidth || USUAL_WIDTH;
       element.hidden = !item;
       if (!item) continue;
+      // The drawing says in how many rows there is room for them.
+      const inRows = item.buttons !== undefined && item.buttons.h * 4 > item.buttons.w;
+      setAttribute(element, "data-rows", inRows);
+      const usual = inRows ? TWO_ROWS : BUTTONS;
+      const [w, h] = [element.offsetWidth || usual.w, element.offsetHeight || usual.h];
       const [x, y] = viewport.toScreen(item.x + item.w / 2, item.y + (item.buttons?.y ?? item.h + 4));
       const off = x < w / 2 || x > width - w / 2 || y < 0 || y > height;
       element.hidden = (off && this.#mayHide(element)) || bars.length === MOST;
-      if (!element.hidden) bars.push({ element, wish: { x: x - w / 2, y, w, h: HEIGHT } });
+      if (!element.hidden) bars.push({ element, wish: { x: x - w / 2, y, w, h } });
     }
     const wishes = bars.map(({ wish }) => wish);
     const taken = bars.length ? this.#taken() : [];

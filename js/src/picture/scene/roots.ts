@@ -4,15 +4,18 @@ import { callNumberHalf, callNumberMark, type Mark, octagon, octagonOpen, rect, 
 import { MIDDLE, shorten } from "../measure.ts";
 import { type Call, type Finding, foretells } from "../model.ts";
 import { callNumber, join } from "../words.ts";
-import { type Context, hueOfCall, sized, startsAt } from "./context.ts";
+import { type Context, FULL_SCALE, hueOfCall, sized, startsAt } from "./context.ts";
 import type { Rect } from "./rects.ts";
 import type { Item, Level, RootView } from "./types.ts";
 
 export const PILL_H = 22;
 const LINE_H = 22;
-/** Room for the buttons, in px on screen: they do not shrink with the picture. */
-export const BUTTONS_W = 208;
-export const BUTTONS_H = 24;
+/**
+ * Room for the buttons, in px on screen: they do not shrink with the picture. In a small picture they stand in two rows,
+ * so that they do not push the lanes out of the view.
+ */
+export const BUTTONS = { w: 208, h: 24 };
+export const TWO_ROWS = { w: 122, h: 52 };
 const MAX_CALLS = 3;
 const MAX_NAME = 170;
 /** In the line under the pill: half the height of a number, the gap behind it, and the width of an octagon, in px. */
@@ -75,9 +78,10 @@ function makeFlag(context: Context, view: RootView, name: string): Flag {
   const pressed = options.buttons && view.root.alive;
   // A flag with buttons keeps room for the line of a call: the call must not move anything.
   const h = PILL_H + (words || pressed ? LINE_H : 0);
-  const room = pressed ? BUTTONS_W / (options.scale ?? 1) : 0;
-  const size = BUTTONS_H / (options.scale ?? 1);
-  const buttons = pressed ? { x: (pill - room) / 2, y: h + 4, w: room, h: size } : undefined;
+  const { scale = 1 } = options;
+  const rows = scale < FULL_SCALE ? TWO_ROWS : BUTTONS;
+  const room = pressed ? rows.w / scale : 0;
+  const buttons = pressed ? { x: (pill - room) / 2, y: h + 4, w: room, h: rows.h / scale } : undefined;
   const w = Math.ceil(Math.max(pill, line, room));
   const high = buttons ? buttons.y + buttons.h + 2 : h;
   return { view, name, sub, w, h: high, pill, calls, warning, words, sign, line, buttons };
