@@ -33,5 +33,5 @@ def test_the_carrier_has_the_name_that_it_had_when_the_old_part_was_freed(run):
         "from torch import nn\nrnn, hidden = nn.LSTM(3, 4), None",
         "for step in range(2):\n    out, hidden = rnn(torch.ones(2, 1, 3), hidden)\n    loss = out.sum()\n    loss.backward()",
     )
-    assert found.carriers == ("hidden[0]",) and "through `hidden[0]`" in found.text
+    assert found.carriers[0] == "hidden[0]" and "through `hidden[0]`" in found.text
     assert "hidden[0]" in found.path
