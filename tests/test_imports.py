@@ -46,6 +46,18 @@ ALLOWED = {
     "notebook.foretold": {"model", "engine", "diagnosis.wording", "render"},
     "notebook.stepping": {"model", "diagnosis", "render"},
     "exports": {"model", "engine", "diagnosis", "render", "notebook.foretold", "notebook.stepping"},
+    "version": set(),
+    "record": {
+        "model",
+        "capture.calls.history",
+        "capture.calls.models",
+        "capture.ghosts",
+        "diagnosis",
+        "render",
+        "exports",
+        "notebook.recorded",
+        "version",
+    },
     "arguments": set(),
     "notebook": {
         "arguments",
@@ -71,11 +83,12 @@ ALLOWED = {
         "notebook.views",
         "notebook.live",
         "notebook.notes",
+        "record",
     },  # fmt: skip
-    "programs": {"model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
-    "cli": {"model", "exports", "programs", "notebook"},
+    "programs": {"model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
+    "cli": {"model", "exports", "programs", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

@@ -5,14 +5,12 @@ All imports are at the top: a program may later change where Python looks for mo
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.exports.formats import ANSWERS
-from graphwidget.model import Record
+from graphwidget.exports.texts import texts_of
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
 from graphwidget.render.program import ProgramRun
@@ -47,23 +45,8 @@ def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file:
         target=start.target,
         argv=start.arguments,
         exit=journal.exit,
-        texts=_texts(record),
+        texts=texts_of(record),
     )
     raised = any(not error.leaves for error in journal.errors)
     wrong = any(finding.severity == "error" for finding in findings)
     return Answer(ANSWERS[format_](run), int(raised or wrong))
-
-
-def _texts(record: Record) -> dict[str, str]:
-    """The files that ran and lie below the working directory, if they are still what ran; with their ends of lines."""
-    texts: dict[str, str] = {}
-    for run in record.runs.values():
-        if run.file is None or run.edited or not run.source or Path(run.file).is_absolute():
-            continue
-        try:
-            text = Path(run.file).read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            continue
-        if text.replace("\r\n", "\n").removesuffix("\n") == run.source.removesuffix("\n"):
-            texts[run.file] = text
-    return texts
