@@ -52,6 +52,7 @@ from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import StarvedParameters
 from graphwidget.model.steps import Step, Steps
+from graphwidget.model.trials import Trial
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
@@ -93,6 +94,7 @@ __all__ = [
     "TextEdit",
     "Value",
     "VariableChange",
+    "Trial",
     "Verdict",
     "Write",
     "bytes_text",
