@@ -70,6 +70,7 @@ class _Watch:
         self._process, self._began = os.getpid(), time.monotonic()
         if self._job.notebook:
             tracker.notebook = True
+            journal.shell.enable_gui = lambda gui=None: None  # `%matplotlib inline` asks for none
             for names in (journal.shell.user_ns, journal.shell.user_ns_hidden):
                 names.pop("__file__", None)
         tracker.log.begins = self._before_call

@@ -83,7 +83,7 @@ def attempt(
     call = next((one for one in ran.record.calls if one.n == finding.call), None)
     failing = finding.call if finding.call is not None else ran.begun
     try:
-        rerun, texts, inserted = edited(ran.rerun, fix, ran.cell_of, _step_of(ran, finding, call))
+        copy = edited(ran.rerun, fix, ran.cell_of, _step_of(ran, finding, call))
     except CannotEdit as why:
         return Trial(None, str(why)), 0.0
     before = account_of(
@@ -99,24 +99,24 @@ def attempt(
     failed = finding.call is not None or bool(ran.errors)
     with tempfile.TemporaryDirectory() as folder:
         job = Job(
-            rerun.target,
-            list(rerun.arguments),
-            rerun.module,
-            list(rerun.cells),
-            list(rerun.order),
-            rerun.notebook,
-            texts,
+            copy.rerun.target,
+            list(copy.rerun.arguments),
+            copy.rerun.module,
+            list(copy.rerun.cells),
+            list(copy.rerun.order),
+            copy.rerun.notebook,
+            copy.texts,
             failing,
             failing + 1 + FURTHER if failed else None,
             seconds,
             str(Path(folder, "account.json")),
         )
-        ending = _run(job, rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
+        ending = _run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
         account = Path(job.account)
         after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
     if after is None:
         return _without_account(ending, ran.seconds), ending.seconds
-    return judge(before, after, finding, fix, call, inserted), ending.seconds
+    return judge(before, after, finding, fix, call, copy), ending.seconds
 
 
 def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:

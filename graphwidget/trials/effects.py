@@ -72,7 +72,8 @@ class Effects:
         name = os.path.abspath(os.fsdecode(path))
         if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
             real = os.path.realpath(name)
-            if not real.startswith(self._private) or real.startswith(os.path.realpath(self._folder) + os.sep):
+            own = real.startswith(os.path.realpath(self._folder) + os.sep)
+            if own or not f"{real}{os.sep}".startswith(self._private):
                 self._files[name] = None
 
     def _changed_files(self) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from graphwidget.diagnosis.fixes import CHOICES
 from graphwidget.model import BackwardCall, Finding, Fix, Trial, bytes_text
 from graphwidget.trials.account import Account, Raised
+from graphwidget.trials.rerun import Edited, Rerun
 
 __all__ = ["hung", "judge"]
 
@@ -23,7 +24,12 @@ _NO_INPUT = ("EOFError", "StdinNotImplementedError")
 
 
 def judge(
-    before: Account, after: Account, finding: Finding, fix: Fix, call: BackwardCall | None = None, inserted: int = 0
+    before: Account,
+    after: Account,
+    finding: Finding,
+    fix: Fix,
+    call: BackwardCall | None = None,
+    copy: Edited | None = None,
 ) -> Trial:
     """The verdict on a fix.
 
@@ -35,8 +41,8 @@ def judge(
         Of the program with the fix in it.
     call
         The call that failed, if one did.
-    inserted
-        The step, from 1, at which the fix has a cell run once more; 0: at none.
+    copy
+        The program with the fix in it.
     """
     passes = _passes(before, after, finding)
     choice = fix.id in CHOICES
@@ -44,15 +50,18 @@ def judge(
     def trial(ok: bool | None, why: str) -> Trial:
         return Trial(ok, why, round(after.seconds, 2), passes, choice)
 
-    new = _new_errors(before, after, finding, call, inserted)
+    copy = copy or Edited(Rerun(""))
+    new = _new_errors(before, after, finding, call, copy.inserted)
     if new and new[0].type in (*_NO_ROOM, *_NO_INPUT):
         room = "there was not enough memory for it beside the program itself"
         return trial(None, room if new[0].type in _NO_ROOM else "it reads from standard input, and a trial has none")
+    if new and 0 < new[0].step < copy.begins:
+        return trial(None, f"the program does not run again as it did: before the fix it raised {new[0].text}")
     if new:
         return trial(False, f"raised {new[0].text}")
-    if after.ended == "time" and not passes:
+    if after.ended == "time" and after.ran <= before.ran:
         return hung(before.seconds, after.seconds, choice=choice)
-    for check in (_still_there, _new_finding, _fewer_calls, _fewer_passes, _starved, _constant):
+    for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant, _new_finding):
         wrong = check(before, after, finding, call, fix)
         if wrong:
             return trial(False, wrong)
@@ -81,7 +90,9 @@ def _passes(before: Account, after: Account, finding: Finding) -> int:
 
 
 def _ran(before: Account, after: Account, finding: Finding, passes: int) -> str:
-    if after.ended == "end":
+    if after.ended == "time" and not passes:
+        ran = f"ran past the place, and was stopped after {_seconds(after)}"
+    elif after.ended == "end":
         ran = f"ran to its end in {_seconds(after)}"
     else:
         one, several = ("call", "calls") if after.iteration < 0 else ("pass", "passes")

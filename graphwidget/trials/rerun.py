@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
+import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import decode_source
@@ -15,7 +17,7 @@ import psutil
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.model import Fix, TextEdit
 
-__all__ = ["CannotEdit", "Job", "Rerun", "edited", "now"]
+__all__ = ["CannotEdit", "Edited", "Job", "Rerun", "edited", "now"]
 
 
 class CannotEdit(Exception):
@@ -111,10 +113,30 @@ def now(target: str, arguments: Sequence[str] = (), *, module: bool = False) -> 
     )
 
 
-def edited(
-    rerun: Rerun, fix: Fix, cell_of: Callable[[int | None], int | None], step: int
-) -> tuple[Rerun, dict[str, str], int]:
-    """The program with a fix in it, the contents of edited files, and the step at which a cell runs once more.
+@dataclass(frozen=True)
+class Edited:
+    """A program with a fix in it.
+
+    Attributes
+    ----------
+    rerun
+        The program, with edited cells.
+    texts
+        The contents of edited files; see `Job`.
+    inserted
+        The step from 1 at which a cell runs once more; 0: none does.
+    begins
+        The first step that runs an edited cell, or the inserted one; 0: it is not known.
+    """
+
+    rerun: Rerun
+    texts: Mapping[str, str] = field(default_factory=dict)
+    inserted: int = 0
+    begins: int = 0
+
+
+def edited(rerun: Rerun, fix: Fix, cell_of: Callable[[int | None], int | None], step: int) -> Edited:
+    """The program with a fix in it.
 
     Parameters
     ----------
@@ -133,44 +155,45 @@ def edited(
         if again is None or not 1 <= again <= len(rerun.cells):
             raise CannotEdit("it is not known which cell of the program is meant")
         at = max(0, step - 1)
-        return replace(rerun, order=[*rerun.order[:at], again, *rerun.order[at:]]), {}, at + 1
+        return Edited(replace(rerun, order=[*rerun.order[:at], again, *rerun.order[at:]]), {}, at + 1, at + 1)
     if fix.edits:
-        return _with_edits(rerun, fix, cell_of)
+        return _with_edits(rerun, fix.edits, cell_of)
     if fix.edit and fix.at is None and rerun.cells:  # a new statement behind all cells
         new = "\n".join(line[2:] for line in fix.edit)
-        return replace(rerun, cells=[*rerun.cells, new], order=[*rerun.order, len(rerun.cells) + 1]), {}, 0
+        last = len(rerun.order) + 1
+        return Edited(
+            replace(rerun, cells=[*rerun.cells, new], order=[*rerun.order, len(rerun.cells) + 1]), begins=last
+        )
     raise CannotEdit("it is advice, and no edit that a machine can make")
 
 
-def _with_edits(
-    rerun: Rerun, fix: Fix, cell_of: Callable[[int | None], int | None]
-) -> tuple[Rerun, dict[str, str], int]:
+def _with_edits(rerun: Rerun, edits: Sequence[TextEdit], cell_of: Callable[[int | None], int | None]) -> Edited:
     cells, texts = list(rerun.cells), {}
     by_text: dict[int | str, list[TextEdit]] = {}
-    for edit in fix.edits:
+    for edit in edits:
         cell = cell_of(edit.cell) if edit.cell is not None else None
         where = edit.file if edit.file is not None else cell
         if where is None or (isinstance(where, int) and not 1 <= where <= len(cells)):
             raise CannotEdit("the text that it changes is in no cell and no file")
         by_text.setdefault(where, []).append(edit)
     try:
-        for where, edits in by_text.items():
+        for where, own in by_text.items():
             if isinstance(where, int):
-                cells[where - 1] = text_edit.apply(cells[where - 1], edits)
+                cells[where - 1] = text_edit.apply(cells[where - 1], own)
             else:
                 path = Path(rerun.folder, where)
-                texts[str(path)] = _edited_file(path, edits)
+                texts[str(path)] = _edited_file(path, own)
     except ValueError as error:
         raise CannotEdit(f"the text has changed ({error})") from None
-    return replace(rerun, cells=cells), texts, 0
+    first = next((step for step, cell in enumerate(rerun.order, 1) if cell in by_text), 0)
+    return Edited(replace(rerun, cells=cells), texts, begins=0 if texts else first)
 
 
 def _edited_file(path: Path, edits: Sequence[TextEdit]) -> str:
-    """The contents of a file with edits, one character a byte; without a mark of its encoding but UTF-8's."""
+    """The contents of a file with edits, in its own encoding, one character a byte."""
     try:
-        text = decode_source(path.read_bytes())
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise CannotEdit(f"{path} cannot be read ({error})") from None
-    new = text_edit.apply(text, edits)
-    # Python reads a file as UTF-8 with this mark, whatever a comment in it says.
-    return (b"\xef\xbb\xbf" + new.encode("utf-8")).decode("latin-1")
+        content = path.read_bytes()
+        text, encoding = decode_source(content), tokenize.detect_encoding(io.BytesIO(content).readline)[0]
+        return text_edit.apply(text, edits).encode(encoding).decode("latin-1")
+    except (OSError, SyntaxError, UnicodeError) as error:
+        raise CannotEdit(f"{path} cannot be read, or not be written in its encoding ({error})") from None

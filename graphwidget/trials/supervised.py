@@ -2,12 +2,13 @@
 
 Memory is what the process and its descendants have resident (`RLIMIT_AS` would count what torch and CUDA only reserve,
 which is many gigabytes). It is looked at ten times a second; where the system itself runs out of memory in between, the
-child is the first that it ends. A descendant that begins a session of its own is found as long as its parents live.
+child is the first that it ends. What has left its session is known by a mark in the environment that it inherited.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ __all__ = ["Ending", "Limits", "supervise"]
 
 _LOOK = 0.1  # seconds between two looks
 _TAIL = 4000  # bytes of the output that are kept
+_MARK = "GRAPHWIDGET_TRIAL"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def supervise(
                 stopped = "was cancelled"
             elif time.monotonic() - began > limits.seconds:
                 stopped = f"ran longer than {limits.seconds:.0f} s"
-            elif child.memory > limits.memory:
+            elif child.memory > limits.memory and child.own_memory() > limits.memory:
                 stopped = f"took more than {limits.memory / 1e9:.1f} GB of memory"
             elif os.fstat(output.fileno()).st_size > limits.output:
                 stopped = f"printed more than {limits.output / 1e6:.0f} MB"
@@ -104,7 +106,7 @@ class _Child:
     def __init__(self, command: Sequence[str], output: IO[bytes], folder: str, environment: Mapping[str, str]) -> None:
         posix = os.name == "posix"
         there, here = os.pipe() if posix else (-1, -1)
-        self._pipe = here
+        self._pipe, self._mark, self._began = here, secrets.token_hex(16), time.time()
         try:
             self.process = subprocess.Popen(
                 [*command, str(there)],
@@ -112,7 +114,7 @@ class _Child:
                 stdout=output,
                 stderr=output,
                 cwd=folder,
-                env=dict(environment),
+                env={**environment, _MARK: self._mark},
                 start_new_session=True,
                 pass_fds=(there,) if posix else (),
             )
@@ -151,6 +153,15 @@ class _Child:
         self.memory = sum(sizes)
         self.peak = max(self.peak, self.memory)
 
+    def own_memory(self) -> int:
+        """Its memory, where pages that processes share count once; this takes longer than a look."""
+        total = 0
+        for one in self.family.values():
+            with suppress(psutil.Error):
+                memory = one.memory_full_info()
+                total += getattr(memory, "pss", memory.rss)
+        return total
+
     def stop(self) -> None:
         """End what is left of it. Once the group is gone, no member of it can have started another one."""
         with suppress(OSError):
@@ -162,6 +173,10 @@ class _Child:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        for one in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if one.create_time() >= self._began - 1 and one.environ().get(_MARK) == self._mark:
+                    one.kill()
 
 
 def _tail(output: IO[bytes]) -> str:
