@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from graphwidget.diagnosis.findings import (
-    custom_functions,
     idle_step,
     inplace,
     leak,
@@ -22,7 +21,7 @@ from graphwidget.diagnosis.findings import (
     silent,
     starved,
 )
-from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
+from graphwidget.diagnosis.findings.refusals import checkpoints, custom_functions, inference, replicas, unused
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
