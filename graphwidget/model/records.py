@@ -148,6 +148,7 @@ class BackwardCall:
     failed_uid: int | None = None
     failed_slot: str | None = None
     failed_place: Place | None = None
+    stopped_at: tuple[int, ...] = ()  # uids of nodes, one of which raised, where `failed_uid` is unknown
     freed_by: int | None = None
     executed: array[int] = field(default_factory=lambda: array("q"))
     executed_count: int = 0
@@ -253,6 +254,7 @@ class Finding:
     stored_at: Place | None = None  # the line that keeps a graph
     cut_at: Place | None = None  # the line that leaves the graph
     names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
+    unexplained: str = ""  # the whole message of an error whose reason is not known
 
 
 @dataclass(frozen=True)
