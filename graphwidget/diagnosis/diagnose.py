@@ -24,6 +24,7 @@ from graphwidget.diagnosis.findings import (
     unexplained,
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
+from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -71,6 +72,7 @@ DETECTORS: tuple[Detector, ...] = (
     silent.find,
     idle_step.find,
     starved.find,
+    unheld.find,
     none_grads.of_reads,
     inplace.would_fail,
 )

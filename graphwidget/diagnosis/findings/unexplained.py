@@ -15,12 +15,7 @@ __all__ = ["of_call", "of_refused"]
 _MOST_NODES = 3  # that a sentence names
 _NAMED = re.compile(r"\b(\w+Backward\d*)\b")
 # What ends the program, and says nothing of the call.
-_FROM_OUTSIDE = (
-    "KeyboardInterrupt",
-    "SystemExit",
-    "GeneratorExit",
-    "CellTimeout",
-)  # they end the program, not the call
+_FROM_OUTSIDE = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "CellTimeout")
 
 
 def of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> Finding | None:
