@@ -120,7 +120,7 @@ def test_a_fix_that_helps_is_verified_because_it_ran(tmp_path, text):
     assert (first["status"], first["verified"], first["tried"]["ok"]) == ("tried", True, True)
     assert first["tried"]["passes"] == 3 and first["tried"]["why"].startswith("ran 3 further passes in ")
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
-    assert not list(temporary(tmp_path).iterdir())
+    assert all(path.name.startswith("torchinductor") for path in temporary(tmp_path).iterdir())  # torch's own
 
 
 def test_a_pile_is_tried_to_the_end_of_the_program(tmp_path):
@@ -248,7 +248,7 @@ def test_no_try_runs_nothing_again(tmp_path):
     document = json.loads(done.stdout)
     assert document["not_tried"] == "No fix was tried (--no-try)."
     assert {fix["status"] for fix in document["findings"][0]["fixes"]} == {"simulated"}
-    assert "trial" not in done.stderr
+    assert "graphwidget: trial" not in done.stderr
 
 
 def test_the_patch_is_that_of_a_fix_that_passed(tmp_path):
