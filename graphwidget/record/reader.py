@@ -29,6 +29,12 @@ HISTORY_BYTES = 96 * 2**20  # of calls, events and their graphs
 MOST_COUNTED = 20_000  # of the calls that were only counted: the newest
 
 
+def _as_it_is(place: Place | tuple[int, int, int]) -> Place:
+    """In a record the places of counted calls are places already."""
+    assert isinstance(place, Place), place
+    return place
+
+
 @dataclass
 class Content:
     """What is in a record. Where the file ends before them, `findings` and `ending` are None.
@@ -37,7 +43,7 @@ class Content:
     """
 
     header: Header
-    history: History = field(default_factory=lambda: History(HISTORY_BYTES, lambda place: place))
+    history: History = field(default_factory=lambda: History(HISTORY_BYTES, _as_it_is))
     state: State = field(default_factory=lambda: State(Record(Snapshot())))
     runs: dict[int, CellRun] = field(default_factory=dict)
     calls: int = 0
