@@ -19,15 +19,13 @@ from typing import Any, NamedTuple
 
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.diagnose import diagnose
-from graphwidget.diagnosis.verdict import verdict
 from graphwidget.engine.forecast import forecast
 from graphwidget.notebook.notes import explain_call
 from graphwidget.programs.journal import Journal
 from graphwidget.programs.posing import pose
 from graphwidget.programs.target import Start, UnreadableProgram
-from graphwidget.render.report import summary
 
-__all__ = ["Report", "run", "say_summary"]
+__all__ = ["Report", "run"]
 
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
@@ -43,7 +41,12 @@ class _Main(NamedTuple):
     source: str
 
 
-def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] | None = None) -> None:
+def run(
+    start: Start,
+    report: Report,
+    begin: Callable[[Tracker, Journal], None] | None = None,
+    in_fork: Callable[[Tracker], None] = lambda tracker: None,
+) -> None:
     """Run a program, once in a process.
 
     Parameters
@@ -55,6 +58,8 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         called where a program ends its process in another way: by a signal, or by `os._exit`.
     begin
         Called with the tracker and the journal before the program begins.
+    in_fork
+        Called with the tracker when a fork of the program ends as the program does.
 
     Raises
     ------
@@ -78,7 +83,7 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         _replaced.append(sys.modules["__main__"])
         sys.modules["__main__"] = main.module
         # What is registered first is called last.
-        atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), tracker)
+        atexit.register(_end, os.getpid(), partial(report, tracker, journal, main.code.co_filename), in_fork, tracker)
         own = tracker.own_code(main.code.co_filename)  # not where an installed program runs the user's code, as pytest
         tracker.begin_cell(
             None,
@@ -92,7 +97,7 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         raise
     except BaseException as error:
         if main is None:  # its text is no Python, or a package around it raised
-            atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), tracker)
+            atexit.register(_end, os.getpid(), partial(report, tracker, journal, start.target), in_fork, tracker)
         traceback = _without_ours(error.__traceback__)
         journal.note(error, None, None, _line(error, traceback, main))
         tracker.end_cell(error)
@@ -100,21 +105,14 @@ def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] 
         raise
 
 
-def say_summary(start: Start, tracker: Tracker, journal: Journal, file: str) -> None:
-    """One line on standard error: calls, findings, and how to read them."""
-    findings = tracker.findings()
-    line = f"graphwidget: {summary(verdict(tracker.record(), findings))}"
-    more = f" More: graphwidget explain {start.command}" if findings else ""
-    print(line + more, file=sys.__stderr__, flush=True)
-
-
-def _end(process: int, report: Callable[[], None], tracker: Tracker) -> None:
+def _end(process: int, report: Callable[[], None], in_fork: Callable[[Tracker], None], tracker: Tracker) -> None:
     """Report, in the process of the program itself: a fork of it also calls what was registered."""
-    if os.getpid() != process:
-        return
     try:
         tracker.end_cell()
-        report()
+        if os.getpid() == process:
+            report()
+        else:
+            in_fork(tracker)
     except Exception as error:
         tracker.problems.note(error)
     tracker.stop()
