@@ -11,7 +11,6 @@ from functools import cached_property
 
 from graphwidget.diagnosis.reuse.graph_paths import Tensor, path_to_failure
 from graphwidget.diagnosis.reuse.setting import Setting
-from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.paths import is_code, local
 from graphwidget.diagnosis.wording import spoken
 from graphwidget.model import Place, in_order
@@ -58,12 +57,11 @@ class Carrier:
     def _known(self) -> tuple[tuple[str, ...], ...]:
         """Its possible names, the best ones first."""
         setting, reuse = self.setting, self.setting.reuse
-        place, reassigned = reuse.later.place, set[str]()
-        if setting.in_loop and place.line:
-            reassigned = source.forgotten(setting.text_of_cell(place.cell), place.line)
+        place = reuse.later.place
+        at = (place.cell, place.line) if setting.in_loop and place.cell is not None and place.line else None
         border = self.to_failure[self._entry] if self._entry >= 0 else None
         now = (owner.path for owner in reuse.graph.owners if (owner.node, owner.output_nr) == border)
-        here, lasting = _written(now), setting.lasting(setting.carrier_names, reassigned)
+        here, lasting = _written(now), setting.lasting(setting.carrier_names, at)
         still = tuple(path for path in lasting if path in here)
         return still, here, lasting, reuse.unrun_paths, setting.carrier_names
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
-from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.cells import Cells, Spot
 from graphwidget.diagnosis.source.paths import root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
@@ -197,15 +197,55 @@ class Setting:
         found = source.statements_at(self.text_of_cell(made.cell), made.line)
         return tuple(source.targets(found[-1])) if found else ()
 
-    def lasting(self, names: tuple[str, ...], reassigned: Collection[str]) -> tuple[str, ...]:
-        """The paths whose variables are not `reassigned` in each pass; if there is none, others of the same tensors."""
+    def forgotten(self, at: Spot) -> set[str]:
+        """Names that carry nothing from the earlier call to the later one, if one loop has both calls in it.
+
+        The loop around the line `at` assigns them in each pass, or they end with the function that makes the calls.
+        """
+        return source.forgotten(self.text_of_cell(at[0]), at[1]) | self._ended
+
+    def has_ended(self, path: str) -> bool:
+        """Whether a path begins with a variable that ended with its function between the two calls."""
+        ours = path.startswith(f"{self._function}:") or path not in self._variables
+        return ours and root_of(path) in self._ended
+
+    @cached_property
+    def _ended(self) -> set[str]:
+        """Variables of the function that made both calls, by one line, and had returned between them."""
+        place = self.reuse.later.place
+        if not self.repeated or place.line is None or any(one.function == place.function for one in place.stack):
+            return set()
+        text = self.text_of_cell(place.cell)
+        found = source.function_at(text, place.line)
+        return source.ended(text, place.line) if found is not None and found[1].name == self._function else set()
+
+    @property
+    def _function(self) -> str:
+        """The name of the function that made the later call; empty: none did."""
+        return (self.reuse.later.place.function or "").rpartition(".")[2]
+
+    @cached_property
+    def _variables(self) -> set[str]:
+        """All paths that hold a tensor: one of a function has the function's name before it."""
+        return {owner.path for graph in self._graphs for owner in graph.owners}
+
+    @property
+    def _graphs(self) -> list[Snapshot]:
+        """The graph of now, and that of the earlier call."""
+        return [graph for graph in (self.reuse.graph, self.reuse.earlier.graph) if graph is not None]
+
+    def lasting(self, names: tuple[str, ...], at: Spot | None) -> tuple[str, ...]:
+        """The paths that carry over to the next pass of the loop at a line, else others of the same tensors."""
         reuse = self.reuse
         uids = {reuse.graph.uid[i] for i in reuse.boundary}
-        known = [graph for graph in (reuse.graph, reuse.earlier.graph) if graph is not None]
-        others = tuple(o.path for g in known for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
+        others = tuple(o.path for g in self._graphs for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
         put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
-        kept = ([path for path in some if root_of(path) not in reassigned] for some in (names, others, put))
-        return tuple(next(filter(None, kept), ()))
+        reassigned = source.forgotten(self.text_of_cell(at[0]), at[1]) if at is not None else set[str]()
+        for some in (names, others, put):
+            kept = tuple(path for path in some if root_of(path) not in reassigned and not self.has_ended(path))
+            if kept:
+                return kept
+        return ()
 
 
 def _scales(graph: Snapshot, index: int) -> bool:

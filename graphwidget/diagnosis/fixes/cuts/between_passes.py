@@ -27,10 +27,10 @@ def between_passes(context: CuttingContext) -> Iterator[Cut]:
     paths = context.paths
     place = after_call(context.setting, context.reuse.later, paths)
     place = place if place is not None and runs_between(context.setting, place) else None
-    reassigned = source.forgotten(context.text(place), place[1]) if place is not None else set[str]()
+    reassigned = context.setting.forgotten(place) if place is not None else set[str]()
     carried = tuple(context.later_edges(reassigned).carried())
     if place is not None:
-        paths = context.setting.lasting(paths, reassigned)
+        paths = context.setting.lasting(paths, place)
     every = dict.fromkeys((*paths, *sorted(name for one in carried for name in one.names)))
     if place is not None:
         yield from _handed_over(context, place, carried)

@@ -23,6 +23,7 @@ from graphwidget.diagnosis.source.syntax.definitions import (
 )
 from graphwidget.diagnosis.source.syntax.loops import (
     LOOPS,
+    ended,
     forgotten,
     hand_overs,
     head,
@@ -81,6 +82,7 @@ __all__ = [
     "calls_in",
     "carried",
     "changed",
+    "ended",
     "expression_of",
     "fixed_fields",
     "forgotten",

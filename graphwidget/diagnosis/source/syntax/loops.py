@@ -1,4 +1,4 @@
-"""Loops in program text: around a line, what they are called, what they hand on to their next pass."""
+"""Passes in program text: the loops around a line, and what they and functions hand on to their next pass."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from graphwidget.diagnosis.source.syntax.names import carried, changed, names_in, names_read
+from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, grown, names_in, names_read
 from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
 
 LOOPS = (ast.For, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)  # each makes a new container
 
 
 def loop_at(source: str, line: int) -> ast.For | ast.While | None:
@@ -53,6 +55,35 @@ def forgotten(source: str, line: int) -> set[str]:
         return set()
     later = {name for step in steps_of(loop) if step.lineno > line for name in names_read(step)}
     return changed(loop) - carried(loop) - later
+
+
+def ended(source: str, line: int) -> set[str]:
+    """Names that end with the function around a line when it returns: they carry nothing over to its next call.
+
+    These are variables that only the function itself has. A parameter stands for what a caller or a default value may
+    keep; what `global` or `nonlocal` names, and what a function inside reads, lasts longer; so does a container that
+    comes from elsewhere and is filled here. In a loop of the function, and in a generator, variables last, too.
+    """
+    around = statements_at(source, line)
+    first = next((at for at in reversed(range(len(around))) if isinstance(around[at], _FUNCTIONS)), None)
+    if first is None or any(isinstance(statement, LOOPS) for statement in around[first + 1 :]):
+        return set()
+    function, nodes = around[first], [node for one in ast.iter_child_nodes(around[first]) for node in ast.walk(one)]
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
+        return set()
+    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    declared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    read_inside = {name for node in nodes if isinstance(node, (*_FUNCTIONS, ast.Lambda)) for name in names_in(node)}
+    return bound(function) - parameters - declared - read_inside - _filled_from_elsewhere(nodes)
+
+
+def _filled_from_elsewhere(nodes: list[ast.AST]) -> set[str]:
+    """Names of what some nodes put something into, and did not make: ``memory = self.memory`` is another name of it."""
+    stores = [n.value for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+    filled = {name for node in nodes for name in grown(node)} | {n.id for n in stores if isinstance(n, ast.Name)}
+    assigned = (n for n in nodes if isinstance(n, ast.Assign) and not isinstance(n.value, _DISPLAYS))
+    others = {name for statement in assigned for target in statement.targets for name in names_in(target)}
+    return filled & others
 
 
 def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
