@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,14 +33,14 @@ class NamedEdges:
     ----------
     users
         Nodes (indices) of `graph`.
-    reassigned
-        Names that each pass of a loop assigns: they carry nothing over to the next.
+    forgotten
+        Whether a path carries nothing over to the next pass.
     """
 
     setting: Setting
     graph: Snapshot
     users: Collection[int]
-    reassigned: Collection[str] = field(default_factory=frozenset)
+    forgotten: Callable[[str], bool] = lambda _: False
     _read: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
     @cached_property
@@ -88,7 +88,7 @@ class NamedEdges:
 
     @cached_property
     def _names(self) -> dict[int, frozenset[str]]:
-        """Names under which the program can reach each tensor, without those that every pass reassigns.
+        """Names under which the program can reach each tensor, without those that carry nothing over.
 
         They are the names now and at the earlier call; where there are none, what the tensor's line assigned.
         """
@@ -96,10 +96,10 @@ class NamedEdges:
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]
         found: dict[int, set[str]] = {}
         for index, owner in known:
-            path = local(owner.path)
-            if index >= 0 and owner.kind != "out" and is_code(path):
-                found.setdefault(index, set()).add(path)
-        holders = {root_of(path) for paths in found.values() for path in paths if not path.isidentifier()}
+            if index >= 0 and owner.kind != "out" and is_code(local(owner.path)):
+                found.setdefault(index, set()).add(owner.path)
+        paths = (path for some in found.values() for path in some)
+        holders = {root_of(path) for path in paths if not local(path).isidentifier()}
         lasting = {index: self._lasting(paths) for index, paths in found.items()}
         targets: dict[tuple[int | None, int | None], frozenset[str]] = {}  # the same in every iteration
         for index in (one for one in self._assigned if one not in found):
@@ -114,8 +114,8 @@ class NamedEdges:
             lasting[index] = targets[line]
         return lasting
 
-    def _lasting(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(name for name in names if root_of(name) not in self.reassigned)
+    def _lasting(self, paths: Collection[str]) -> frozenset[str]:
+        return frozenset(local(path) for path in paths if not self.forgotten(path))
 
     @property
     def _assigned(self) -> list[int]:

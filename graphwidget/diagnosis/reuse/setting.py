@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from graphwidget.diagnosis.reuse.reuse import Reuse
 from graphwidget.diagnosis.source import containers
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells, Spot
-from graphwidget.diagnosis.source.paths import root_of
+from graphwidget.diagnosis.source.paths import local, root_of
 from graphwidget.diagnosis.wording import lasting_name, root_name, source_line
 from graphwidget.engine.what_if import reachable
 from graphwidget.model import CellRun, Place, Snapshot
@@ -197,27 +197,32 @@ class Setting:
         found = source.statements_at(self.text_of_cell(made.cell), made.line)
         return tuple(source.targets(found[-1])) if found else ()
 
-    def forgotten(self, at: Spot) -> set[str]:
-        """Names that carry nothing from the earlier call to the later one, if one loop has both calls in it.
+    def forgets(self, at: Spot | None) -> Callable[[str], bool]:
+        """Whether the variable that a path begins with carries nothing from the earlier call to the later one.
 
-        The loop around the line `at` assigns them in each pass, or they end with the function that makes the calls.
+        The loop around the line `at`, in which both calls are, assigns it in each pass; or it has ended.
         """
-        return source.forgotten(self.text_of_cell(at[0]), at[1]) | self._ended
+        reassigned = source.forgotten(self.text_of_cell(at[0]), at[1]) if at is not None else set[str]()
+        return lambda path: root_of(path) in reassigned or self.has_ended(path)
 
     def has_ended(self, path: str) -> bool:
-        """Whether a path begins with a variable that ended with its function between the two calls."""
-        ours = path.startswith(f"{self._function}:") or path not in self._variables
-        return ours and root_of(path) in self._ended
+        """Whether a path was that of the function that makes the calls, and ended when this returned between them."""
+        if path in self._variables and not path.startswith(f"{self._function}:"):
+            return False  # of a cell, or of another function
+        ended, shared = self._ended
+        root = root_of(path)
+        return root in ended and (root == local(path) or root not in shared)
 
     @cached_property
-    def _ended(self) -> set[str]:
-        """Variables of the function that made both calls, by one line, and had returned between them."""
+    def _ended(self) -> tuple[set[str], set[str]]:
+        """The variables that have ended with the function that made both calls by one line, and which are shared."""
         place = self.reuse.later.place
-        if not self.repeated or place.line is None or any(one.function == place.function for one in place.stack):
-            return set()
         text = self.text_of_cell(place.cell)
-        found = source.function_at(text, place.line)
-        return source.ended(text, place.line) if found is not None and found[1].name == self._function else set()
+        found = source.function_at(text, place.line) if place.line is not None else None
+        recursive = any(one.function == place.function for one in place.stack)
+        if not self.repeated or place.line is None or found is None or found[1].name != self._function or recursive:
+            return set(), set()
+        return source.ended(text, place.line), source.shared(text, place.line)
 
     @property
     def _function(self) -> str:
@@ -236,16 +241,12 @@ class Setting:
 
     def lasting(self, names: tuple[str, ...], at: Spot | None) -> tuple[str, ...]:
         """The paths that carry over to the next pass of the loop at a line, else others of the same tensors."""
-        reuse = self.reuse
+        reuse, forgotten = self.reuse, self.forgets(at)
         uids = {reuse.graph.uid[i] for i in reuse.boundary}
         others = tuple(o.path for g in self._graphs for o in g.owners if g.uid[o.node] in uids and o.kind != "out")
         put = tuple(path for run in reuse.record.runs.values() for path in containers.taken_in(run.source, names))
-        reassigned = source.forgotten(self.text_of_cell(at[0]), at[1]) if at is not None else set[str]()
-        for some in (names, others, put):
-            kept = tuple(path for path in some if root_of(path) not in reassigned and not self.has_ended(path))
-            if kept:
-                return kept
-        return ()
+        kept = (tuple(path for path in some if not forgotten(path)) for some in (names, others, put))
+        return next(filter(None, kept), ())
 
 
 def _scales(graph: Snapshot, index: int) -> bool:

@@ -67,14 +67,19 @@ loss.backward()
 """
 
 
-def test_variables_that_only_a_function_has_end_with_it():
-    assert source.ended(STEP, 15) == {"outs", "i", "h", "loss"}
+def test_variables_of_a_function_end_with_it():
+    assert source.ended(STEP, 15) == {"x", "prev", "memory", "outs", "i", "h", "loss"}
+
+
+def test_what_a_function_was_given_or_took_over_lasts_under_other_names():
+    assert source.shared(STEP, 15) == {"x", "prev", "memory", "h", "loss", "seen", "total"}
+    assert source.shared(STEP, 16) == set()
 
 
 def test_nothing_ends_outside_of_functions_in_their_loops_and_in_generators():
     assert source.ended(STEP, 16) == source.ended(STEP, 7) == source.ended("(", 1) == set()
     assert source.ended("def g(x):\n    h = f(x)\n    h.backward()\n    yield h\n", 3) == set()
-    assert source.ended("async def g(x):\n    h = f(x)\n    h.backward()\n", 3) == {"h"}
+    assert source.ended("async def g(x):\n    h = f(x)\n    h.backward()\n", 3) == {"x", "h"}
 
 
 @given(st.text(alphabet="xy=+[]():\n %.1'", max_size=40), st.integers(-1, 9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,9 +71,9 @@ class CuttingContext:
         known = [graph for graph in (self.reuse.earlier.graph, self.reuse.graph) if graph is not None]
         return detaching.Detaching(texts, [owner for graph in known for owner in graph.owners])
 
-    def later_edges(self, reassigned: Collection[str] = ()) -> NamedEdges:
-        """The named edges to which the later call's own part leads."""
-        return NamedEdges(self.setting, self.reuse.graph, self.reuse.new, reassigned)
+    def later_edges(self, forgotten: Callable[[str], bool] = lambda _: False) -> NamedEdges:
+        """The named edges to which the later call's own part leads, without names that carry nothing over."""
+        return NamedEdges(self.setting, self.reuse.graph, self.reuse.new, forgotten)
 
     @cached_property
     def earlier_edges(self) -> NamedEdges | None:

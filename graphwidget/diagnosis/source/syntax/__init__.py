@@ -31,6 +31,7 @@ from graphwidget.diagnosis.source.syntax.loops import (
     loop_at,
     loop_names,
     loops_around,
+    shared,
 )
 from graphwidget.diagnosis.source.syntax.names import (
     GROWING,
@@ -112,6 +113,7 @@ __all__ = [
     "paths_read",
     "receivers",
     "set_at",
+    "shared",
     "statement_of",
     "statements_at",
     "steps_of",

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, grown, names_in, names_read
+from graphwidget.diagnosis.source.syntax.definitions import function_at
+from graphwidget.diagnosis.source.syntax.names import bound, carried, changed, names_in, names_read
 from graphwidget.diagnosis.source.syntax.statements import parse, statements_at, steps_of
 
 LOOPS = (ast.For, ast.While)
@@ -58,11 +59,10 @@ def forgotten(source: str, line: int) -> set[str]:
 
 
 def ended(source: str, line: int) -> set[str]:
-    """Names that end with the function around a line when it returns: they carry nothing over to its next call.
+    """Variables that end with the function around a line when it returns: its next call has new ones.
 
-    These are variables that only the function itself has. A parameter stands for what a caller or a default value may
-    keep; what `global` or `nonlocal` names, and what a function inside reads, lasts longer; so does a container that
-    comes from elsewhere and is filled here. In a loop of the function, and in a generator, variables last, too.
+    What `global` or `nonlocal` names, and what a function inside reads, lasts longer. In a loop of the function, and in
+    a generator, variables last, too. What a variable stands for may last (`shared`).
     """
     around = statements_at(source, line)
     first = next((at for at in reversed(range(len(around))) if isinstance(around[at], _FUNCTIONS)), None)
@@ -71,19 +71,24 @@ def ended(source: str, line: int) -> set[str]:
     function, nodes = around[first], [node for one in ast.iter_child_nodes(around[first]) for node in ast.walk(one)]
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
         return set()
-    parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
     declared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
     read_inside = {name for node in nodes if isinstance(node, (*_FUNCTIONS, ast.Lambda)) for name in names_in(node)}
-    return bound(function) - parameters - declared - read_inside - _filled_from_elsewhere(nodes)
+    return (bound(function) | _parameters(nodes)) - declared - read_inside
 
 
-def _filled_from_elsewhere(nodes: list[ast.AST]) -> set[str]:
-    """Names of what some nodes put something into, and did not make: ``memory = self.memory`` is another name of it."""
-    stores = [n.value for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-    filled = {name for node in nodes for name in grown(node)} | {n.id for n in stores if isinstance(n, ast.Name)}
+def shared(source: str, line: int) -> set[str]:
+    """Variables of the function around a line whose objects others may have, too.
+
+    A parameter stands for what a caller or a default value has; ``memory = self.memory`` is another name of an object.
+    """
+    found = function_at(source, line)
+    nodes = list(ast.walk(found[1])) if found is not None else []
     assigned = (n for n in nodes if isinstance(n, ast.Assign) and not isinstance(n.value, _DISPLAYS))
-    others = {name for statement in assigned for target in statement.targets for name in names_in(target)}
-    return filled & others
+    return _parameters(nodes).union(*(names_in(target) for one in assigned for target in one.targets))
+
+
+def _parameters(nodes: list[ast.AST]) -> set[str]:
+    return {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def hand_overs(loop: ast.For | ast.While, line: int) -> Iterator[tuple[ast.stmt, str, str]]:
