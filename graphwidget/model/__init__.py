@@ -50,7 +50,7 @@ from graphwidget.model.records import (
 )
 from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
-from graphwidget.model.starved import StarvedParameters
+from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
@@ -66,6 +66,7 @@ __all__ = [
     "Fix",
     "Forecast",
     "KEEPS_MEMORY",
+    "KeptGradients",
     "Kind",
     "Leaf",
     "Look",
@@ -93,6 +94,7 @@ __all__ = [
     "TextEdit",
     "Value",
     "VariableChange",
+    "UnheldLeaf",
     "Verdict",
     "Write",
     "bytes_text",

@@ -12,7 +12,7 @@ from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
 from graphwidget.render.patch import patch
 from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
-from graphwidget.render.words import count
+from graphwidget.render.words import count, whole_text
 
 __all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
 
@@ -179,7 +179,7 @@ def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -
         "node": finding.node,
         "made_at": _cell_and_line(finding.made_at, cell_of),
         "headline": finding.headline,
-        "text": finding.text,
+        "text": whole_text(finding),
         "carriers": list(finding.carriers),
         "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
         "tensor": finding.tensor,

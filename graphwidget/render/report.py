@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
-from graphwidget.render.words import call_text, count
+from graphwidget.render.words import count
 
 __all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
 
@@ -15,6 +15,8 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
     """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
     lines = _story(finding)
+    if finding.unexplained:
+        lines += ["  Its message:", *_message(finding.unexplained)]
     for number, fix in enumerate(finding.fixes[:fixes], 1):
         lines += _fix_lines(fix, number, priced=True)
         lines += _edit_lines(fix)
@@ -79,12 +81,11 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The unexplained errors, each with its whole message; the last line says what was examined."""
+    """The errors without any finding, each with its whole message; the last line says what was examined."""
     lines: list[str] = []
-    for call in verdict.unexplained:
-        lines += _unexplained("C" + call_text(call.n, call)[1:], call.error_type, call.error)
     for run in verdict.open_cells:
-        lines += _unexplained(_cell_of(run), run.error_type, run.error)
+        if not run.through_backward:
+            lines += _unexplained(_cell_of(run), run.error_type, run.error)
     return [*lines, summary(verdict)]
 
 
@@ -118,8 +119,12 @@ def _calls_text(verdict: Verdict) -> str:
 
 def _unexplained(where: str, type_: str | None, message: str | None) -> list[str]:
     head = f"? {where} raised {type_ or 'an error'}, which is not explained yet. Its message:"
-    whole = [line for part in (message or "").splitlines() for line in _wrapped(part, "    ") or [""]]
-    return [*_wrapped(head, "", "  "), *whole, ""]
+    return [*_wrapped(head, "", "  "), *_message(message or ""), ""]
+
+
+def _message(text: str) -> list[str]:
+    """An error's message, with its own lines."""
+    return [line for part in text.splitlines() for line in _wrapped(part, "    ") or [""]]
 
 
 def _cell_of(run: CellRun) -> str:
