@@ -1,4 +1,4 @@
-"""A call that reached freed saved tensors: which call freed them, and what carried the old part over."""
+"""A call that reached freed saved tensors: which call freed them, and the carrier of the old part."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _as_a_method_writes(context: CuttingContext, lines: list[str], paths: Collec
 
 
 def _tensors_there(context: CuttingContext, paths: Collection[str], place: Spot) -> bool:
-    """Whether each of the variables is a tensor when a line is reached for the first time, as far as texts tell."""
+    """Whether each of the variables is a tensor when a line is reached for the first time, as far as the texts show."""
     cells = context.cells
     names = [name for name in map(local, paths) if name.isidentifier()]
     return all(source.set_at(list(cells.values()), cells.get(place[0], ""), place[1], name) for name in names)

@@ -1,4 +1,4 @@
-"""A cut: an edit that detaches tensors, and the edges of the graph that are not there after it."""
+"""A cut: an edit that detaches tensors, and the edges of the graph that it removes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Cut:
 
 
 def edges_of(named: Iterable[NamedEdge], paths: Collection[str]) -> frozenset[int]:
-    """The edges that are gone once the tensors of these paths are detached: nothing else reaches them."""
+    """The edges that detaching the tensors of these paths removes: those whose tensors have no other name."""
     gone = set(map(local, paths))
     return frozenset(one.edge for one in named if one.names <= gone)
 
 
 class CuttingContext:
-    """What all cuts of one setting are made from: texts of cells, lines that detach, edges with names."""
+    """The parts of which all cuts of one setting are made: texts of cells, lines that detach, edges with names."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -56,7 +56,7 @@ class CuttingContext:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What to cut between two passes: what builds on the old part already, or else the carriers themselves."""
+        """The paths to cut between two passes: tensors that already build on the old part, or else the carriers."""
         return self.reuse.unrun_paths or self.setting.carrier_names
 
     @cached_property

@@ -11,7 +11,7 @@ from graphwidget.model import Fix
 
 
 def propose(case: Case) -> Fix | None:
-    """For a cell with a backward that was run twice; None where nobody can say what it computes."""
+    """For a cell with a backward that was run twice; None where it is unknown what the cell computes."""
     reuse, setting = case.reuse, case.setting
     if reuse.same_root:
         made = reuse.graph.place_of(reuse.root_indices[0]) if reuse.root_indices else None
