@@ -56,26 +56,26 @@ class NamedEdges:
         return tuple(found)
 
     def carried(self) -> Iterator[NamedEdge]:
-        """Those by which what was made after the earlier call uses what had been made before it."""
+        """The edges from nodes made after the earlier call to tensors made before it."""
         seq, since = self.graph.seq, self.setting.reuse.earlier.newest_seq
         return (one for one in self.all if seq[one.tensor] < since <= seq[one.user])
 
     def read_at(self, place: Place) -> Iterator[NamedEdge]:
-        """Those of a line, whenever it ran."""
+        """The edges of a line, in all its runs."""
         for one in self.all:
             made = self.graph.place_of(one.user)
             if made is not None and source_line(made) == source_line(place):
                 yield one
 
     def after(self, line: tuple[int, int]) -> Iterator[NamedEdge]:
-        """Those by which lines that ran after (cell, line) use what had been made until then."""
+        """The edges from nodes made after (cell, line) ran to tensors made until then."""
         graph = self.graph
         there = [graph.seq[i] for i in range(len(graph)) if line in _lines(graph.place_of(i))]
         last = max(there, default=-1)
         return (one for one in self.all if graph.seq[one.tensor] <= last < graph.seq[one.user])
 
     def _names_there(self, user: int, tensor: int) -> frozenset[str]:
-        """Names of a tensor that the line of a node reads; if it reads none, the node was made in a function: all."""
+        """The names by which the line of a node reads a tensor. If it reads none, a function made the node: all names."""
         names = self._names.get(tensor)
         place = self.graph.place_of(user)
         if not names or place is None:
@@ -90,7 +90,7 @@ class NamedEdges:
     def _names(self) -> dict[int, frozenset[str]]:
         """Names under which the program can reach each tensor, without those that carry nothing over.
 
-        They are the names now and at the earlier call; where there are none, what the tensor's line assigned.
+        They are the names now and at the earlier call; without such names, the targets of the tensor's line.
         """
         graph, seen = self.graph, (self.setting.reuse.graph, self.setting.reuse.earlier.graph)
         known = [(graph.index_of.get(one.uid[o.node], -1), o) for one in seen if one is not None for o in one.owners]

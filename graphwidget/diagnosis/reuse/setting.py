@@ -1,4 +1,4 @@
-"""Where in the program a reuse happened: the facts about it that need the text of the cells, and the names to say."""
+"""Where in the program a reuse happened: the facts about it that need the text of the cells, and names."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Setting:
 
     @property
     def called_by_callee(self) -> bool:
-        """Whether a function that runs backward was called, and the later call stands beside that, in the same pass."""
+        """Whether a called function made the earlier call, and another line of the same pass the later one."""
         a, b = self.reuse.earlier.place, self.reuse.later.place
         inside = (a.cell, a.line) != (a.outer_cell, a.outer_line)
         return inside and a.run == b.run and a.iteration == b.iteration and a.outer_line != b.outer_line
@@ -118,14 +118,14 @@ class Setting:
             return made.cell_id is not None and made.cell_id == later.cell_id
         run, line = self.run_of(later), later.outer_line
         loop = source.loop_at(run.source, line) if run is not None and line is not None else None
-        if loop is None:  # it is in a function: what was made before that began belongs to no pass
+        if loop is None:  # it is in a function: nodes made before the function was called belong to no pass
             before = made.iteration is None and later.iteration is not None
             return made.outer_line == later.outer_line and not before
         return loop.lineno <= (made.outer_line or 0) <= (loop.end_lineno or 0)
 
     @property
     def carried_state(self) -> bool:
-        """Whether the line that made the carrier in one pass has made its successor in the next, by the same operation.
+        """Whether the line that made the carrier in one pass made its successor in the next, by the same operation.
 
         Another node of that line is no successor: the line uses something that it made only once (a cache).
         """
@@ -142,7 +142,7 @@ class Setting:
     def only_added(self) -> bool:
         """Whether the carrier is a term of the root, made once: added, perhaps with a factor, and used in no other way.
 
-        Detached, it has no effect. A running total is none: what it adds up has had its gradient.
+        Detached it would have no effect. A running total is no such term: its terms have had their gradients.
         """
         if self.reuse.same_root or self.carried_state or self.made_in_same_pass:
             return False
@@ -153,7 +153,7 @@ class Setting:
 
     @property
     def one_cell_builds_the_rest(self) -> bool:
-        """Whether one run of a cell made all that has to be fresh, except what the later call's own run made."""
+        """Whether one run of a cell made all nodes that have to be fresh, except those of the later call's own run."""
         graph, carrier = self.reuse.graph, self.reuse.carrier_place
         places = [graph.place_of(i) for i in self.reuse.needed if graph.seq[i] >= 0]
         runs = {p.run if p is not None else None for p in places} - {self.reuse.later.place.run}
@@ -177,7 +177,7 @@ class Setting:
 
     @property
     def root_name(self) -> str:
-        """The later call's root as the user names it, or the expression it was called on."""
+        """The later call's root by its name, or the expression on which it was called."""
         return root_name(self.reuse.later)
 
     def leaf_names(self, indices: Iterable[int]) -> tuple[str, ...]:
@@ -250,5 +250,5 @@ class Setting:
 
 
 def _scales(graph: Snapshot, index: int) -> bool:
-    """Whether a node multiplies or divides by what has no graph."""
+    """Whether a node multiplies or divides by a value without a graph."""
     return graph.name_of(index) in ("MulBackward0", "DivBackward0") and len(graph.next(index)) == 1
