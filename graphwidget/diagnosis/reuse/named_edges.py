@@ -75,7 +75,7 @@ class NamedEdges:
         return (one for one in self.all if graph.seq[one.tensor] <= last < graph.seq[one.user])
 
     def _names_there(self, user: int, tensor: int) -> frozenset[str]:
-        """The names by which the line of a node reads a tensor. If it reads none, a function made the node: all names."""
+        """The names by which a node's line reads a tensor. If it reads none, a function made the node: all names."""
         names = self._names.get(tensor)
         place = self.graph.place_of(user)
         if not names or place is None:

@@ -1,8 +1,8 @@
 """Which part of a graph two calls share: a backward that reached nodes which an earlier one had executed.
 
 The nodes that the earlier call executed are the *old part*; other nodes that the later call reaches are the *new
-part*; the tensors at the border between them are the *carriers*. All facts here are exact: they come from the graph and from what
-was recorded. Facts that need the text of the program are in `setting`.
+part*; the tensors at the border between them are the *carriers*. All facts here are exact: they come from the graph
+and the recorded calls. Facts that need the text of the program are in `setting`.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Reuse:
 
     @cached_property
     def carrier_place(self) -> Place | None:
-        """Where the old node at the border was made: the one on the path to the failure, else the first with a place."""
+        """Where the old node at the border was made: on the path to the failure, else the first one with a place."""
         on_the_way = [index for index, _ in path_to_failure(self.graph, self.later) if index in self.boundary]
         places = [self.graph.place_of(index) for index in (*on_the_way, *self.boundary)]
         return next((p for p in places if p is not None and p.cell is not None), None)

@@ -26,7 +26,7 @@ def loops_around(source: str, line: int) -> list[ast.For | ast.While]:
 
 
 def head(loop: ast.For | ast.While) -> str:
-    """What to call a loop: ``for t``, ``while h.norm() > 1``."""
+    """The head of a loop: ``for t``, ``while h.norm() > 1``."""
     if isinstance(loop, ast.While):
         return f"while {ast.unparse(loop.test)}"
     parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
