@@ -24,7 +24,7 @@ def propose(case: Case) -> Fix | None:
     itself = made is not None and made.cell_id is not None and made.cell_id == reuse.later.place.cell_id
     return Fix(
         id="rerun_forward_cell",
-        text=f"Run {cell} again before this one: it computes `{what}` anew.",
+        text=f"Run {cell} again before this one: it computes `{what}` again.",
         verified=case.works_if_fresh and not itself and (reuse.same_root or setting.one_cell_builds_the_rest),
         at=outer_at(made),
         price="One more forward pass.",

@@ -8,7 +8,7 @@ import { boxOfUid } from "../fold/index.ts";
 import type { LayoutOutput } from "../layout/index.ts";
 import { rowOf } from "../layout/types.ts";
 import { LEAF_H } from "../marks.ts";
-import { foretells, type Graph, type Root } from "../model.ts";
+import { type Graph, isForecast, type Root } from "../model.ts";
 import { eachSlice, type Slices } from "../slices.ts";
 import { type DrawnBorder, drawBorder, hullItems, writeBorder } from "./areas.ts";
 import { leavesAbove } from "./cards.ts";
@@ -168,7 +168,7 @@ export function importantUids(graph: Graph, roots: readonly Root[]): number[] {
   for (const { oldUid, newUid } of graph.boundary) uids.add(oldUid).add(newUid);
   for (const finding of graph.findings) {
     // An error of an earlier call stays in the list, but is not current.
-    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || foretells(finding)))
+    if (finding.severity !== "error" && finding.uid !== null && (finding.severity === "warning" || isForecast(finding)))
       uids.add(finding.uid);
   }
   const called = new Set(graph.calls.slice(-FEW_ROOTS).flatMap(({ rootUids }) => rootUids));
