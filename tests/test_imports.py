@@ -43,9 +43,8 @@ ALLOWED = {
     "diagnosis.findings": EXPLAINS | {"diagnosis.no_graph"},
     "diagnosis": {"model", "engine", "diagnosis"},
     "render": {"model"},
-    "notebook.foretold": {"model", "engine", "diagnosis.wording", "render"},
-    "notebook.stepping": {"model", "diagnosis", "render"},
-    "exports": {"model", "engine", "diagnosis", "render", "notebook.foretold", "notebook.stepping"},
+    "replies": {"model", "engine", "capture.ghosts", "diagnosis", "render"},
+    "exports": {"model", "engine", "diagnosis", "render", "replies"},
     "arguments": set(),
     "notebook": {
         "arguments",
@@ -55,6 +54,7 @@ ALLOWED = {
         "capture",
         "diagnosis",
         "render",
+        "replies",
         "exports",
         "api",
         "notebook",
@@ -79,7 +79,7 @@ ALLOWED = {
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")
-WITHOUT_TORCH = ("model", "engine", "diagnosis", "render")
+WITHOUT_TORCH = ("model", "engine", "diagnosis", "render", "replies")
 
 
 def room_of(module: str) -> str:

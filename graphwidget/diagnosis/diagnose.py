@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from graphwidget.diagnosis.findings import (
+from graphwidget.diagnosis.findings import inplace, leak, no_grad, none_grads, refused, second_backward, silent
+from graphwidget.diagnosis.findings.refusals import (
+    checkpoints,
     custom_functions,
-    idle_step,
-    inplace,
-    leak,
-    no_grad,
-    none_grads,
-    refused,
-    second_backward,
-    silent,
-    starved,
+    inference,
+    replicas,
     unexplained,
+    unused,
 )
-from graphwidget.diagnosis.findings.refusals import checkpoints, inference, replicas, unused
-from graphwidget.diagnosis.findings.silences import unheld
+from graphwidget.diagnosis.findings.silences import idle_step, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
