@@ -19,7 +19,7 @@ from graphwidget.diagnosis.findings.refusals import (
     unexplained,
     unused,
 )
-from graphwidget.diagnosis.findings.silences import idle_step, starved, unheld
+from graphwidget.diagnosis.findings.silences import flat, idle_step, kept_grads, loop_order, starved, unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -68,6 +68,9 @@ DETECTORS: tuple[Detector, ...] = (
     idle_step.find,
     starved.find,
     unheld.find,
+    flat.find,
+    kept_grads.find,
+    loop_order.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
