@@ -52,6 +52,7 @@ from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
+from graphwidget.model.trials import Trial
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
@@ -94,6 +95,7 @@ __all__ = [
     "TextEdit",
     "Value",
     "VariableChange",
+    "Trial",
     "UnheldLeaf",
     "Verdict",
     "Write",

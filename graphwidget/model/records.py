@@ -13,6 +13,7 @@ from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
 from graphwidget.model.scenes import Scene
 from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.trials import Trial
 
 __all__ = [
     "BackwardCall",
@@ -181,7 +182,9 @@ class Fix:
     is in `edit` alone.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
-    the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
+    the program; or the program ran with it: `tried`. `status` says which.
+
+    `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
     `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
 
     Examples
@@ -201,6 +204,14 @@ class Fix:
     by_hand: bool = False
     starves: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
+    tried: Trial | None = None
+
+    @property
+    def status(self) -> Literal["advice", "simulated", "tried"]:
+        """How it is known that the fix helps, or does not."""
+        if self.tried is not None and self.tried.decides:
+            return "tried"
+        return "simulated" if self.verified else "advice"
 
     @property
     def spot(self) -> str:

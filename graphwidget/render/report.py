@@ -7,7 +7,7 @@ import textwrap
 from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
 from graphwidget.render.words import count
 
-__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
+__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines", "wrapped"]
 
 _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
@@ -24,8 +24,8 @@ def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
 
 
 def _story(finding: Finding) -> list[str]:
-    lines = _wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")
-    lines += _wrapped(finding.text, "  ") if finding.text else []
+    lines = wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")
+    lines += wrapped(finding.text, "  ") if finding.text else []
     if len(finding.path) > 1:
         shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
         lines.append("  " + " → ".join(shown))
@@ -33,9 +33,10 @@ def _story(finding: Finding) -> list[str]:
 
 
 def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
-    checked = "" if fix.verified else " (not checked by simulation)"
+    checked = "" if fix.verified or fix.tried is not None else " (not checked by simulation)"
     price = f" {fix.price}" if fix.price and priced else ""
-    return _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
+    tried = f" {fix.tried.sentence}" if fix.tried is not None else ""
+    return wrapped(f"{fix.text}{checked}{price}{tried}", f"  {count}. ", "     ")
 
 
 def _edit_lines(fix: Fix) -> list[str]:
@@ -66,7 +67,8 @@ def note(finding: Finding, more: str = "%graphwidget explain") -> str:
     return "\n".join(cut(line, NOTE_COLUMNS) for line in story)
 
 
-def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Text as lines; `first` and `rest` are what the first line, and each further one, begins with."""
     return textwrap.wrap(
         text,
         TEXT_COLUMNS,
@@ -119,12 +121,12 @@ def _calls_text(verdict: Verdict) -> str:
 
 def _unexplained(where: str, type_: str | None, message: str | None) -> list[str]:
     head = f"? {where} raised {type_ or 'an error'}, which is not explained yet. Its message:"
-    return [*_wrapped(head, "", "  "), *_message(message or ""), ""]
+    return [*wrapped(head, "", "  "), *_message(message or ""), ""]
 
 
 def _message(text: str) -> list[str]:
     """An error's message, with its own lines."""
-    return [line for part in text.splitlines() for line in _wrapped(part, "    ") or [""]]
+    return [line for part in text.splitlines() for line in wrapped(part, "    ") or [""]]
 
 
 def _cell_of(run: CellRun) -> str:

@@ -178,7 +178,7 @@ def _edits(record: Record, place: Place | None, operation: str) -> Edits:
     call = named[0]
     plain = ast.unparse(call.func) == f"torch.{operation}" and len(call.args) == 1
     method = isinstance(call.func, ast.Attribute) and not call.args
-    value = call.args[0] if plain else call.func.value if method else None  # type: ignore[union-attr]
+    value = call.args[0] if plain else call.func.value if isinstance(call.func, ast.Attribute) and method else None
     if not isinstance(value, (ast.Name, ast.Attribute)):
         return ()
     x = ast.unparse(value)

@@ -96,8 +96,10 @@ def _not_called(record: Record, run: CellRun) -> Iterator[Finding]:
     tree = syntax.parse(run.source)
     last = tree.body[-1] if tree is not None and tree.body else None
     for one in ast.walk(tree) if tree is not None else ():
-        value = one.value if isinstance(one, ast.Expr) else None
-        if not isinstance(value, ast.Attribute) or value.attr not in _CALLABLE or run.cell is None:
+        if not isinstance(one, ast.Expr) or not isinstance(one.value, ast.Attribute) or run.cell is None:
+            continue
+        value = one.value
+        if value.attr not in _CALLABLE:
             continue
         owner = ast.unparse(value.value)
         if one is last or (value.attr == "step" and not _is_optimizer(record, owner)):
