@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from graphwidget.diagnosis.findings import none_grads, unexplained
+from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, views
+from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, unexplained, views
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
