@@ -68,6 +68,8 @@ ALLOWED = {
         "render",
         "replies",
         "exports",
+        "record",
+        "programs.environment",
         "api",
         "notebook",
     },
@@ -86,10 +88,22 @@ ALLOWED = {
         "record",
     },  # fmt: skip
     "trials": {"model", "diagnosis"},
-    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
+    "programs.environment": {"record", "programs"},
+    "programs": {
+        "programs.environment",
+        "trials",
+        "model",
+        "engine",
+        "capture",
+        "diagnosis",
+        "render",
+        "exports",
+        "notebook",
+        "record",
+    },
     "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api", "record", "version"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "programs.environment", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

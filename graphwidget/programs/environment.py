@@ -91,7 +91,7 @@ def hand_on(place: str | None, most: float) -> None:
 def follow(tracker: Tracker) -> None:
     """Record what another tracker of this process sees, if the environment asks for a record. Never raises."""
     place = wanted()
-    if place is not None:
+    if place is not None and tracker.history.follower is None:
         _quietly(lambda: _followed(tracker, place))
 
 

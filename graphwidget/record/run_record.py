@@ -141,6 +141,7 @@ class RunRecord:
             self.about.torch,
             None,
             self._content.state.steps,
+            _program_and_rank(self.about),
         )
 
     def explain(self, format: str = "text") -> str:
@@ -256,6 +257,11 @@ def load(path: str | os.PathLike[str]) -> RunRecord:
 
 def _process(about: Header) -> str:
     return f"rank {about.rank} of {about.ranks}" if about.rank is not None and about.ranks else f"process {about.pid}"
+
+
+def _program_and_rank(about: Header) -> str:
+    name = os.path.basename(about.target) or "a program"
+    return f"{name}, {_process(about)}" if about.rank is not None else name
 
 
 def _notes(content: Content) -> Iterator[str]:
