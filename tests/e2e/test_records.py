@@ -32,7 +32,8 @@ def test_a_record_is_shown_as_if_it_were_live_and_runs_nothing(open_notebook, tm
     assert "needs saved tensors that" in widget.inner_text()
     for button in widget.get_by_role("button", name="backward(").all():
         assert button.is_disabled() and "record of a run" in button.get_attribute("title")
+    widget.screenshot(path=str(shots / "record.png"))
     widget.locator("[role=treeitem]").first.click()
-    notebook.page.keyboard.press("{")
+    notebook.page.keyboard.press("[")
     wait_for(lambda: widget.get_attribute("data-past") == "true", 20, "a picture of the past")
     widget.screenshot(path=str(shots / "record.png"))
