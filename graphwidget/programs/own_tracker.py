@@ -19,7 +19,7 @@ from graphwidget.record.parts import Ending, Header
 from graphwidget.record.recording import main_file
 from graphwidget.record.writer import MOST_MB, Writer
 
-__all__ = ["follow_to_the_end", "track_this_process"]
+__all__ = ["at_the_end_of_forks", "follow_to_the_end", "track_this_process"]
 
 
 def track_this_process(place: str, most_mb: float | None) -> None:
@@ -46,7 +46,7 @@ def follow_to_the_end(tracker: Tracker, place: str, most_mb: float | None) -> No
     header = partial(Header.of_this_process, main_file(), tuple(sys.argv[1:]))
     writer = Writer(tracker, where, header, most_mb=most_mb or MOST_MB, in_fork=where)
     atexit.register(_end, tracker, writer)
-    _at_the_end_of_forks(partial(_end, tracker, writer))
+    at_the_end_of_forks(partial(_end, tracker, writer))
 
 
 def _end(tracker: Tracker, writer: Writer) -> None:
@@ -61,7 +61,7 @@ def _end(tracker: Tracker, writer: Writer) -> None:
     tracker.stop()
 
 
-def _at_the_end_of_forks(end: Callable[[], None]) -> None:
+def at_the_end_of_forks(end: Callable[[], None]) -> None:
     """Have `end` called in forks that `multiprocessing` makes: they end without what `atexit` runs."""
     from multiprocessing import util
 

@@ -11,6 +11,7 @@ from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.programs import environment
 from graphwidget.programs.journal import Journal
+from graphwidget.programs.own_tracker import at_the_end_of_forks
 from graphwidget.programs.target import Start
 from graphwidget.record.naming import SUFFIX, name_beside, stem_of_program
 from graphwidget.record.parts import Ending, Header
@@ -61,6 +62,7 @@ class Records:
         start = self.start
         header = partial(Header.of_this_process, start.target, start.arguments, start.module)
         self._writer = Writer(tracker, where, header, most_mb=self.most_mb, in_fork=beside)
+        at_the_end_of_forks(partial(self.end_in_fork, tracker))
         if self._output:
             self._writer.begin()
 
@@ -96,6 +98,7 @@ class Records:
     def end_in_fork(self, tracker: Tracker) -> None:
         """A fork of the program ends: so does its own record, if it has one."""
         if self._writer is not None and self._writer.output is not None:
+            tracker.end_cell()
             self._writer.end(Ending())
 
     def _own(self, tracker: Tracker, journal: Journal, found: bool, others: list[str]) -> str | None:

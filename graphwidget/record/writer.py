@@ -129,6 +129,8 @@ class Writer:
 
     def happened(self, event: Event) -> None:
         """Write an event with its graph."""
+        if self.output is None and event.call is None:
+            return  # a process that makes no call gets no file by itself
         with self._guarded():
             data, used = self._written(Event, event)
             self._put("E", event.id, packed("E", data), used)
