@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Leaf,
         ModuleCall,
         Node,
+        NonFinite,
         Owner,
         Place,
         Prediction,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graphwidget.api": ("explain", "forecast", "predict", "snapshot", "steps", "track", "view"),
+    "graphwidget.replay": ("find_nan",),
     "graphwidget.capture.tracker": ("Tracker",),
     "graphwidget.notebook.widget": ("AutogradView",),
     "graphwidget.model": (
@@ -66,6 +68,7 @@ _HOMES = {
         "Leaf",
         "ModuleCall",
         "Node",
+        "NonFinite",
         "Owner",
         "Place",
         "Prediction",
@@ -96,6 +99,7 @@ __all__ = [
     "Leaf",
     "ModuleCall",
     "Node",
+    "NonFinite",
     "Owner",
     "Place",
     "Prediction",
@@ -109,6 +113,7 @@ __all__ = [
     "Tracker",
     "VariableChange",
     "explain",
+    "find_nan",
     "forecast",
     "load_ipython_extension",
     "predict",

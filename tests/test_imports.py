@@ -58,6 +58,7 @@ ALLOWED = {
         "exports",
         "api",
         "notebook",
+        "replay",
     },
     "notebook.session": set(),
     "notebook.views": {"capture", "notebook.session", "notebook.sources", "notebook.widget"},
@@ -72,11 +73,12 @@ ALLOWED = {
         "notebook.live",
         "notebook.notes",
     },  # fmt: skip
+    "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
     "trials": {"model", "diagnosis"},
     "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
     "cli": {"model", "exports", "programs", "trials", "notebook"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api"},
+    "__init__": {"model", "capture", "notebook", "api", "replay"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")
