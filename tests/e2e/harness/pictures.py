@@ -53,9 +53,7 @@ def open_view(browser: Browser, wire: str, width: int = 900, height: int = 560, 
     """
     page, _ = browser.open()
     light = theme == "light"
-    html = PAGE.format(
-        width=width, height=height, light=str(light).lower(), ground="#ffffff" if light else "#111111"
-    )
+    html = PAGE.format(width=width, height=height, light=str(light).lower(), ground="#ffffff" if light else "#111111")
     page.route(URL, lambda route: route.fulfill(body=html, content_type="text/html"))
     page.route(f"{URL}widget.js", lambda r: r.fulfill(path=STATIC / "widget.js", content_type="text/javascript"))
     page.route(f"{URL}widget.css", lambda r: r.fulfill(path=STATIC / "widget.css", content_type="text/css"))
