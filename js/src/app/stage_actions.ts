@@ -46,6 +46,7 @@ export function stageActions(context: Context, model: Model): StageActions {
   function full(): void {
     model.set("height", 0);
     model.save_changes();
+    context.redraw();
   }
 
   return { present, dock, full };
