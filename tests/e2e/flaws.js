@@ -44,8 +44,9 @@
     if (size < 8.95) found.push(`${size.toFixed(1)} px: ${button.textContent}`);
   }
 
-  // A picture that nobody has moved fits into its view.
-  const whole = [...root.querySelectorAll(".gw-tree .gw-item")].filter((item) => item.closest("[hidden]") === null);
+  // Of a picture that nobody has moved all cards, flags, carriers and what calls did are in sight.
+  const main = "[data-uid]:not([data-node=AccumulateGrad]), [data-role=root], [data-role=line], [data-carrier=true]";
+  const whole = [...root.querySelectorAll(".gw-tree .gw-item")].filter((item) => item.matches(main));
   for (const item of whole) {
     const area = box(item);
     const isIn =

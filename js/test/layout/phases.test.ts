@@ -342,10 +342,13 @@ describe("rows", () => {
   });
 
   test("are further apart where several wires run flat between them, unless they have a place", () => {
-    const wider = [0, 12, 0];
-    const y = Float32Array.from([15, 70, 130]);
-    expect([...placeRows(3, rank, height, 20, null, wider).centre]).toEqual([15, 87, 147]);
-    expect([...placeRows(3, rank, height, 20, y, wider).centre]).toEqual([15, 70, 130]);
+    const [wish, least] = [
+      [0, 12, 0],
+      [0, 0, 8],
+    ];
+    const y = Float32Array.from([15, 70, 120]);
+    expect([...placeRows(3, rank, height, 20, null, { wish, least }).centre]).toEqual([15, 87, 147]);
+    expect([...placeRows(3, rank, height, 20, y, { wish, least }).centre]).toEqual([15, 70, 128]);
   });
 
   test("give up half of a gap before they move", () => {

@@ -35,15 +35,22 @@ export function mostLines(flats: readonly Flat[]): number {
   return most;
 }
 
-/** By how much the gap above each row is wider than `ranksep`. */
+/** By how much the gap above each row is wider than usual: `wish`, and `least` where both rows have a place already. */
+export interface Wider {
+  wish: ArrayLike<number>;
+  least: ArrayLike<number>;
+}
+
+/** The gaps that are wider than `ranksep`. Rows with a place move only for the lines of several roots in one wire. */
 export function widerGaps(
   { ranksep, lines, foot }: LayoutInput,
   { m, lower, upper }: Directed,
   { rows, itemOf, dummy, dummyStart }: Layered,
   rank: Int32Array,
   x: Float64Array,
-): Float64Array {
-  const wider = doubles(rows);
+): Wider {
+  const wish = doubles(rows);
+  const least = doubles(rows);
   const flats: Flat[][] = Array.from({ length: rows }, () => []);
   for (let e = 0; e < m; e++) {
     const [a, b] = [lower[e], upper[e]];
@@ -66,9 +73,13 @@ export function widerGaps(
     free[rank[v]] = Math.min(free[rank[v]], px);
   });
   for (let r = 1; r < rows; r++) {
-    const most = mostLines(flats[r]);
     const room = ranksep + free[r - 1];
-    if (most > 1) wider[r] = Math.min(MOST, Math.max(0, most * LINE_PITCH + ENDS - room));
+    const missing = (list: readonly Flat[]) => {
+      const most = mostLines(list);
+      return most > 1 ? Math.min(MOST, Math.max(0, most * LINE_PITCH + ENDS - room)) : 0;
+    };
+    wish[r] = missing(flats[r]);
+    least[r] = missing(flats[r].filter(({ lines }) => lines > 1));
   }
-  return wider;
+  return { wish, least };
 }

@@ -58,8 +58,9 @@ export function* sceneSlices(plan: Plan, placed: LayoutOutput): Slices<Scene> {
     return { x: middleOf(pill) - flag.w / 2, y: pill.y, w: flag.w, h: flag.h };
   });
   for (const flag of flagAreas) free.add(flag);
-  const tags = yield* tagItems(plan, at, courses, border, free);
-  if (border) writeBorder(context, border, context.rail ? whole.x : Number.NEGATIVE_INFINITY, free);
+  const least = context.rail ? whole.x : Number.NEGATIVE_INFINITY;
+  const tags = yield* tagItems(plan, at, courses, border, least, free);
+  if (border) writeBorder(context, border, least, free);
   const badges = yield* leafBadges(context, places, whole, free);
 
   const keyOf = (i: number) => boxes[i]?.key ?? `root${flags[i - boxes.length]!.view.root.id}`;
@@ -95,6 +96,7 @@ function* tagItems(
   at: (i: number) => Rect,
   courses: Courses,
   border: DrawnBorder | null,
+  least: number,
   free: Free,
 ): Slices<Item[]> {
   const { folded, level } = context;
@@ -107,7 +109,8 @@ function* tagItems(
       const [b, tag] = wanted[i]!;
       const wires = rowOf(courses.arriving, b).filter((e) => !courses.flagOf(e));
       if (!wires.length && withFlag.has(b) && !carrier) return;
-      items.push(placeTag(context, tag, at(b), courses, wires, border, free));
+      const item = placeTag(context, tag, at(b), courses, wires, border, least, free);
+      if (item) items.push(item);
     });
   }
   return items;

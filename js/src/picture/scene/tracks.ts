@@ -7,9 +7,13 @@ import { path } from "../marks.ts";
 
 /** Distance in px between the lines of roots side by side in a wire. */
 export const LINE_GAP = 6;
-/** A piece is flat if it goes at least this many times as far to the side as up, and at least so many px. */
+/**
+ * A piece is flat if it goes at least this many times as far to the side as up, and at least so many px. The lines of
+ * several roots in one wire meet sooner.
+ */
 const FLAT = 2;
-const LEAST = 30;
+const FLAT_LINES = 0.75;
+const LEAST = 24;
 /** Room in px for the arrowheads at the upper end of a gap, and for the corners at the lower one. */
 const ARROWS = 8;
 const CORNERS = 3;
@@ -56,10 +60,10 @@ export function layTracks({ start, points }: Wires, gaps: readonly Gap[], linesO
     for (let p = start[e]! + 2; p < start[e + 1]!; p += 2) {
       const [ax, ay, bx, by] = points.subarray(p - 2, p + 2) as unknown as [number, number, number, number];
       const away = Math.abs(bx - ax);
-      if (away < LEAST || away < FLAT * (ay - by)) continue;
+      const lines = linesOf(e);
+      if (away < LEAST || away < (lines > 1 ? FLAT_LINES : FLAT) * (ay - by)) continue;
       const middle = (ay + by) / 2;
       const gap = gaps.findIndex(({ high, low }) => high < middle && middle < low);
-      const lines = linesOf(e);
       const [left, right] = [Math.min(ax, bx) - lines * LINE_GAP, Math.max(ax, bx) + lines * LINE_GAP];
       inGap[gap]?.push({ k: p >> 1, left, right, toRight: bx > ax, lines, track: -1 });
     }
