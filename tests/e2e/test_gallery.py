@@ -28,14 +28,25 @@ def test_nothing_in_a_picture_is_covered_cut_or_run_into_one(browser, name, widt
 
 
 def failing(wire):
-    """The numbers of a failing pair of calls, as people see them; None: the last call did not fail so."""
-    call = (json.loads(wire)["calls"] or [{}])[-1]
+    """The numbers of a failing pair of calls, as people see them; None: the newest moment is no such call."""
+    told = json.loads(wire)
+    call = (told["calls"] or [{}])[-1]
     if call.get("result") != "raised" or call.get("freedBy") is None:
         return None
     return str(call["freedBy"] + 1), str(call["n"] + 1)
 
 
-PAIRS = [(name, moment, wire) for name in NAMES for moment, wire in moments(name) if failing(wire)]
+def newly_failing(name):
+    """The moments of a program at which a pair has just failed."""
+    before = None
+    for moment, wire in moments(name):
+        pair = failing(wire)
+        if pair and pair != before:
+            yield name, moment, wire
+        before = pair
+
+
+PAIRS = [pair for name in NAMES for pair in newly_failing(name)]
 
 
 def test_there_are_failing_pairs_among_the_programs():

@@ -7,10 +7,11 @@ import type { Directed } from "./direct.ts";
 import type { Layered } from "./layers.ts";
 import type { LayoutInput } from "./types.ts";
 
-/** A piece of a wire over more than this many px to the side is flat. */
-export const FLAT = 48;
+/** A piece of a wire over more than this many px to the side is flat; with several lines, over more than the second. */
+const FLAT = 48;
+const FLAT_LINES = 20;
 /** Distance in px between two lines that run flat, and room for their ends. */
-export const LINE_PITCH = 6;
+const LINE_PITCH = 6;
 const ENDS = 10;
 /** At most this much is added to a gap. */
 const MOST = 42;
@@ -56,15 +57,12 @@ export function widerGaps(
     const [a, b] = [lower[e], upper[e]];
     if (a < 0 || dummyStart[e] < 0) continue;
     const between = rank[a] - rank[b] - 1;
+    const count = lines?.[e] ?? 1;
     let above = x[itemOf[b]];
     for (let k = 0; k <= between; k++) {
       const below = k < between ? x[dummy[dummyStart[e] + k]] : x[itemOf[a]];
-      if (Math.abs(below - above) > FLAT)
-        flats[rank[b] + 1 + k].push({
-          left: Math.min(above, below),
-          right: Math.max(above, below),
-          lines: lines?.[e] ?? 1,
-        });
+      const [left, right] = [Math.min(above, below), Math.max(above, below)];
+      if (right - left > (count > 1 ? FLAT_LINES : FLAT)) flats[rank[b] + 1 + k].push({ left, right, lines: count });
       above = below;
     }
   }
