@@ -415,6 +415,7 @@ class Tracker:
                 self.retention.all(),
                 dict(self.failures.scenes),
                 self.write_recorder.starved(),
+                self.write_recorder.replaced(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -18,6 +18,7 @@ from graphwidget.diagnosis.findings import (
     no_grad,
     none_grads,
     refused,
+    replaced,
     second_backward,
     silent,
     starved,
@@ -70,6 +71,7 @@ DETECTORS: tuple[Detector, ...] = (
     silent.find,
     idle_step.find,
     starved.find,
+    replaced.find,
     none_grads.of_reads,
     inplace.would_fail,
 )

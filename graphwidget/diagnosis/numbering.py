@@ -33,6 +33,8 @@ def with_numbers(record: Record) -> Record:
         idle=tuple(map(numbers.write, record.idle)),
         runs={n: numbers.run(run) for n, run in record.runs.items()},
         looks=tuple(replace(look, graph=numbers.graph(look.graph)) for look in record.looks),
+        starved=tuple(replace(one, place=numbers.place(one.place)) for one in record.starved),
+        replaced=tuple(replace(one, place=numbers.place(one.place)) for one in record.replaced),
         scenes={n: numbers.scene(scene) for n, scene in record.scenes.items()},
     )
 

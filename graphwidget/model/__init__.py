@@ -50,7 +50,7 @@ from graphwidget.model.records import (
 )
 from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
-from graphwidget.model.starved import StarvedParameters
+from graphwidget.model.starved import ReplacedParameters, StarvedParameters
 from graphwidget.model.steps import Step, Steps
 from graphwidget.model.verdicts import Verdict
 
@@ -84,6 +84,7 @@ __all__ = [
     "Sight",
     "SlotState",
     "Snapshot",
+    "ReplacedParameters",
     "StarvedParameters",
     "Step",
     "Steps",

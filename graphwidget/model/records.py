@@ -12,7 +12,7 @@ from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
 from graphwidget.model.scenes import Scene
-from graphwidget.model.starved import StarvedParameters
+from graphwidget.model.starved import ReplacedParameters, StarvedParameters
 
 __all__ = [
     "BackwardCall",
@@ -408,7 +408,8 @@ class Record:
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
-    `starved`: parameters for which no step of their optimizer found a gradient.
+    `starved`: parameters for which no step of their optimizer found a gradient. `replaced`: parameters that no
+    optimizer holds, in the place of such that one does.
     """
 
     snapshot: Snapshot
@@ -423,3 +424,4 @@ class Record:
     looks: tuple[Look, ...] = ()
     scenes: Mapping[int, Scene] = field(default_factory=dict)
     starved: tuple[StarvedParameters, ...] = ()
+    replaced: tuple[ReplacedParameters, ...] = ()

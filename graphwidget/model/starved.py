@@ -1,4 +1,4 @@
-"""Parameters that an optimizer holds and no step found a gradient for."""
+"""Parameters that optimizers hold and that no gradient reaches, and parameters that no optimizer holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.parts import Place
 
-__all__ = ["StarvedParameters"]
+__all__ = ["ReplacedParameters", "StarvedParameters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +20,18 @@ class StarvedParameters:
     place: Place
     paths: tuple[str, ...]
     steps: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedParameters:
+    """What got gradients in a module while no optimizer held it, and one held others that nothing else refers to.
+
+    `place` is a step of that optimizer, `paths` name the parameters that it does not hold, `old` says how many it holds
+    in their place, of the `held` that it has.
+    """
+
+    place: Place
+    paths: tuple[str, ...]
+    old: int
     held: int

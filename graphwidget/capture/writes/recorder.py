@@ -35,7 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, StarvedParameters, Write
+from graphwidget.model import Place, ReplacedParameters, StarvedParameters, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -113,6 +113,10 @@ class WriteRecorder:
     def starved(self) -> tuple[StarvedParameters, ...]:
         """Return the parameters for which no step of their optimizer has found a gradient."""
         return self.steps.starved.found()
+
+    def replaced(self) -> tuple[ReplacedParameters, ...]:
+        """Return the parameters that have come in the place of those that an optimizer holds."""
+        return tuple(self.steps.replaced.found)
 
     # ---------------------------------------------------------------- events
 

@@ -41,8 +41,8 @@ class Starved:
         self.watched = watched
         self._followed: dict[int, _Followed] = {}
 
-    def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
-        """Note a step. `where` is asked only while a parameter of it has had no gradient."""
+    def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> int:
+        """Note a step, and return how many there were. `where` is asked only while a parameter had no gradient."""
         known = self._followed.get(id(optimizer))
         if known is not None and known.optimizer() is optimizer:
             known.step()
@@ -50,6 +50,13 @@ class Starved:
             known = self._followed[id(optimizer)] = _Followed(optimizer, parameters)
         if known is not None and known.without:
             known.where = where()
+        return known.steps if known is not None else 0
+
+    def held_by_others(self, optimizer: Any) -> set[int]:
+        """Return the `id`s of the parameters of the other optimizers that have made a step."""
+        others = (one for known in self._followed.values() if (one := known.optimizer()) is not None and one is not optimizer)
+        groups = (group for one in others for group in getattr(one, "param_groups", ()))
+        return {id(parameter) for group in groups for parameter in group["params"]}
 
     def found(self) -> tuple[StarvedParameters, ...]:
         """Return what has had no gradient in two steps or more, by name; what has no name is left out."""
