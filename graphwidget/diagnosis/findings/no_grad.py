@@ -340,8 +340,15 @@ def _gradless(record: Record, cut: Cut) -> Cause:
     works = cut.sure and restore_graph.trains(record.runs.values(), names)
     works = works and restore_graph.meant_to_train(record.runs.values(), moved)
     sentence = f"Take {what} out of `{name}` (In[{run.cell}], line {line})."
+    text = f"{what} ran under `{name}` ({where(place)}): no graph was built."
+    inside = Values(list(record.runs.values())).switching.get(name.split("(")[0].rsplit(".", 1)[-1])
+    if inside is not None and isinstance(outer, ast.FunctionDef):  # a decorator of the user's own
+        place, at = place_of(inside[0], inside[1].lineno), None
+        text = f"{what} runs in what `@{name}` decorates, and that is called under {short(place.source.rstrip(':'))} "
+        text += f"({where(place)}): no graph was built."
+        sentence = f"Drop `@{name}` (In[{run.cell}], line {line})."
     fix = Fix("remove_no_grad", sentence, works, at, edits=edits)
-    return Cause(f"{what} ran under `{name}` ({where(place)}): no graph was built.", fix, place)
+    return Cause(text, fix, place)
 
 
 def _compared(origins: Origins, root: ast.expr, spot: Spot, depth: int = 3) -> Cause | None:

@@ -18,7 +18,7 @@ from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Spot
 from graphwidget.diagnosis.source.none_values import may_be_none
 from graphwidget.diagnosis.source.paths import local, root_of
-from graphwidget.diagnosis.wording import lines_of, short
+from graphwidget.diagnosis.wording import lines_of, short, spoken
 from graphwidget.model import Place
 
 __all__ = ["at_state"]
@@ -94,11 +94,15 @@ def _in_full(text: str, statement: ast.stmt, path: str) -> str:
 def _is_state(context: CuttingContext, text: str, whole: str, path: str, statement: ast.stmt) -> bool:
     """Whether a path is that of a carrier, or is given its next value here, and lasts longer than a pass."""
     if "." not in path:
-        loop = source.loop_at(text, statement.lineno)
-        own = source.function_at(text, statement.lineno)
-        inside = loop is not None and own is not None and own[1].lineno < loop.lineno
-        return inside and loop is not None and path in source.targets(statement) and path in source.carried(loop)
+        return path in source.targets(statement) and _lasts(text, statement, path)
     return path in source.targets(statement) or any(_means(one, name) for one in (path, whole) for name in context.paths)
+
+
+def _lasts(text: str, statement: ast.stmt, name: str) -> bool:
+    """Whether a loop of its function carries a local variable from pass to pass."""
+    found, loop = source.function_at(text, statement.lineno), source.loop_at(text, statement.lineno)
+    inside = found is not None and loop is not None and found[1].lineno < loop.lineno
+    return inside and loop is not None and name in source.carried(loop)
 
 
 def _means(path: str, name: str) -> bool:
@@ -145,7 +149,11 @@ def _before_use(context: CuttingContext, use: _Use) -> Cut | None:
     lines: list[str] = []
     sure = True
     for path in use.paths:
-        names = [name for name in context.paths if use.means(path, name)] or _under_another_name(context, path)
+        names = [name for name in context.paths if use.means(path, name)]
+        if "." not in path:
+            names = [f"{path}{inside}" for inside in _inside(context, path)]
+            if not names:  # it may be a tensor, or a tuple of them
+                return _in_words(context, use, path)
         new = _as_written(context.detaching.lines(names), names, path) if names else [f"{path} = {path}.detach()"]
         sure = sure and (not names or context.detaching.sure(names))
         if may_be_none(text, use.statement, path):
@@ -160,10 +168,19 @@ def _before_use(context: CuttingContext, use: _Use) -> Cut | None:
     return Cut(sentence, (use.spot[0], use.statement.lineno), edits, edges, sure=sure)
 
 
-def _under_another_name(context: CuttingContext, path: str) -> list[str]:
-    """The carriers, if a local variable is a container of them: ``chunk.carry[0]`` is an element of ``carry``."""
-    names = list(context.paths)
-    return names if "." not in path and all(name.endswith("]") for name in names) else []
+def _inside(context: CuttingContext, name: str) -> list[str]:
+    """What leads from a local variable to the carriers, by their names elsewhere: ``[0]`` for ``chunk.carry[0]``.
+
+    An empty text: the variable is the carrier itself.
+    """
+    found = (re.fullmatch(rf"(?:.*\.)?{re.escape(name)}((?:\[[^]]*\])*)", spoken(path)) for path in context.paths)
+    return [match[1] for match in found if match is not None]
+
+
+def _in_words(context: CuttingContext, use: _Use, path: str) -> Cut | None:
+    edges = _edges(context, use)
+    sentence = f"Cut the graph between passes: detach `{path}` before In[{use.spot[0]}], line {use.statement.lineno}."
+    return Cut(sentence, (use.spot[0], use.statement.lineno), (), edges, sure=False) if edges else None
 
 
 def _as_written(lines: list[str], names: list[str], path: str) -> list[str]:
