@@ -20,8 +20,8 @@ from page import Browser, open_view
 
 from graphwidget.model import Drawing, Snapshot
 from graphwidget.notebook.live import take_graphs
-from graphwidget.notebook.stepping import Stepping
 from graphwidget.render.wire import encode
+from graphwidget.replies.steps import Stepping
 
 GOAL_MS = 50.0
 ANSWER = """told => {

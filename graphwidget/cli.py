@@ -1,6 +1,7 @@
 """The command line: explain a program, run one, open the first lecture.
 
-    graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] TARGET [ARGS...]
+    graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] [--try | --no-try]
+                        [--try-seconds SECONDS] TARGET [ARGS...]
     graphwidget explain [...] -m PACKAGE.MODULE [ARGS...]
     graphwidget run TARGET [ARGS...]
     graphwidget run -m PACKAGE.MODULE [ARGS...]
@@ -21,13 +22,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphwidget.programs.journal import Answer
     from graphwidget.programs.target import Program, Start
 
 CANNOT_RUN = 2
+RECORDS = ".gwz"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,10 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     explain = commands.add_parser(
-        "explain", help="run a notebook or script and say what its backward calls freed and met"
+        "explain", help="run a notebook or script, or open a record, and say what its backward calls freed and met"
     )
     _add_options(explain)
-    _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, or a plain script (.py)")
+    _add_target(explain, "a notebook (.ipynb), Python with `# %%%%` cells, a plain script (.py), or a record (.gwz)")
     explain.set_defaults(run=_explain)
 
     run = commands.add_parser(
@@ -75,6 +77,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="diff",
         help="write the first fix as a patch for `git apply`: of files below this folder",
+    )
+    tried = parser.add_mutually_exclusive_group()
+    tried.add_argument(
+        "--try",
+        dest="wanted",
+        action="store_true",
+        default=None,
+        help="run the program again with each fix, at most three times, and say what came of it "
+        "(default: if the program wrote no file, called no other machine or program, and took less than a minute)",
+    )
+    tried.add_argument("--no-try", dest="wanted", action="store_false", default=None, help="never run it again")
+    parser.add_argument(
+        "--try-seconds",
+        type=_seconds,
+        help="seconds that the program may run in each trial (default: 10, or twice what it took)",
     )
     parser.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
     parser.add_argument(
@@ -123,6 +140,8 @@ def _explain(options: argparse.Namespace) -> int:
     from graphwidget.programs.target import StoppedProgram, UnreadableProgram, order_of, read
 
     start = _start_of(options)
+    if start.target.endswith(RECORDS) and not start.module:
+        return _explain_record(_options_behind(start, options), options)
     try:
         program = None if start.module else read(start.target)
         if program is None or program.plain:
@@ -140,17 +159,35 @@ def _explain(options: argparse.Namespace) -> int:
             answer = explain(program, order, start, options)
     except (UnreadableProgram, StoppedProgram, ImportError) as error:
         return _cannot(error)
-    if options.format == "diff" and not answer.text:
+    return _answer(answer.text, answer.status, options)
+
+
+def _explain_record(start: Start, options: argparse.Namespace) -> int:
+    """A record is read and not run: that needs no torch."""
+    from graphwidget.record.problems import UnreadableRecord
+    from graphwidget.record.run_record import load
+
+    try:
+        if start.arguments or options.order:
+            raise UnreadableRecord(f"{start.target}: a record is only read: it takes no arguments and no --order")
+        record = load(start.target)
+        return _answer(record.explain(options.format), record.status, options)
+    except (UnreadableRecord, ImportError) as error:
+        return _cannot(error)
+
+
+def _answer(text: str, status: int, options: argparse.Namespace) -> int:
+    if options.format == "diff" and not text:
         print("graphwidget: no fix is an edit of a file below this folder", file=sys.stderr)
     else:
-        _write(answer.text)
-    return answer.status
+        _write(text)
+    return status
 
 
 def _in_a_process(start: Start, options: argparse.Namespace) -> Answer:
     from graphwidget.programs import process
 
-    return process.explain(start, format_=options.format, timeout=options.timeout)
+    return process.explain(start, format_=options.format, timeout=options.timeout, **_trials(options))
 
 
 def _in_this_process(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
@@ -159,10 +196,14 @@ def _in_this_process(program: Program, order: Sequence[int], start: Start, optio
     check_torch()
     try:
         from graphwidget.programs import answers, running
+        from graphwidget.trials import asked, effects, rerun
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
+    again = rerun.now(start.target, start.arguments)
+    wish = asked.Asked(options.wanted, again, effects.watch(again.folder), options.try_seconds)
     run = running.run(program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress)
-    return answers.answer(options.format, start, run.tracker, run.journal)
+    wish = wish.with_cells(program.cells, order)
+    return answers.answer(options.format, start, run.tracker, run.journal, asked=wish)
 
 
 def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
@@ -171,8 +212,18 @@ def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: 
     except ImportError as error:
         raise ImportError(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
     return client.explain(
-        program, order, format_=options.format, start=start, timeout=options.timeout, progress=_progress
+        program,
+        order,
+        format_=options.format,
+        start=start,
+        timeout=options.timeout,
+        progress=_progress,
+        **_trials(options),
     )
+
+
+def _trials(options: argparse.Namespace) -> dict[str, Any]:
+    return {"wanted": options.wanted, "try_seconds": options.try_seconds}
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -43,9 +43,20 @@ ALLOWED = {
     "diagnosis.findings": EXPLAINS | {"diagnosis.no_graph"},
     "diagnosis": {"model", "engine", "diagnosis"},
     "render": {"model"},
-    "notebook.foretold": {"model", "engine", "diagnosis.wording", "render"},
-    "notebook.stepping": {"model", "diagnosis", "render"},
-    "exports": {"model", "engine", "diagnosis", "render", "notebook.foretold", "notebook.stepping"},
+    "replies": {"model", "engine", "capture.ghosts", "diagnosis", "render"},
+    "exports": {"model", "engine", "diagnosis", "render", "replies"},
+    "version": set(),
+    "record": {
+        "model",
+        "capture.calls.history",
+        "capture.calls.models",
+        "capture.ghosts",
+        "diagnosis",
+        "render",
+        "exports",
+        "notebook.recorded",
+        "version",
+    },
     "arguments": set(),
     "notebook": {
         "arguments",
@@ -55,6 +66,7 @@ ALLOWED = {
         "capture",
         "diagnosis",
         "render",
+        "replies",
         "exports",
         "api",
         "notebook",
@@ -71,15 +83,17 @@ ALLOWED = {
         "notebook.views",
         "notebook.live",
         "notebook.notes",
+        "record",
     },  # fmt: skip
-    "programs": {"model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
-    "cli": {"model", "exports", "programs", "notebook"},
+    "trials": {"model", "diagnosis"},
+    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook", "record"},
+    "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")
-WITHOUT_TORCH = ("model", "engine", "diagnosis", "render")
+WITHOUT_TORCH = ("model", "engine", "diagnosis", "render", "replies", "trials")
 
 
 def room_of(module: str) -> str:

@@ -320,6 +320,8 @@ class Tracker:
         with self._guarded():
             self.failures.measure(call, error)
         self.failures.add_note(call, error)
+        if self.history.follower is not None:
+            self.history.follower.failed(call)
 
     def _forget_the_dead(self) -> None:
         """Limit the memory for uids: living nodes and the nodes of remembered graphs stay."""
@@ -415,7 +417,8 @@ class Tracker:
                 self.retention.all(),
                 dict(self.failures.scenes),
                 self.write_recorder.starved(),
-                self.write_recorder.replaced(),
+                self.write_recorder.unheld(),
+                self.write_recorder.kept_grads(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -31,10 +31,11 @@ def with_numbers(record: Record) -> Record:
         writes=tuple(map(numbers.write, record.writes)),
         hidden=tuple(map(numbers.write, record.hidden)),
         idle=tuple(map(numbers.write, record.idle)),
+        starved=tuple(replace(one, place=numbers.place(one.place)) for one in record.starved),
+        unheld=tuple(replace(one, place=numbers.place(one.place)) for one in record.unheld),
+        kept_grads=tuple(replace(one, place=numbers.place(one.place)) for one in record.kept_grads),
         runs={n: numbers.run(run) for n, run in record.runs.items()},
         looks=tuple(replace(look, graph=numbers.graph(look.graph)) for look in record.looks),
-        starved=tuple(replace(one, place=numbers.place(one.place)) for one in record.starved),
-        replaced=tuple(replace(one, place=numbers.place(one.place)) for one in record.replaced),
         scenes={n: numbers.scene(scene) for n, scene in record.scenes.items()},
     )
 

@@ -9,84 +9,27 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 from graphwidget.diagnosis.steps.calls import past
-from graphwidget.engine import keepers, memory
 from graphwidget.engine.forecast import forecast
-from graphwidget.model import Drawing, Event, Snapshot, Steps, bytes_text
-from graphwidget.notebook.foretold import shown
-from graphwidget.notebook.stepping import SENTENCES, before, sentences, steps_ahead, whole
-from graphwidget.render.wire import OfferedRoot, encode, offer
-from graphwidget.render.words import count
+from graphwidget.model import Drawing, Event, Snapshot, Steps
+from graphwidget.render.wire import encode, offer
+from graphwidget.replies.forecasts import shown
+from graphwidget.replies.memory import inspection, keeping
+from graphwidget.replies.moments import before, moment
+from graphwidget.replies.steps import SENTENCES, sentences, steps_ahead, whole
 
-__all__ = ["inspection", "keeping", "moment", "packed", "recording"]
+__all__ = ["packed", "recording"]
 
-MAX_KEPT_BY = 20
 # What a recording may hold, in characters of JSON before compression, which makes them about a tenth.
 MOST = 8_000_000
 # Of larger graphs forecasts and the owners of a node are left out: each answer walks over the graph.
 MAX_INSPECTED = 400
 MAX_ROOTS = 20
 MAX_STEPS = 1000
-KEEPING_S = 1.0  # time for dividing the memory of stored moments among names
-
-
-def moment(drawing: Drawing, event: Event, roots: Sequence[OfferedRoot] | None = None) -> str:
-    """The wire message of an earlier moment of `drawing`, whose event has a snapshot.
-
-    Parameters
-    ----------
-    roots
-        Its roots as the page may name them. Default: as `offer` numbers them.
-    """
-    assert event.snapshot is not None, event.id
-    events = tuple(each for each in drawing.events if each.id <= event.id)
-    numbers = {each.call for each in events}
-    calls = tuple(call for call in drawing.calls if call.n in numbers)
-    past = Drawing(event.snapshot, calls, events, (), event.id, drawing.torch)
-    return encode(past, event.id, offer(past) if roots is None else roots)
-
-
-def inspection(snapshot: Snapshot, index: int) -> dict[str, Any]:
-    """What the inspector asks about a node: who keeps it alive, and who else holds the memory of its saved tensors."""
-    kept_by = [
-        {
-            "path": kept.path,
-            "kind": kept.kind,
-            "releases": f"releases {count(kept.nodes, 'node')}, {bytes_text(kept.bytes)}"
-            if kept.nodes
-            else "alone releases nothing",
-        }
-        for kept in memory.kept_by(snapshot, index)[:MAX_KEPT_BY]
-    ]
-    slots = snapshot.slots_of(index)
-    storages = [
-        {"slot": slot - slots.start, "owners": list(snapshot.storages.owners.get(snapshot.slot_storage[slot], ()))}
-        for slot in slots
-        if snapshot.slot_storage[slot] >= 0
-    ]
-    return {"keptBy": kept_by, "storages": storages}
-
-
-def keeping(drawing: Drawing) -> dict[str, Any]:
-    """Who kept which bytes of saved tensors at the stored moments, the newest first as far as the time goes."""
-    deadline = perf_counter() + KEEPING_S
-    ids: list[int] = []
-    moments: list[Mapping[str, int]] = []
-    for event in reversed(drawing.events):
-        # Without the bytes held, not all that was alive is in the snapshot.
-        if event.snapshot is None or event.held_bytes is None or perf_counter() > deadline:
-            continue
-        found = keepers.keepers(event.snapshot)
-        if found is not None:
-            ids.append(event.id)
-            moments.append(found)
-    names, rows = keepers.bands(moments[::-1])
-    return {"names": list(names), "moments": [[id, row] for id, row in zip(ids[::-1], rows)]}
 
 
 def recording(drawing: Drawing) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Parameters that optimizers hold and that no gradient reaches, and parameters that no optimizer holds."""
+"""What is wrong between optimizers and gradients, as it was seen at their steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.parts import Place
 
-__all__ = ["ReplacedParameters", "StarvedParameters"]
+__all__ = ["KeptGradients", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,28 @@ class StarvedParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedParameters:
-    """What got gradients in a module while no optimizer held it, and one held others that nothing else refers to.
+class UnheldLeaf:
+    """A leaf with a gradient that no optimizer held at any of its steps, and that nothing wrote to.
 
-    `place` is a step of that optimizer, `paths` name the parameters that it does not hold, `old` says how many it holds
-    in their place, of the `held` that it has.
+    `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
+    no variable or module led to. `parameter`: it is an `nn.Parameter`.
+    """
+
+    path: str
+    place: Place
+    orphans: tuple[tuple[int, ...], ...] = ()
+    parameter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGradients:
+    """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
+
+    `place` is a step's, `path` names the parameter, `steps` says how many steps there were. `after_calls` counts the
+    backward calls that had begun before the one at `place`.
     """
 
     place: Place
-    paths: tuple[str, ...]
-    old: int
-    held: int
+    path: str
+    steps: int
+    after_calls: int

@@ -21,18 +21,19 @@ from typing import TYPE_CHECKING, Any
 from graphwidget.capture.lines.own_code import outermost
 from graphwidget.engine import forecast as engine
 from graphwidget.exports.formats import FORMATS, export
-from graphwidget.exports.recording import inspection, keeping, moment
 from graphwidget.model import BackwardCall, CellRun, Event, Snapshot, bytes_text
-from graphwidget.notebook import foretold
-from graphwidget.notebook.comparing import compared, picture_of
 from graphwidget.notebook.offers import Offer, Offers
-from graphwidget.notebook.predicted import Said
 from graphwidget.notebook.requests import VERBS, Refused, Request, checked, number_of
 from graphwidget.notebook.sources import OutOfDate, Source
-from graphwidget.notebook.stepping import Stepping, before
 from graphwidget.notebook.turns import Job, Turns
 from graphwidget.render.wire import encode
 from graphwidget.render.words import count
+from graphwidget.replies import forecasts
+from graphwidget.replies.comparisons import compared, picture_of
+from graphwidget.replies.memory import inspection, keeping
+from graphwidget.replies.moments import before, moment
+from graphwidget.replies.predictions import PagePrediction
+from graphwidget.replies.steps import Stepping
 
 if TYPE_CHECKING:
     import torch
@@ -168,7 +169,7 @@ class Actions:
         offer, drawing = self._offer(root), self._offers.drawing
         snapshot = drawing.snapshot
         return {
-            name: foretold.shown(
+            name: forecasts.shown(
                 snapshot,
                 drawing.calls,
                 engine.forecast(snapshot, [offer.ref], retain_graph=keep, grad_given=True),
@@ -295,7 +296,7 @@ class Actions:
             forecast = engine.forecast(graph, graph.roots, retain_graph=retain_graph, grad_given=True)
             calls = source.tracker.calls if source.tracker else ()
             if forecast.ok is False:
-                return foretold.question(what, forecast, calls, keeps_grad=keep_grad)
+                return forecasts.question(what, forecast, calls, keeps_grad=keep_grad)
         except Exception as error:  # nothing of ours keeps a call from running
             log.warning("graphwidget: no forecast before a click", exc_info=error)
         return None
@@ -322,11 +323,11 @@ class Actions:
         graph = source.graph(tensor)
         try:
             picture = self._offers.drawing.snapshot
-            said = Said(graph, picture, retain_graph, fails, fails_at, frees, source.tracker)
+            prediction = PagePrediction(graph, picture, retain_graph, fails, fails_at, frees, source.tracker)
         except LookupError as error:
             raise Refused(f"{OUT_OF_DATE}: {error}", LOOK_AGAIN) from None
         ran = self._run(source, tensor, _written(offer, retain_graph), retain_graph, keep_grad)
-        return {**ran, **said.compared()}
+        return {**ran, **prediction.compared()}
 
     def _rebuild(self, root: int) -> dict[str, Any]:
         """Run the cells again that made this root's graph; stop at the first error."""

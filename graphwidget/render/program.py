@@ -7,12 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
+from graphwidget.model import (
+    BackwardCall,
+    CellError,
+    CellRun,
+    Drawing,
+    Finding,
+    Fix,
+    Place,
+    TextEdit,
+    Trial,
+    Verdict,
+    cut,
+)
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
 from graphwidget.render.patch import patch
-from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
-from graphwidget.render.words import count
+from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines, wrapped
+from graphwidget.render.words import count, whole_text
 
 __all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
 
@@ -42,9 +54,13 @@ class ProgramRun:
     target, argv
         What was to be run, and the program's ``sys.argv[1:]``.
     exit
-        The status that the program itself would have exited with.
+        The status that the program itself would have exited with; None: unknown.
     texts
         The files that ran, by their paths relative to the working directory, as they are on the disk.
+    notes
+        Sentences on what all this was read from.
+    not_tried
+        Why no fix was tried, as a sentence.
     """
 
     file: str
@@ -57,8 +73,10 @@ class ProgramRun:
     cell_of: CellOf = lambda number: number
     target: str = ""
     argv: Sequence[str] = ()
-    exit: int = 0
+    exit: int | None = 0
     texts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    not_tried: str = ""
 
 
 def diff_text(run: ProgramRun) -> str:
@@ -85,6 +103,7 @@ def json_text(run: ProgramRun) -> str:
         "target": run.target,
         "argv": list(run.argv),
         "exit": run.exit,
+        "notes": list(run.notes),
         "errors": [
             {"step": error.step, "cell": error.cell, "line": error.line, "type": error.type, "message": error.message}
             | _places_of(error.place, cell_of)
@@ -97,13 +116,15 @@ def json_text(run: ProgramRun) -> str:
             *({"call": None, **_raised(one.error_place, one, cell_of)} for one in verdict.open_cells),
         ],
         "summary": summary(verdict),
+        "not_tried": run.not_tried or None,
     }
     return json.dumps(document, ensure_ascii=False, indent=1)
 
 
 def text(run: ProgramRun) -> str:
     """The answer for people."""
-    lines = [f"{run.file} · torch {run.torch}", "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
+    head = [f"{run.file} · torch {run.torch}", *run.notes]
+    lines = [*head, "", count(run.verdict.calls, "backward call"), *call_lines(run.calls)]
     for error in run.errors:
         first = next(iter(error.message.strip().splitlines()), "")
         raised = f"{cell_text(error.number, error.line, error.place)} raised {error.type}"
@@ -111,6 +132,7 @@ def text(run: ProgramRun) -> str:
     lines += ["", *verdict_lines(run.verdict)]
     for finding in run.findings:
         lines += ["", *finding_lines(finding)]
+    lines += ["", *wrapped(run.not_tried)] if run.not_tried else []
     return "\n".join(lines)
 
 
@@ -179,7 +201,7 @@ def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -
         "node": finding.node,
         "made_at": _cell_and_line(finding.made_at, cell_of),
         "headline": finding.headline,
-        "text": finding.text,
+        "text": whole_text(finding),
         "carriers": list(finding.carriers),
         "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
         "tensor": finding.tensor,
@@ -213,12 +235,19 @@ def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
         "id": fix.id,
         "text": fix.text,
         "verified": fix.verified,
-        "status": "simulated" if fix.verified else "advice",
+        "status": fix.status,
+        "tried": _trial(fix.tried),
         "at": at,
         "price": fix.price,
         "edit": list(fix.edit),
         "edits": [_edit(edit, cell_of) for edit in fix.edits],
     }
+
+
+def _trial(tried: Trial | None) -> dict[str, Any] | None:
+    if tried is None:
+        return None
+    return {"ok": tried.ok, "seconds": tried.seconds, "passes": tried.passes, "why": tried.why}
 
 
 def _edit(edit: TextEdit, cell_of: CellOf) -> dict[str, Any]:

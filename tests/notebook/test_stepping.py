@@ -12,7 +12,7 @@ from read_wire import small
 from test_actions import FORWARD, Stage
 
 from graphwidget.model import SlotState
-from graphwidget.notebook import stepping
+from graphwidget.replies import steps
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_what_cannot_be_stepped_through_says_why(stage: Stage) -> None:
 
 
 def test_the_sentences_of_a_long_call_come_in_parts(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepping, "SENTENCES", 2)
+    monkeypatch.setattr(steps, "SENTENCES", 2)
     told = stage.result("steps_ahead", root=stage.root("loss"))
     assert len(told["nodes"]) == 4 and [row["node"] for row in told["rows"]] == ["SumBackward0", "ExpBackward0"]
     more = stage.result("more_steps", walk=told["walk"], at=3)

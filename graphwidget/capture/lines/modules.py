@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from types import CodeType
 from typing import Any
@@ -223,21 +223,6 @@ class ModuleTracer:
             # The variable that was defined first: `model.h.11`, not the `block` that a loop over `model.h` left behind.
             if known is not None and known.path is None:
                 known.path = written(variable, root, path)
-
-    def parameters(self) -> Iterator[tuple[str | None, Any]]:
-        """The parameters of the modules that were called and are alive, each with its name where it is known."""
-        seen = set[int]()
-        for known in list(self._alive.values()):
-            module = known.ref()
-            below = module.named_modules() if module is not None else ()
-            for path, one in below:
-                if id(one) in seen:
-                    continue
-                seen.add(id(one))
-                for name, parameter in one._parameters.items():
-                    if parameter is not None:
-                        whole = written(known.path, module, path) if known.path and module is not None else None
-                        yield f"{whole}.{name}" if whole else None, parameter
 
     def describe(self, inner: int, outer: int, call: int) -> ModuleCall:
         """The module call that a stretch's three integers stand for. A module without a name gets its class's name."""

@@ -10,9 +10,9 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from graphwidget.diagnosis.findings import none_grads, outdated, roots
+from graphwidget.diagnosis.findings import none_grads
 from graphwidget.diagnosis.findings.failure import Failure
-from graphwidget.diagnosis.findings.refusals import arrays, inference, replicas, views
+from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, unexplained, views
 from graphwidget.diagnosis.fixes.restore_graph import updated_in_place
 from graphwidget.diagnosis.source import grad_modes, text_edit
 from graphwidget.diagnosis.source import inplace_statements as inplace
@@ -40,7 +40,8 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
         return None
     failure = Failure(record, run, run.error_place or Place(run.cell, None))
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
-    return tell(failure) if tell is not None else None
+    found = tell(failure) if tell is not None else None
+    return found or unexplained.of_refused(record, run)
 
 
 # ------------------------------------------------------------------ leaves, and what is none

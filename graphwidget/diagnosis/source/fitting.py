@@ -23,7 +23,7 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 def with_display(record: Record, fix: Fix) -> Fix:
     """The fix with the lines that show its edits."""
     cells = Cells.of(record).texts
-    if not fix.edits or not all(edit.cell in cells for edit in fix.edits):
+    if not fix.edits or applied(cells, fix.edits) is None:
         return fix
     return replace(fix, edit=text_edit.shown_in(cells, fix.edits))
 

@@ -1,1 +1,1 @@
-"""What PyTorch refuses by name: checkpoints, inference tensors, views, inputs that were not used, replicas."""
+"""What PyTorch refuses with a message of its own: one module for each kind of refusal."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from graphwidget.diagnosis.steps.calls import ahead, past
 from graphwidget.diagnosis.written import Written
-from graphwidget.model import BackwardCall, Drawing, Event, SavedTensor, Snapshot, Step, Steps
+from graphwidget.model import BackwardCall, SavedTensor, Snapshot, Step, Steps
 from graphwidget.render.words import op_name, place_text
 
-__all__ = ["SENTENCES", "Stepping", "before", "sentences", "steps_ahead", "whole"]
+__all__ = ["SENTENCES", "Stepping", "sentences", "steps_ahead", "whole"]
 
 SENTENCES = 200  # steps whose sentences one answer has
 
@@ -26,9 +25,9 @@ def whole(steps: Steps, walk: int, n: int | None) -> dict[str, Any]:
     n
         Number of the call; None: it has not been made.
     """
-    told = steps.forecast
-    reached = {node.index for node in told.reaches} if told else set()
-    stopped = told is not None and (told.fails_at or told.unknown_at) is not None
+    forecast = steps.forecast
+    reached = {node.index for node in forecast.reaches} if forecast else set()
+    stopped = forecast is not None and (forecast.fails_at or forecast.unknown_at) is not None
     return {
         "walk": walk,
         "n": n,
@@ -38,9 +37,9 @@ def whole(steps: Steps, walk: int, n: int | None) -> dict[str, Any]:
         "ending": steps.ending,
         "assumes": list(steps.assumes),
         "nodes": [node.uid for node in steps.nodes],
-        "frees": [_positions(told.frees.get(node, ())) for node in steps.nodes] if told else [],
+        "frees": [_positions(forecast.frees.get(node, ())) for node in steps.nodes] if forecast else [],
         "sets": [i for i, node in enumerate(steps.nodes) if node.index in reached],
-        "stops": ("unknown" if told.ok is None else "raises") if told and stopped else "",
+        "stops": ("unknown" if forecast.ok is None else "raises") if forecast and stopped else "",
         **sentences(steps, 0),
     }
 
@@ -66,15 +65,6 @@ def _row(step: Step) -> dict[str, Any]:
         "facts": [list(fact) for fact in step.facts],
         "text": step.text,
     }
-
-
-def before(call: BackwardCall, graph: Snapshot, events: Sequence[Event], calls: Sequence[BackwardCall]) -> Drawing:
-    """The picture just before a recorded call: it is about to run."""
-    at = next((i for i, event in enumerate(events) if event.call == call.n), len(events))
-    earlier = tuple(events[:at])
-    numbers = {event.call for event in earlier}
-    known = (*(each for each in calls if each.n in numbers), replace(call, result="running", failed_uid=None))
-    return Drawing(graph, known, earlier, (), earlier[-1].id if earlier else -1)
 
 
 def steps_ahead(graph: Snapshot, retain_graph: bool) -> Steps:

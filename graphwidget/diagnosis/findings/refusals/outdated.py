@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from graphwidget.diagnosis.findings import roots
 from graphwidget.diagnosis.findings.failure import Failure
+from graphwidget.diagnosis.findings.refusals import roots
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source import text_edit
 from graphwidget.diagnosis.source.functions import functions

@@ -35,7 +35,7 @@ def picture_of(comparison: Comparison, between: Iterable[Snapshot] = ()) -> Snap
     """The later moment, with the nodes that have died since the earlier one as ghosts.
 
     `between`: graphs of moments between the two, which know which call freed what. What was still held when its node
-    was seen last went with the node.
+    was last seen was freed with the node.
     """
     drawn = merged(comparison.after, [comparison.before, *between])
     states = bytearray(drawn.slot_state)

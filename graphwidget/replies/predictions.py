@@ -1,4 +1,4 @@
-"""A prediction that was made in the page: what it says, compared with what the call did."""
+"""A prediction made in the page, compared with what the call did."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from graphwidget.render.words import op_name, place_text
 if TYPE_CHECKING:
     from graphwidget.capture.tracker import Tracker
 
-__all__ = ["Said"]
+__all__ = ["PagePrediction"]
 
 MAX_SENTENCES = 100
 MAX_NAMES = 500  # that are replaced in sentences
 
 
-class Said:
-    """What somebody said in the page about a call on the root of a graph.
+class PagePrediction:
+    """A prediction made in the page, about a call on the root of a graph.
 
     Parameters
     ----------
     graph
         The graph of the call, as it is now.
     picture
-        What the page shows. It has nodes that the call does not reach; who marks one of these has not seen that.
+        What the page shows. It can have nodes that the call does not reach: to mark one of these is wrong.
     fails
         ``"yes"`` or ``"no"``.
     fails_at
-        uid of the node at which it raises; -1: none was named.
+        uid of the node at which the call raises; -1: none was named.
     frees
-        The slots, each as (uid, position in the node). None: nothing was said of slots.
+        The slots that the call frees, each as (uid, position in the node). None: slots were not predicted.
 
     Raises
     ------
@@ -69,11 +69,11 @@ class Said:
         at: bool | str = fails == "yes"
         if at and fails_at in graph.index_of:
             at = names.of_node(graph.index_of[fails_at])
-        handed = any(root.numel != 1 or "complex" in root.dtype for root in graph.roots)
-        call = Written(gradient=handed, retain_graph=retain_graph or None)
-        told = engine.forecast(graph, graph.roots, retain_graph=retain_graph, grad_given=True)
+        needs_gradient = any(root.numel != 1 or "complex" in root.dtype for root in graph.roots)
+        call = Written(gradient=needs_gradient, retain_graph=retain_graph or None)
+        forecast = engine.forecast(graph, graph.roots, retain_graph=retain_graph, grad_given=True)
         slots = None if frees is None else sorted(self._marked)
-        self._prediction: Prediction = predicted(graph, told, call, at, slots, tracker)
+        self._prediction: Prediction = predicted(graph, forecast, call, at, slots, tracker)
 
     def compared(self) -> dict[str, Any]:
         """Compare with what the call did, once it has been made."""
@@ -89,7 +89,7 @@ class Said:
         ]
         freed = sum(mark[2] in ("right", "missed") for mark in marks)
         answers: list[list[Any]] = [
-            [answer.right, self._told(answer.text)] for answer in found.answers if not self._is_empty(answer)
+            [answer.right, self._with_page_names(answer.text)] for answer in found.answers if not self._is_empty(answer)
         ]
         for uid, position in self._outside:
             marks.append([uid, position, "extra"])
@@ -119,14 +119,14 @@ class Said:
         return "extra" if answer.about in self._marked else "missed"
 
     def _is_empty(self, answer: Answer) -> bool:
-        """Whether it praises that nothing was marked, although something was that the call does not reach."""
+        """Whether it says that rightly nothing was marked, although a slot was marked that the call does not reach."""
         return answer.about == "frees" and answer.right is True and bool(self._outside)
 
-    def _told(self, text: str) -> str:
-        """A sentence with nodes as the page calls them: of several of one name by variable or line, not by number."""
-        return self._ambiguous.sub(self._tell, text) if self._ambiguous else text
+    def _with_page_names(self, text: str) -> str:
+        """A sentence with the page's names of nodes: those of one name differ by variable or line, not by number."""
+        return self._ambiguous.sub(self._page_name, text) if self._ambiguous else text
 
-    def _tell(self, found: re.Match[str]) -> str:
+    def _page_name(self, found: re.Match[str]) -> str:
         index = self._names.node(found[1])
         op = op_name(self._graph.name_of(index))
         return self._of(self._graph.uid[index], op + (found[2] or ""))
