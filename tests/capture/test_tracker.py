@@ -221,10 +221,10 @@ def test_a_stretch_of_a_script_can_be_tracked() -> None:
 
 
 def test_a_block_in_a_tracked_block_has_its_own_record_and_both_are_whole() -> None:
-    with graphwidget.track() as outer:
+    with track(forecaster=forecast) as outer:
         w = torch.ones(2, requires_grad=True)
         w.exp().sum().backward()
-        with graphwidget.track() as inner:
+        with track(forecaster=forecast) as inner:
             loss = w.exp().sum()
             loss.backward()
         w.exp().sum().backward()

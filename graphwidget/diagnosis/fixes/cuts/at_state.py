@@ -95,7 +95,8 @@ def _is_state(context: CuttingContext, text: str, whole: str, path: str, stateme
     """Whether a path is that of a carrier, or is given its next value here, and lasts longer than a pass."""
     if "." not in path:
         return path in source.targets(statement) and _lasts(text, statement, path)
-    return path in source.targets(statement) or any(_means(one, name) for one in (path, whole) for name in context.paths)
+    assigned = path in source.targets(statement)
+    return assigned or any(_means(one, name) for one in (path, whole) for name in context.paths)
 
 
 def _lasts(text: str, statement: ast.stmt, name: str) -> bool:
