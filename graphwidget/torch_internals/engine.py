@@ -138,7 +138,8 @@ def engine_wrapper_installed() -> bool:
 def gradients_unseen(root: Any, gradient: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """The gradients of some inputs, by a call that no record has. It keeps the graph and writes no `.grad`."""
     module = torch.autograd.graph
-    original = _installed.get(module.__name__, (getattr(module, ENGINE_CALL), None))[0]
+    lowest: Layer = _layers[0] if _layers else {}
+    original = lowest.get(module.__name__, (getattr(module, ENGINE_CALL), None))[0]
     with nested():
         found: tuple[Any, ...] = original(
             (root,), (gradient,), True, False, tuple(inputs), allow_unreachable=True, accumulate_grad=False
@@ -150,7 +151,7 @@ class nested:
     """Marks a backward call in progress on this thread. Entering returns whether it runs inside another call.
 
     A backward inside a hook, a custom backward or a re-entrant checkpoint is not a call of the user's own. `watcher`:
-    who has seen the call; another one, whose wrapper lies below, sees the same call after it.
+    who has seen the call; another one, whose wrapper lies below, sees the same call after it. None: nobody sees it.
     """
 
     __slots__ = ("_before", "_watcher")
@@ -199,7 +200,8 @@ def in_backward(watcher: object = None) -> bool:
     `watcher`: only where it has seen the call, or the engine runs already.
     """
     calls: tuple[int, ...] = getattr(_local, "calls", ())
-    return (bool(calls) if watcher is None else id(watcher) in calls) or _current_task() != -1
+    seen = bool(calls) if watcher is None else id(watcher) in calls or id(None) in calls
+    return seen or _current_task() != -1
 
 
 _has_any_global_hook = find(
