@@ -43,7 +43,7 @@ export interface Comparison {
   from: number;
   to: number | null;
   /** null: asked for, or there is no second moment. */
-  told: Difference | null;
+  difference: Difference | null;
 }
 
 /** A group that is open in the lens. */
@@ -151,6 +151,8 @@ export interface StageActions {
   present(): void;
   /** Opens JupyterLab's menu with which the view can be shown beside the notebook, or says how. */
   dock(): void;
+  /** Makes a low view as high as its content. */
+  full(): void;
 }
 
 /** Predicting what a call does. */
