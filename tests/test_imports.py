@@ -72,6 +72,7 @@ ALLOWED = {
         "programs.environment",
         "api",
         "notebook",
+        "replay",
     },
     "notebook.session": set(),
     "notebook.views": {"capture", "notebook.session", "notebook.sources", "notebook.widget"},
@@ -87,6 +88,7 @@ ALLOWED = {
         "notebook.notes",
         "record",
     },  # fmt: skip
+    "replay": {"arguments", "model", "engine", "capture", "notebook.session", "notebook.live"},
     "trials": {"model", "diagnosis"},
     "programs.environment": {"record", "programs"},
     "programs": {
@@ -103,7 +105,7 @@ ALLOWED = {
     },
     "cli": {"model", "exports", "programs", "trials", "notebook", "record"},
     "__main__": {"cli"},
-    "__init__": {"model", "capture", "notebook", "api", "record", "programs.environment", "version"},
+    "__init__": {"model", "capture", "notebook", "api", "record", "replay", "programs.environment", "version"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")

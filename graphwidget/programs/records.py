@@ -24,6 +24,7 @@ from graphwidget.render.words import count
 
 __all__ = ["Records"]
 
+_MOST_HEADLINES = 3  # findings that are named at the end
 _MOST_SAID = 8  # records of other processes that are named, with what was found in them
 _MOST_LOOKED_AT = 1000
 
@@ -71,8 +72,15 @@ class Records:
         return name.removesuffix(".py") or stem_of_program()
 
     def end(self, tracker: Tracker, journal: Journal, _file: str) -> None:
-        """End the record, and say on standard error what was found and where it is: one line for each process."""
+        """End the record, and say on standard error what was found and where it is: one line for each process.
+
+        Above it stand the first findings, with their lines.
+        """
         findings = tracker.findings()
+        if not journal.errors:  # else the explanation stands under the traceback
+            for finding in [one for one in findings if one.severity != "info"][:_MOST_HEADLINES]:
+                line = f" ({finding.cause.spot})" if finding.cause is not None else ""
+                print(f"graphwidget: {finding.headline or finding.kind}{line}", file=sys.__stderr__)
         others = self._of_children()
         own = self._own(tracker, journal, bool(findings), others)
         if own or tracker.log.count or findings or not others:

@@ -30,6 +30,7 @@ __all__ = ["Report", "run"]
 # Called with what was recorded, what the program raised, and the name of its file.
 Report = Callable[[Tracker, Journal, str], None]
 
+
 _replaced: list[ModuleType] = []  # what was `__main__` before: its code goes on when the program has ended
 
 
