@@ -17,7 +17,6 @@ from graphwidget.record.naming import SUFFIX, name_beside, stem_of_program
 from graphwidget.record.parts import Ending, Header
 from graphwidget.record.problems import UnreadableRecord
 from graphwidget.record.reader import header_of
-from graphwidget.record.run_record import load
 from graphwidget.record.writer import Writer
 from graphwidget.render.report import summary
 from graphwidget.render.words import count
@@ -82,6 +81,8 @@ class Records:
                 line = f" ({finding.cause.spot})" if finding.cause is not None else ""
                 print(f"graphwidget: {finding.headline or finding.kind}{line}", file=sys.__stderr__)
         others = self._of_children()
+        if others:  # what reads records is not needed else
+            from graphwidget.record.run_record import load
         own = self._own(tracker, journal, bool(findings), others)
         if own or tracker.log.count or findings or not others:
             self._say("", summary(verdict(tracker.record(), findings)), own, bool(findings))
