@@ -96,14 +96,16 @@ class Ending:
 class State:
     """What a diagnosis and a picture need apart from calls, events and texts, and what the record is.
 
-    `calls` counts those that had begun. `left_out` says how many entries of a kind (by the letter of its frames) are no
-    longer in the file, to stay below its bound.
+    `calls` counts those that had begun. `orders` are the orders of calls (by n) that have got another one since they
+    were written: a failing pair has the first two hues. `left_out` says how many entries of a kind (by the letter of
+    its frames) are no longer in the file, to stay below its bound.
     """
 
     record: Record
     calls: int = 0
     steps: tuple[Write, ...] = ()
     problems: tuple[str, ...] = ()
+    orders: Mapping[int, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 

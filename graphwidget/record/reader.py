@@ -134,6 +134,10 @@ class _Reader:
         self._allow(data)
         for kind, one in data:
             self._take(content, kind, one)
+        calls = content.history.calls
+        for n, order in content.state.orders.items():
+            if n in calls:
+                calls[n] = replace(calls[n], order=order)
         return content
 
     def _data(self, rest: list[Frame]) -> list[tuple[str, Any]]:

@@ -97,6 +97,7 @@ class Writer:
         self._counted: Key = ("N", -1)  # the newest entry of counted calls
         self._like = (-1, -1)  # their place and their model
         self._left = 0  # more of them that still go to that entry
+        self._orders: dict[int, int] = {}  # of the remembered calls, as they were written
         self._raised = 0  # calls that raised
         self._last_raised = -1
         self._must = False
@@ -276,6 +277,7 @@ class Writer:
         if raised and call.freed_by is not None:
             used = [*used, ("C", call.freed_by), ("M", call.freed_by)]
         self._put("C", call.n, packed("C", data), used, lasts=raised)
+        self._orders[call.n] = call.order
         if raised:
             self._raised += 1
             if self._raised > 2 and self.output is not None:  # the first one and the last one stay
@@ -290,6 +292,7 @@ class Writer:
         place, iteration = self._place(call.place)
         row = (call.n, event, place, iteration, call.newest, call.highest, call.thread, int(call.walked), model.n)
         frame = small("N", f"[{','.join(map(str, row))}]")
+        self._orders[call.n] = model.call.order
         like = (place, model.n)
         if self._left > 0 and like == self._like and self.output and self.output.extend(self._counted, frame):
             self._left -= 1
@@ -335,11 +338,18 @@ class Writer:
             tracker.log.count,
             tracker.write_recorder.log.steps(),
             tuple(tracker.problems),
+            self._new_orders(),
             dict(self.output.left_out) if self.output is not None else {},
         )
         data, used = self._written(State, state)
         self._put("S", 0, packed("S", data), used, lasts=True)
         self._state_at = perf_counter()
+
+    def _new_orders(self) -> dict[int, int]:
+        """The orders of calls that have got another one since they were written."""
+        calls = self.tracker.history.calls
+        self._orders = {n: order for n, order in self._orders.items() if n in calls}
+        return {n: calls[n].order for n, order in self._orders.items() if calls[n].order != order}
 
     # ------------------------------------------------------------ forks
 
