@@ -56,6 +56,7 @@ ALLOWED = {
         "render",
         "replies",
         "exports",
+        "trials",
         "api",
         "notebook",
     },
