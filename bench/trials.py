@@ -1,10 +1,13 @@
 """Fixes that are run: does the first fix of a failing program run, and does what should train still train?
 
-    python bench/trials.py [--every N] [--timeout SECONDS] [--json FILE] [NAME ...]
+    python bench/trials.py [--every N] [--timeout SECONDS] [--json FILE] [--traps] [NAME ...]
 
 Runs ``graphwidget explain --try`` on the programs of `tests/scenarios` whose measured truth is a second backward, a
 write in place or a missing graph, and on those named. For each it prints what came of the trials of the first finding.
 A program counts as mended if the first fix passed its trial. It takes long: each trial is a process of its own.
+
+With ``--traps``, on the programs in which a fix looks right and is not: it prints which fixes a trial verified that the
+header of the program does not name, and which of those that it names failed.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "scena
 import score
 import truths
 
+TRAPS = Path(score.__file__).parent / "traps"
 KINDS = {"second_backward": "second_backward", "inplace": "inplace", "element0": "no_grad"}
 
 
@@ -53,13 +57,39 @@ def verdict(fixes: list[dict[str, Any]]) -> str:
     return {True: "passed", False: "failed", None: "undecided"}[tried["ok"]]
 
 
+def traps(names: list[str], every: int, timeout: float) -> None:
+    """Compare what is verified after trials with the headers of the traps."""
+    paths = {path.stem: path for path in sorted(TRAPS.glob("*.py"))}
+    differ = total = 0
+    for name in names or list(paths)[::every]:
+        total += 1
+        (line,) = [one for one in paths[name].read_text().splitlines() if one.startswith("# verified:")]
+        wanted = line.removeprefix("# verified:").split()
+        document, seconds = explained(paths[name], timeout)
+        found = [fix for finding in (document or {"findings": []})["findings"] for fix in finding["fixes"]]
+        more = [fix for fix in found if fix["verified"] and fix["id"] not in wanted]
+        less = [fix for fix in found if not fix["verified"] and fix["id"] in wanted]
+        gone = sorted(set(wanted) - {fix["id"] for fix in found})
+        differ += bool(more or less or gone)
+        print(f"{'as named' if not (more or less or gone) else 'differs':10}{seconds:6.1f} s  {name}", flush=True)
+        for sign, fixes in (("+", more), ("-", less)):
+            for fix in fixes:
+                print(f"{'':19}{sign} {fix['id']}: {(fix['tried'] or {}).get('why')}", flush=True)
+        if gone:
+            print(f"{'':19}not offered: {', '.join(gone)}", flush=True)
+    print(f"{differ} of {total} differ")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--every", type=int, default=1, help="take every Nth program")
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--traps", action="store_true")
     given = parser.parse_args()
+    if given.traps:
+        return traps(given.names, given.every, given.timeout)
     every = truths.scenarios()
     named = given.names or [name for name, one in every.items() if one.truth["kind"] in KINDS][:: given.every]
     rows: dict[str, dict[str, Any]] = {}

@@ -45,7 +45,7 @@ def judge(
         The program with the fix in it.
     """
     passes = _passes(before, after, finding)
-    choice = fix.id in CHOICES
+    choice = fix.id in CHOICES or (finding.severity != "error" and _trains_more(before, after))
 
     def trial(ok: bool | None, why: str) -> Trial:
         return Trial(ok, why, round(after.seconds, 2), passes, choice)
@@ -66,6 +66,11 @@ def judge(
         if wrong:
             return trial(False, wrong)
     return trial(True, _ran(before, after, finding, passes))
+
+
+def _trains_more(before: Account, after: Account) -> bool:
+    """Whether leaves train that did not, in a program in which nothing failed: that may not be meant."""
+    return not {*after.reached} <= {*before.reached} or not {*after.moved} <= {*before.moved}
 
 
 def hung(before: float, after: float, *, choice: bool = False) -> Trial:

@@ -130,6 +130,14 @@ def test_a_choice_is_not_verified_because_it_runs():
     assert judged(replace(AFTER, ran=0), fix=replace(FIX, id="allow_unused")).decides
 
 
+def test_what_makes_more_train_than_did_is_a_choice():
+    about = replace(FINDING, kind="silent", severity="warning", call=None)
+    before = replace(BEFORE, errors=(), findings={"silent": 1}, ran=4, begun=4)
+    assert judged(finding=about, before=before).decides
+    assert not judged(replace(AFTER, reached=("v", "w")), before, about).decides
+    assert not judged(replace(AFTER, moved=("v",)), before, about).decides
+
+
 def test_memory_is_said_where_it_changes():
     before, after = replace(BEFORE, held_bytes=2000), replace(AFTER, held_bytes=4000)
     assert judged(after, before).why.endswith("saved tensors took at most 4.0 kB (before: 2.0 kB)")

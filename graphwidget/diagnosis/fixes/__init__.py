@@ -79,8 +79,21 @@ FIX_IDS = {
     "clear_last_traceback": "let go of the last traceback",
 }
 
-# Of these, what changes the meaning of a program: what trains, or what counts as an error. That it runs shows nothing.
-CHOICES = frozenset({"allow_unused", "differentiable_backward", "drop_gradient", "skip_none", "unfreeze"})
+# Of these, what changes the meaning of a program: what trains, what a gradient is, or what counts as an error. That the
+# program then runs does not show that it is right.
+CHOICES = frozenset(
+    {
+        "allow_unused",
+        "differentiable_backward",
+        "drop_gradient",
+        "matching_gradient",
+        "new_optimizer",
+        "return_all_gradients",
+        "skip_none",
+        "unfreeze",
+        "use_every_parameter",
+    }
+)
 
 # The later call runs the same tensor again, or one inside the old part.
 _SAME_ROOT: Ladder = (
