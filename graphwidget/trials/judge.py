@@ -193,7 +193,7 @@ def _constant(before: Account, after: Account, finding: Finding, call: BackwardC
         return ""
     for place, losses in after.losses.items():
         if len(losses) >= _SAME and len(set(losses)) == 1 and losses[0] != 0:
-            return f"the loss{f' ({place})' if place else ''} stays {losses[0]:.6g} while the optimizer steps"
+            return f"the loss{f' ({place})' if place else ''} stays {losses[0]:.6g} while the weights change"
     return ""
 
 
