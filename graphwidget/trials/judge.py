@@ -90,7 +90,7 @@ def hung(before: float, after: float, *, choice: bool = False) -> Trial:
 
 
 def _further(before: Account, after: Account, call: BackwardCall | None) -> tuple[int, str]:
-    """How many further passes of the loop ran (calls, where they are in no loop that goes on), and the word for them."""
+    """How many further passes of the loop ran (calls, where no loop goes on), and the word for them."""
     calls = max(0, after.ran - before.ran - (call is not None))
     failed = call.place.iteration if call is not None else None
     if failed is not None and after.iteration > failed:

@@ -1,9 +1,9 @@
 """A reuse inside one call of a function, as if the function's lines were those of the cell.
 
-``def step(self): …; d_loss.backward(); …; g_loss.backward()``: what builds a graph is looked for among the lines of the
-cell that ran. Where both calls, and all that they need, were made by lines of one function in one pass, the lines of
-the function are searched instead. What other functions of the cells made in the same pass has no line here: then there
-is no answer.
+``def step(self): …; d_loss.backward(); …; g_loss.backward()``: statements that build a graph are usually searched among
+the lines of the cell that ran. If lines of one function made both calls and all that they need in one pass, the lines
+of that function are searched instead. Nodes that other functions made in the same pass have no line here: then there is
+no answer.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _FunctionLines:
         return found is not None and found[1] is self._function and same_pass
 
     def moved(self, place: Place) -> Place:
-        """A place among these lines as one of the cell itself; any other as it is."""
+        """A place among these lines as a place of the cell itself; any other place unchanged."""
         if not self.hold(place):
             return place
         home = self._home
