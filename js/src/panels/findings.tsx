@@ -119,10 +119,10 @@ interface OneFix {
 function TrialOf({ context: { state, act }, fix }: OneFix): VNode {
   const { key, tried, passed } = fix;
   const look = passed === true ? "gw-ok" : passed === false ? "gw-err" : "gw-mute";
-  const canTry = key && state.link !== "recorded" && state.link !== "gone";
+  const canTry = Boolean(key) && state.link !== "recorded" && state.link !== "gone";
   return (
     <>
-      {tried && <div class={look}>{tried}</div>}
+      {tried !== "" && <div class={look}>{tried}</div>}
       {canTry && (
         <Button class="gw-link" press={() => act.tryFix(fix)} title="run your cells again with this fix, elsewhere">
           {tried ? "try it again" : "try it"}
