@@ -1,6 +1,7 @@
 """The command line: explain a program, run one, open the first lecture.
 
-    graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] TARGET [ARGS...]
+    graphwidget explain [--format FORMAT | --diff] [--order 1,2,3,2] [--timeout SECONDS] [--try | --no-try]
+                        [--try-seconds SECONDS] TARGET [ARGS...]
     graphwidget explain [...] -m PACKAGE.MODULE [ARGS...]
     graphwidget run TARGET [ARGS...]
     graphwidget run -m PACKAGE.MODULE [ARGS...]
@@ -21,7 +22,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphwidget.programs.journal import Answer
@@ -75,6 +76,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="diff",
         help="write the first fix as a patch for `git apply`: of files below this folder",
+    )
+    tried = parser.add_mutually_exclusive_group()
+    tried.add_argument(
+        "--try",
+        dest="wanted",
+        action="store_true",
+        default=None,
+        help="run the program again with each fix, at most three times, and say what came of it "
+        "(default: if the program wrote no file, called no other machine or program, and took less than a minute)",
+    )
+    tried.add_argument("--no-try", dest="wanted", action="store_false", default=None, help="never run it again")
+    parser.add_argument(
+        "--try-seconds",
+        type=_seconds,
+        help="seconds that the program may run in each trial (default: 10, or twice what it took)",
     )
     parser.add_argument("--order", help="cells to run, counted from 1, such as 1,2,3,2 (default: each once)")
     parser.add_argument(
@@ -150,7 +166,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _in_a_process(start: Start, options: argparse.Namespace) -> Answer:
     from graphwidget.programs import process
 
-    return process.explain(start, format_=options.format, timeout=options.timeout)
+    return process.explain(start, format_=options.format, timeout=options.timeout, **_trials(options))
 
 
 def _in_this_process(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
@@ -159,10 +175,14 @@ def _in_this_process(program: Program, order: Sequence[int], start: Start, optio
     check_torch()
     try:
         from graphwidget.programs import answers, running
+        from graphwidget.trials import asked, effects, rerun
     except Exception as error:  # what is imported as torch may be anything
         raise StoppedProgram(f"cannot start: {type(error).__name__}: {error}") from None
+    again = rerun.now(start.target, start.arguments)
+    wish = asked.Asked(options.wanted, again, effects.watch(again.folder), options.try_seconds)
     run = running.run(program, order, arguments=start.arguments, timeout=options.timeout, progress=_progress)
-    return answers.answer(options.format, start, run.tracker, run.journal)
+    wish = wish.with_cells(program.cells, order)
+    return answers.answer(options.format, start, run.tracker, run.journal, asked=wish)
 
 
 def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: argparse.Namespace) -> Answer:
@@ -171,8 +191,18 @@ def _in_a_kernel(program: Program, order: Sequence[int], start: Start, options: 
     except ImportError as error:
         raise ImportError(f"a notebook is run in a Jupyter kernel: pip install ipykernel ({error})") from None
     return client.explain(
-        program, order, format_=options.format, start=start, timeout=options.timeout, progress=_progress
+        program,
+        order,
+        format_=options.format,
+        start=start,
+        timeout=options.timeout,
+        progress=_progress,
+        **_trials(options),
     )
+
+
+def _trials(options: argparse.Namespace) -> dict[str, Any]:
+    return {"wanted": options.wanted, "try_seconds": options.try_seconds}
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -25,6 +25,9 @@ AT_ONCE = "--numprocesses=2"
 # run a loop thousands of times.
 SLOW = [
     "tests/programs",
+    "tests/trials/test_programs.py",
+    "tests/trials/test_supervised.py",
+    "tests/trials/test_effects.py",
     "tests/notebook/test_kernel.py",
     "tests/notebooks/test_lectures_run.py",
     "tests/capture/graph/test_deep.py",

@@ -72,14 +72,15 @@ ALLOWED = {
         "notebook.live",
         "notebook.notes",
     },  # fmt: skip
-    "programs": {"model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
-    "cli": {"model", "exports", "programs", "notebook"},
+    "trials": {"model", "diagnosis"},
+    "programs": {"trials", "model", "engine", "capture", "diagnosis", "render", "exports", "notebook"},
+    "cli": {"model", "exports", "programs", "trials", "notebook"},
     "__main__": {"cli"},
     "__init__": {"model", "capture", "notebook", "api"},
 }
 # The one import that goes up, and only inside a function: `Snapshot.export` and its `to_*` methods read one table.
 UP = ("model.exports", "exports.formats")
-WITHOUT_TORCH = ("model", "engine", "diagnosis", "render", "replies")
+WITHOUT_TORCH = ("model", "engine", "diagnosis", "render", "replies", "trials")
 
 
 def room_of(module: str) -> str:

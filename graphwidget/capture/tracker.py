@@ -415,6 +415,8 @@ class Tracker:
                 self.retention.all(),
                 dict(self.failures.scenes),
                 self.write_recorder.starved(),
+                self.write_recorder.unheld(),
+                self.write_recorder.kept_grads(),
             )
 
     def findings(self, live: Snapshot | None = None) -> tuple[Finding, ...]:

@@ -20,8 +20,10 @@ from graphwidget.diagnosis.findings import (
     second_backward,
     silent,
     starved,
+    unexplained,
 )
 from graphwidget.diagnosis.findings.refusals import checkpoints, custom_functions, inference, replicas, unused
+from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.fixes.harm import destroys
 from graphwidget.diagnosis.locating import located
 from graphwidget.diagnosis.numbering import with_numbers, without_numbers
@@ -69,6 +71,7 @@ DETECTORS: tuple[Detector, ...] = (
     silent.find,
     idle_step.find,
     starved.find,
+    unheld.find,
     none_grads.of_reads,
     inplace.would_fail,
 )
@@ -112,7 +115,7 @@ def of_call(record: Record, call: BackwardCall) -> tuple[Finding, ...]:
     """Return the findings of one call, as `diagnose` does: for the note under its traceback."""
     record = with_numbers(record)
     same = call_at(record.calls, call.n) or call
-    return tuple(_ready(record, finding) for finding in _of_call(record, same))
+    return tuple(_ready(record, finding) for finding in _of_call(record, same, leaving=True))
 
 
 def of_run(record: Record, run: CellRun) -> Finding | None:
@@ -127,19 +130,26 @@ def reason_of(call: BackwardCall) -> str | None:
     return next((reason for reason, words in torch_messages.AUTOGRAD_CALL if torch_messages.says(message, words)), None)
 
 
-def _of_call(record: Record, call: BackwardCall) -> Iterator[Finding]:
-    """Yield the finding of a call that raised, if its message can be explained."""
-    reason = reason_of(call) if call.result == "raised" else None
-    if reason is None:
+def _of_call(record: Record, call: BackwardCall, *, leaving: bool = False) -> Iterator[Finding]:
+    """Yield the finding of a call that raised: the explanation of its message, else where it came from."""
+    if call.result != "raised":
         return
-    within = record.scenes.get(call.n, Scene()).raised_in
-    if (within == "call" and reason not in _WHATEVER_CALLED) or (
-        within == "python" and reason in ("no_grad", "input", "unused")
-    ):
-        return  # the message is about another call's graph, or is the user's own
-    found = EXPLANATIONS[reason](record, call)
+    found = _explained(record, call) or unexplained.of_call(record, call, leaving=leaving)
     if found is not None:
         yield found
+
+
+def _explained(record: Record, call: BackwardCall) -> Finding | None:
+    """Return the explanation of a call's message; None if it has none."""
+    reason = reason_of(call)
+    within = record.scenes.get(call.n, Scene()).raised_in
+    if (
+        reason is None
+        or (within == "call" and reason not in _WHATEVER_CALLED)
+        or (within == "python" and reason in ("no_grad", "input", "unused"))
+    ):
+        return None  # the message is about another call's graph, or is the user's own
+    return EXPLANATIONS[reason](record, call)
 
 
 def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
@@ -152,7 +162,7 @@ def _identity(record: Record, finding: Finding) -> tuple[object, ...]:
         place: tuple[object, ...] = (finding.call, finding.node_uid, where(finding.made_at))
     else:
         place = (where(call.place), call.place.run, where(finding.made_at), finding.node)
-    return (finding.kind, finding.severity, *place, finding.carriers, finding.tensor)
+    return (finding.kind, finding.severity, *place, finding.carriers, finding.tensor, finding.unexplained)
 
 
 def _ready(record: Record, finding: Finding) -> Finding:

@@ -21,7 +21,7 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     """What the findings leave open."""
     found = list(findings)
     raised = [call for call in record.calls if call.result == "raised"]
-    with_finding = {finding.call for finding in found}
+    with_finding = {finding.call for finding in found if not finding.unexplained}
     explained = {_alike(call) for call in raised if call.n in with_finding}
     unexplained = {_alike(call): call for call in reversed(raised) if _alike(call) not in explained}
 
@@ -29,7 +29,8 @@ def verdict(record: Record, findings: Iterable[Finding]) -> Verdict:
     runs = [run for run in record.runs.values() if run.error is not None]
     refused = [run for run in runs if run.through_backward and run.error not in failed]
     outside = [run for run in runs if not run.through_backward]
-    places = {finding.failed_at or finding.made_at for finding in found if finding.call is None} - {None}
+    told = [finding for finding in found if finding.call is None and not finding.unexplained]
+    places = {finding.failed_at or finding.made_at for finding in told} - {None}
     settled = {_same(run) for run in runs if run.error_place in places}
     open_: dict[object, CellRun] = {}
     other: dict[object, CellRun] = {}

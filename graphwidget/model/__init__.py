@@ -50,8 +50,9 @@ from graphwidget.model.records import (
 )
 from graphwidget.model.scenes import RunningModule, Scene, Sight, Value
 from graphwidget.model.sizes import bytes_text, type_text
-from graphwidget.model.starved import StarvedParameters
+from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
 from graphwidget.model.steps import Step, Steps
+from graphwidget.model.trials import Trial
 from graphwidget.model.verdicts import Verdict
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "Fix",
     "Forecast",
     "KEEPS_MEMORY",
+    "KeptGradients",
     "Kind",
     "Leaf",
     "Look",
@@ -93,6 +95,8 @@ __all__ = [
     "TextEdit",
     "Value",
     "VariableChange",
+    "Trial",
+    "UnheldLeaf",
     "Verdict",
     "Write",
     "bytes_text",

@@ -12,7 +12,8 @@ from graphwidget.model.edits import TextEdit
 from graphwidget.model.graph import Node, SavedTensor, Snapshot
 from graphwidget.model.parts import ModuleCall, Place, TensorRef, spot_text
 from graphwidget.model.scenes import Scene
-from graphwidget.model.starved import StarvedParameters
+from graphwidget.model.starved import KeptGradients, StarvedParameters, UnheldLeaf
+from graphwidget.model.trials import Trial
 
 __all__ = [
     "BackwardCall",
@@ -148,6 +149,7 @@ class BackwardCall:
     failed_uid: int | None = None
     failed_slot: str | None = None
     failed_place: Place | None = None
+    stopped_at: tuple[int, ...] = ()  # uids of nodes, one of which raised, where `failed_uid` is unknown
     freed_by: int | None = None
     executed: array[int] = field(default_factory=lambda: array("q"))
     executed_count: int = 0
@@ -180,7 +182,9 @@ class Fix:
     is in `edit` alone.
 
     `verified`: a simulation of it succeeded (where no graph was built, the text leaves no doubt), and its edit fits
-    the program. `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
+    the program; or the program ran with it: `tried`. `status` says which.
+
+    `by_hand`: no line of the program is to be changed for it (a button is pressed, a cell is run again).
     `starves`: trained leaves that would get no gradient any more, or none from the call that failed.
 
     Examples
@@ -200,6 +204,14 @@ class Fix:
     by_hand: bool = False
     starves: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()
+    tried: Trial | None = None
+
+    @property
+    def status(self) -> Literal["advice", "simulated", "tried"]:
+        """How it is known that the fix helps, or does not."""
+        if self.tried is not None and self.tried.decides:
+            return "tried"
+        return "simulated" if self.verified else "advice"
 
     @property
     def spot(self) -> str:
@@ -253,6 +265,7 @@ class Finding:
     stored_at: Place | None = None  # the line that keeps a graph
     cut_at: Place | None = None  # the line that leaves the graph
     names: tuple[str, ...] = ()  # the tensors, parameters and variables that it is about, as the user would write them
+    unexplained: str = ""  # the whole message of an error whose reason is not known
 
 
 @dataclass(frozen=True)
@@ -408,7 +421,8 @@ class Record:
     ``"leaf"``, ``"leaves"``, ``"tensor"``, ``"container"`` (of tensors and plain values), ``"value"`` or ``"object"``.
     `notebook`: the user goes on working in this kernel, so it matters what the notebook itself keeps. `looks`:
     what was alive when some of the calls were made, oldest first. `scenes`: measurements where calls (by n) raised.
-    `starved`: parameters for which no step of their optimizer found a gradient.
+    `starved`: parameters for which no step of their optimizer found a gradient. `unheld`: leaves with a gradient that
+    no optimizer has held. `kept_grads`: parameters whose gradients were never cleared between steps.
     """
 
     snapshot: Snapshot
@@ -423,3 +437,5 @@ class Record:
     looks: tuple[Look, ...] = ()
     scenes: Mapping[int, Scene] = field(default_factory=dict)
     starved: tuple[StarvedParameters, ...] = ()
+    unheld: tuple[UnheldLeaf, ...] = ()
+    kept_grads: tuple[KeptGradients, ...] = ()

@@ -1,4 +1,4 @@
-"""Parameters that an optimizer holds and no step found a gradient for."""
+"""What is wrong between optimizers and gradients, as it was seen at their steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graphwidget.model.parts import Place
 
-__all__ = ["StarvedParameters"]
+__all__ = ["KeptGradients", "StarvedParameters", "UnheldLeaf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +21,29 @@ class StarvedParameters:
     paths: tuple[str, ...]
     steps: int
     held: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnheldLeaf:
+    """A leaf with a gradient that no optimizer held at any of its steps, and that nothing wrote to.
+
+    `place` is a step's. `orphans` are the sizes of parameters that optimizers held then, without a gradient, and that
+    no variable or module led to. `parameter`: it is an `nn.Parameter`.
+    """
+
+    path: str
+    place: Place
+    orphans: tuple[tuple[int, ...], ...] = ()
+    parameter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGradients:
+    """A parameter whose `.grad` was the same tensor at all steps of its optimizer, and grew in between.
+
+    `place` is the last step's, `path` names the parameter, `steps` says how many steps there were.
+    """
+
+    place: Place
+    path: str
+    steps: int

@@ -5,6 +5,9 @@ All imports are at the top: a program may later change where Python looks for mo
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,29 +15,47 @@ import torch
 from graphwidget.capture.tracker import Tracker
 from graphwidget.diagnosis.verdict import verdict
 from graphwidget.exports.formats import ANSWERS
-from graphwidget.model import Record
+from graphwidget.model import Drawing, Finding, Record
 from graphwidget.programs.journal import Answer, Journal
 from graphwidget.programs.target import Start
 from graphwidget.render.program import ProgramRun
+from graphwidget.trials.asked import Asked, memory_of_this_process
+from graphwidget.trials.attempt import Ran
 
 __all__ = ["answer"]
 
 
-def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file: str | None = None) -> Answer:
+def answer(
+    format_: str,
+    start: Start,
+    tracker: Tracker,
+    journal: Journal,
+    file: str | None = None,
+    asked: Asked | None = None,
+) -> Answer:
     """The answer for a program that has run. Status 1: the program raised, or a finding has severity error.
 
     Parameters
     ----------
     file
         Where the target's code is, if the target is not that file itself.
+    asked
+        Whether fixes are tried.
 
     Raises
     ------
     ImportError
         If a package that the format needs is not installed.
     """
-    findings = tracker.findings()
+    findings: Sequence[Finding] = tracker.findings()
     record = tracker.record()
+    not_tried = ""
+    if asked is not None:
+        findings, not_tried = asked.tried(_ran(asked, record, findings, tracker, journal))
+
+    def drawing() -> Drawing:
+        return replace(tracker.drawing(), findings=tuple(findings))
+
     run = ProgramRun(
         file or start.target,
         torch.__version__.split("+")[0],
@@ -42,16 +63,32 @@ def answer(format_: str, start: Start, tracker: Tracker, journal: Journal, file:
         tracker.calls,
         findings,
         verdict(record, findings),
-        tracker.drawing,
+        drawing,
         journal.cell,
         target=start.target,
         argv=start.arguments,
         exit=journal.exit,
         texts=_texts(record),
+        not_tried=not_tried,
     )
     raised = any(not error.leaves for error in journal.errors)
     wrong = any(finding.severity == "error" for finding in findings)
     return Answer(ANSWERS[format_](run), int(raised or wrong))
+
+
+def _ran(asked: Asked, record: Record, findings: Sequence[Finding], tracker: Tracker, journal: Journal) -> Ran:
+    """The run that a trial mends."""
+    return Ran(
+        asked.rerun,
+        record,
+        findings,
+        journal.errors,
+        tracker.log.count,
+        time.monotonic() - asked.rerun.began,
+        held_bytes=max((event.held_bytes or 0 for event in tracker.events), default=0),
+        memory=memory_of_this_process(),
+        cell_of=journal.cell,
+    )
 
 
 def _texts(record: Record) -> dict[str, str]:

@@ -55,6 +55,8 @@ def explain(
     format_: str,
     start: Start,
     timeout: float | None = None,
+    wanted: bool | None = False,
+    try_seconds: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
 ) -> Answer:
     """Run the cells as Jupyter runs them, and go on after an error. Their output goes to standard error.
@@ -67,6 +69,8 @@ def explain(
         Of the answer; how the program is started.
     timeout
         Seconds that one cell may run, None: no limit.
+    wanted, try_seconds
+        Whether fixes are tried, and how long each may run; see `graphwidget.trials.asked.Asked`.
     progress
         Wraps the iterator over the steps, for a progress bar.
 
@@ -86,7 +90,8 @@ def explain(
                 print_exit(cell, order[step:])
                 break
         kernel.doing = "after the last cell"
-        return kernel.answer(format_, start)
+        ran = {"cells": program.cells, "order": order, "wanted": wanted, "seconds": try_seconds}
+        return kernel.answer(format_, start, ran)
 
 
 class _Kernel:
@@ -138,9 +143,9 @@ class _Kernel:
         self.raised += reply.get("status") == "error"
         return reply
 
-    def answer(self, format_: str, start: Start) -> Answer:
-        """Ask the kernel for the answer."""
-        content = {"format": format_, "target": start.target, "arguments": start.arguments}
+    def answer(self, format_: str, start: Start, ran: dict[str, Any]) -> Answer:
+        """Ask the kernel for the answer. `ran`: the cells, the order in which they ran, and whether fixes are tried."""
+        content = {"format": format_, "target": start.target, "arguments": start.arguments, **ran}
         request = self.client.session.msg(f"{ANSWER}_request", content)
         self.client.shell_channel.send(request)
         reply = self._finished(request["header"]["msg_id"], None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from graphwidget.notebook import extension, session
 from graphwidget.programs import answers, running
 from graphwidget.programs.journal import ANSWER, CELL, Journal
 from graphwidget.programs.target import Start
+from graphwidget.trials import effects, rerun
+from graphwidget.trials.asked import Asked
 
 __all__ = ["main"]
 
@@ -37,6 +40,7 @@ class Kernel(IPythonKernel):
     msg_types = [*IPythonKernel.msg_types, f"{ANSWER}_request"]
     shell: Any  # there is one as long as the kernel serves, and so is the session
     session: Any
+    program: Path | None = None  # the file, if it is no notebook
 
     def watch(self) -> None:
         """Begin to record."""
@@ -44,6 +48,8 @@ class Kernel(IPythonKernel):
         self.tracker = session.tracker_of(self.shell)
         self.journal = Journal(self.shell, self.tracker.place_of_error)
         self.shell.ask_exit = self.ends
+        self.again = rerun.now("")
+        self.effects = effects.watch(self.again.folder)
 
     def ends(self) -> None:
         """`exit()` in a cell: the program has ended, but the kernel has to give the answer first."""
@@ -65,7 +71,11 @@ class Kernel(IPythonKernel):
         try:
             self.journal.exit = int(self.journal.exit != 0)
             start = Start(asked["target"], tuple(asked["arguments"]))
-            answer = answers.answer(asked["format"], start, self.tracker, self.journal)
+            path = str(self.program or asked["target"])
+            again = replace(self.again, target=path, arguments=start.arguments, notebook=self.program is None)
+            wish = Asked(asked["wanted"], again, self.effects, asked["seconds"])
+            wish = wish.with_cells(asked["cells"], asked["order"])
+            answer = answers.answer(asked["format"], start, self.tracker, self.journal, asked=wish)
             content = {"text": answer.text, "status": answer.status}
         except Exception as error:
             content = {"problem": f"{type(error).__name__}: {error}"}
@@ -99,5 +109,6 @@ def main(connection_file: str, launcher: str, script: str | None = None, argumen
     app.initialize([*sys.argv[1:], *_SETTINGS, *reachable])
     if script is not None:
         running.pose_as(Path(script), arguments, app.shell)
+        app.kernel.program = Path(script)
     app.kernel.watch()
     app.start()

@@ -37,11 +37,18 @@ if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 sys.path.insert(0, {root!r})
 from graphwidget.programs import process
-process.main({format_!r}, {start!r}, {answer!r})
+process.main({format_!r}, {start!r}, {answer!r}, {wanted!r}, {seconds!r})
 """
 
 
-def explain(start: Start, *, format_: str, timeout: float | None = None) -> Answer:
+def explain(
+    start: Start,
+    *,
+    format_: str,
+    timeout: float | None = None,
+    wanted: bool | None = False,
+    try_seconds: float | None = None,
+) -> Answer:
     """Run a program as Python runs it. What it prints goes to standard error.
 
     Parameters
@@ -52,6 +59,8 @@ def explain(start: Start, *, format_: str, timeout: float | None = None) -> Answ
         Of the answer.
     timeout
         Seconds that the program may run, None: no limit.
+    wanted, try_seconds
+        Whether fixes are tried, and how long each may run; see `graphwidget.trials.asked.Asked`.
 
     Raises
     ------
@@ -65,12 +74,14 @@ def explain(start: Start, *, format_: str, timeout: float | None = None) -> Answ
             format_=format_,
             start=asdict(start),
             answer=str(file),
+            wanted=wanted,
+            seconds=try_seconds,
         )
         sys.stderr.flush()
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         try:
             with _process([sys.executable, *flags, "-c", code]) as process:
-                status = process.wait(timeout)
+                status = _wait(process, timeout, Path(f"{file}.ran"))
         except subprocess.TimeoutExpired:
             raise StoppedProgram(f"{start.target}: ran longer than {timeout:g} s (--timeout)") from None
         except KeyboardInterrupt:
@@ -81,6 +92,16 @@ def explain(start: Start, *, format_: str, timeout: float | None = None) -> Answ
     if "problem" in found:
         raise StoppedProgram(found["problem"])
     return Answer(found["text"], found["status"])
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float | None, ran: Path) -> int:
+    """Wait for the program, and for the trials of its fixes, which have limits of their own."""
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        if not ran.exists():
+            raise
+        return process.wait()
 
 
 @contextmanager
@@ -121,20 +142,30 @@ def _how_it_ended(status: int) -> str:
 # -- in the program's process -------------------------------------------------------------------------------
 
 
-def main(format_: str, fields: dict[str, object], file: str) -> None:
+def main(
+    format_: str,
+    fields: dict[str, object],
+    file: str,
+    wanted: bool | None = False,
+    seconds: float | None = None,
+) -> None:
     """Run the program that a `Start` of these `fields` names; write the answer to a file when it has ended."""
     start = Start(**fields)  # type: ignore[arg-type]
     try:
         check_torch()
         from graphwidget.programs import answers, script
+        from graphwidget.trials import asked, effects, rerun
     except Exception as error:  # what is imported as torch may be anything
         why = str(error) if isinstance(error, StoppedProgram) else f"{type(error).__name__}: {error}"
         return _write(file, problem=f"cannot start: {why}")
     del sys.path[0]
+    again = rerun.now(start.target, start.arguments, module=start.module)
+    wish = asked.Asked(wanted, again, effects.watch(again.folder), seconds)
 
     def report(tracker: Tracker, journal: Journal, code: str) -> None:
+        Path(f"{file}.ran").touch()
         try:
-            answer = answers.answer(format_, start, tracker, journal, code if start.module else None)
+            answer = answers.answer(format_, start, tracker, journal, code if start.module else None, wish)
             _write(file, text=answer.text, status=answer.status)
         except Exception as error:
             _write(file, problem=f"{start.target}: no answer could be made: {type(error).__name__}: {error}")

@@ -38,6 +38,7 @@ def run(
     arguments: Sequence[str] = (),
     timeout: float | None = None,
     progress: Callable[[Iterator[int]], Iterator[int]] = iter,
+    begin: Callable[[Tracker, Journal], None] | None = None,
 ) -> Run:
     """Run a program's cells.
 
@@ -53,6 +54,8 @@ def run(
         Seconds that one cell may run, None: no limit.
     progress
         Wraps the iterator over the steps, for a progress bar.
+    begin
+        Called with the tracker and the journal before the first cell.
 
     Raises
     ------
@@ -69,6 +72,8 @@ def run(
     with _output_to_stderr():
         tracker = _load(shell)
         journal = Journal(shell, tracker.place_of_error)
+        if begin is not None:
+            begin(tracker, journal)
         for step in progress(iter(range(1, len(order) + 1))):
             cell = order[step - 1]
             with journal.ran(cell), _limit(timeout, program.path, cell), _interruptible() as interrupted:

@@ -43,7 +43,7 @@ class _Main(NamedTuple):
     source: str
 
 
-def run(start: Start, report: Report) -> None:
+def run(start: Start, report: Report, begin: Callable[[Tracker, Journal], None] | None = None) -> None:
     """Run a program, once in a process.
 
     Parameters
@@ -53,6 +53,8 @@ def run(start: Start, report: Report) -> None:
     report
         Called when all of the program has ended, also its threads and what it registered with `atexit`. It is not
         called where a program ends its process in another way: by a signal, or by `os._exit`.
+    begin
+        Called with the tracker and the journal before the program begins.
 
     Raises
     ------
@@ -68,6 +70,8 @@ def run(start: Start, report: Report) -> None:
     )
     journal = Journal(place_of=tracker.place_of_error, steps=1)
     tracker.start()
+    if begin is not None:
+        begin(tracker, journal)
     main: _Main | None = None
     try:
         main = _module(start) if start.module else _file(start)

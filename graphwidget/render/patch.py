@@ -15,14 +15,19 @@ _NO_NEWLINE = "\\ No newline at end of file\n"
 def patch(findings: Iterable[Finding], texts: Mapping[str, str]) -> str:
     """The patch of the first fix that edits files only; empty if there is none.
 
+    A fix that passed its trial comes before all others, and one that failed is none.
+
     Parameters
     ----------
     texts
         The files by their paths as edits name them, relative to where the patch is applied. A fix that edits another
         file is passed over.
     """
-    for finding in findings:
-        for fix in finding.fixes:
+    fixes = [fix for finding in findings for fix in finding.fixes if fix.tried is None or fix.tried.ok is not False]
+    for wanted in (True, False):
+        for fix in fixes:
+            if wanted is not (fix.tried is not None and fix.tried.ok is True):
+                continue
             files = list(dict.fromkeys(edit.file for edit in fix.edits))
             if files and all(file is not None and file in texts for file in files):
                 return "".join(

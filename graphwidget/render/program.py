@@ -7,12 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwidget.model import BackwardCall, CellError, CellRun, Drawing, Finding, Fix, Place, TextEdit, Verdict, cut
+from graphwidget.model import (
+    BackwardCall,
+    CellError,
+    CellRun,
+    Drawing,
+    Finding,
+    Fix,
+    Place,
+    TextEdit,
+    Trial,
+    Verdict,
+    cut,
+)
 from graphwidget.render import dot
 from graphwidget.render.calls import call_lines
 from graphwidget.render.patch import patch
-from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines
-from graphwidget.render.words import count
+from graphwidget.render.report import cell_text, finding_lines, summary, verdict_lines, wrapped
+from graphwidget.render.words import count, whole_text
 
 __all__ = ["SCHEMA", "ProgramRun", "diff_text", "dot_text", "json_text", "text"]
 
@@ -45,6 +57,8 @@ class ProgramRun:
         The status that the program itself would have exited with.
     texts
         The files that ran, by their paths relative to the working directory, as they are on the disk.
+    not_tried
+        Why no fix was tried, as a sentence.
     """
 
     file: str
@@ -59,6 +73,7 @@ class ProgramRun:
     argv: Sequence[str] = ()
     exit: int = 0
     texts: Mapping[str, str] = field(default_factory=dict)
+    not_tried: str = ""
 
 
 def diff_text(run: ProgramRun) -> str:
@@ -97,6 +112,7 @@ def json_text(run: ProgramRun) -> str:
             *({"call": None, **_raised(one.error_place, one, cell_of)} for one in verdict.open_cells),
         ],
         "summary": summary(verdict),
+        "not_tried": run.not_tried or None,
     }
     return json.dumps(document, ensure_ascii=False, indent=1)
 
@@ -111,6 +127,7 @@ def text(run: ProgramRun) -> str:
     lines += ["", *verdict_lines(run.verdict)]
     for finding in run.findings:
         lines += ["", *finding_lines(finding)]
+    lines += ["", *wrapped(run.not_tried)] if run.not_tried else []
     return "\n".join(lines)
 
 
@@ -179,7 +196,7 @@ def _finding(finding: Finding, by_n: dict[int, BackwardCall], cell_of: CellOf) -
         "node": finding.node,
         "made_at": _cell_and_line(finding.made_at, cell_of),
         "headline": finding.headline,
-        "text": finding.text,
+        "text": whole_text(finding),
         "carriers": list(finding.carriers),
         "freed_by": _freed_by(finding.freed_by, by_n, cell_of),
         "tensor": finding.tensor,
@@ -213,12 +230,19 @@ def _fix(fix: Fix, cell_of: CellOf) -> dict[str, Any]:
         "id": fix.id,
         "text": fix.text,
         "verified": fix.verified,
-        "status": "simulated" if fix.verified else "advice",
+        "status": fix.status,
+        "tried": _trial(fix.tried),
         "at": at,
         "price": fix.price,
         "edit": list(fix.edit),
         "edits": [_edit(edit, cell_of) for edit in fix.edits],
     }
+
+
+def _trial(tried: Trial | None) -> dict[str, Any] | None:
+    if tried is None:
+        return None
+    return {"ok": tried.ok, "seconds": tried.seconds, "passes": tried.passes, "why": tried.why}
 
 
 def _edit(edit: TextEdit, cell_of: CellOf) -> dict[str, Any]:

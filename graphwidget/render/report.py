@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 
 from graphwidget.model import CellRun, Finding, Fix, Place, Verdict, cut, cut_edit
-from graphwidget.render.words import call_text, count
+from graphwidget.render.words import count
 
-__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines"]
+__all__ = ["cell_text", "finding_lines", "note", "summary", "verdict_lines", "wrapped"]
 
 _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 
@@ -15,6 +15,8 @@ _SIGN = {"error": "✕", "warning": "!", "info": "i"}
 def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
     """A finding as lines of text: headline, story, the path to the failing node, the fixes."""
     lines = _story(finding)
+    if finding.unexplained:
+        lines += ["  Its message:", *_message(finding.unexplained)]
     for number, fix in enumerate(finding.fixes[:fixes], 1):
         lines += _fix_lines(fix, number, priced=True)
         lines += _edit_lines(fix)
@@ -22,8 +24,8 @@ def finding_lines(finding: Finding, fixes: int = 3) -> list[str]:
 
 
 def _story(finding: Finding) -> list[str]:
-    lines = _wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")
-    lines += _wrapped(finding.text, "  ") if finding.text else []
+    lines = wrapped(finding.headline or finding.kind, f"{_SIGN[finding.severity]} ")
+    lines += wrapped(finding.text, "  ") if finding.text else []
     if len(finding.path) > 1:
         shown = [f"[{step}]" if step in finding.carriers else step for step in finding.path]
         lines.append("  " + " → ".join(shown))
@@ -31,9 +33,10 @@ def _story(finding: Finding) -> list[str]:
 
 
 def _fix_lines(fix: Fix, count: int, *, priced: bool) -> list[str]:
-    checked = "" if fix.verified else " (not checked by simulation)"
+    checked = "" if fix.verified or fix.tried is not None else " (not checked by simulation)"
     price = f" {fix.price}" if fix.price and priced else ""
-    return _wrapped(f"{fix.text}{checked}{price}", f"  {count}. ", "     ")
+    tried = f" {fix.tried.sentence}" if fix.tried is not None else ""
+    return wrapped(f"{fix.text}{checked}{price}{tried}", f"  {count}. ", "     ")
 
 
 def _edit_lines(fix: Fix) -> list[str]:
@@ -64,7 +67,8 @@ def note(finding: Finding, more: str = "%graphwidget explain") -> str:
     return "\n".join(cut(line, NOTE_COLUMNS) for line in story)
 
 
-def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
+def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Text as lines; `first` and `rest` are what the first line, and each further one, begins with."""
     return textwrap.wrap(
         text,
         TEXT_COLUMNS,
@@ -79,12 +83,11 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
 
 
 def verdict_lines(verdict: Verdict) -> list[str]:
-    """The unexplained errors, each with its whole message; the last line says what was examined."""
+    """The errors without any finding, each with its whole message; the last line says what was examined."""
     lines: list[str] = []
-    for call in verdict.unexplained:
-        lines += _unexplained("C" + call_text(call.n, call)[1:], call.error_type, call.error)
     for run in verdict.open_cells:
-        lines += _unexplained(_cell_of(run), run.error_type, run.error)
+        if not run.through_backward:
+            lines += _unexplained(_cell_of(run), run.error_type, run.error)
     return [*lines, summary(verdict)]
 
 
@@ -118,8 +121,12 @@ def _calls_text(verdict: Verdict) -> str:
 
 def _unexplained(where: str, type_: str | None, message: str | None) -> list[str]:
     head = f"? {where} raised {type_ or 'an error'}, which is not explained yet. Its message:"
-    whole = [line for part in (message or "").splitlines() for line in _wrapped(part, "    ") or [""]]
-    return [*_wrapped(head, "", "  "), *whole, ""]
+    return [*wrapped(head, "", "  "), *_message(message or ""), ""]
+
+
+def _message(text: str) -> list[str]:
+    """An error's message, with its own lines."""
+    return [line for part in text.splitlines() for line in wrapped(part, "    ") or [""]]
 
 
 def _cell_of(run: CellRun) -> str:

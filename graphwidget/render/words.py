@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphwidget.model import BackwardCall, Place, spot_text
+from graphwidget.model import BackwardCall, Finding, Place, spot_text
 
-__all__ = ["call_text", "callers_text", "count", "op_name", "ordinal", "place_text", "spot_text"]
+__all__ = ["call_text", "callers_text", "count", "op_name", "ordinal", "place_text", "spot_text", "whole_text"]
 
 
 def op_name(name: str) -> str:
@@ -53,3 +53,8 @@ def call_text(n: int, call: BackwardCall | None) -> str:
     """``call 1 (In[2]:4, iteration 0)``: people count calls from 1, `n` counts from 0."""
     where = place_text(call.place) if call else ""
     return f"call {n + 1} ({where})" if where else f"call {n + 1}"
+
+
+def whole_text(finding: Finding) -> str:
+    """The text of a finding; of an error that is not explained with the whole message."""
+    return f"{finding.text} Its message: {finding.unexplained}" if finding.unexplained else finding.text

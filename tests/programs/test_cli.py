@@ -198,12 +198,14 @@ def test_an_autograd_error_that_has_no_finding_is_shown_whole_and_called_unexpla
     path = file(tmp_path, function)
     done = explain(path)
     assert done.returncode == 1
-    assert "Call 1 (In[2]:1) raised RuntimeError, which is not explained yet." in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "`F.apply(w).sum().backward()` raised RuntimeError, which is not explained yet." in words
+    assert "It stopped at `FBackward` (In[2], line 1)." in words
     assert message.strip() in " ".join(done.stdout.split())
-    assert "1 error is not explained yet." in done.stdout.splitlines()[-1]
+    assert "1 error is not explained yet." in done.stdout
     document = json.loads(explain(path, "--format", "json").stdout)
     assert document["unexplained"] == [{"call": 1, "cell": 2, "line": 1, "type": "RuntimeError", "message": message}]
-    assert document["summary"] == done.stdout.splitlines()[-1]
+    assert document["summary"] in done.stdout.splitlines()
     assert message.split()[-1] in explain(path, "--format", "html").stdout
 
 

@@ -37,7 +37,7 @@ def in_child(arguments, out, err):
 
 
 def answer(path, order):
-    arguments = ["explain", "--format", "json", *(["--order", order] if order else []), path]
+    arguments = ["explain", "--no-try", "--format", "json", *(["--order", order] if order else []), path]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if child == 0:

@@ -108,6 +108,7 @@ class CallLog:
         self.count = 0
         self.running: dict[int, PendingCall] = {}
         self.elsewhere = NOWHERE  # the place of calls made outside of cells
+        self.begins: Callable[[int, Any], None] | None = None  # called with the n and the outputs of a call before it
 
     @property
     def watched_from(self) -> int:
@@ -192,6 +193,8 @@ class CallLog:
         """Read the graph before a call; None if it is not a call of the user's."""
         if ti.in_backward() or ti.is_fake(outputs):
             return None
+        if self.begins is not None:
+            self.begins(self.count, outputs)
         frames = self.provenance.cell_frames(sys._getframe(3))
         pending = self._pending(args, kwargs, frames)
         self.count += 1

@@ -194,6 +194,26 @@ def failed_node(before: Snapshot, forecast: Forecast | None, text: str | None) -
     return found[0] if len(found) == 1 else None
 
 
+def stopped_at(before: Snapshot, forecast: Forecast | None, executed: Sequence[int]) -> tuple[int, ...]:
+    """Return the indices of the nodes one of which raised, in a call that was to run; empty: they cannot be told.
+
+    The nodes run in the order of the forecast, and each that has run has released what it saved. So the one that
+    raised stands between the last that has released something and the first that still holds something.
+    """
+    if forecast is None or not forecast.ok or not forecast.releases:
+        return ()
+    ran, found = set(executed), list[int]()
+    for node in forecast.executes:
+        index = node.index
+        if index in ran:
+            found = []
+            continue
+        found.append(index)
+        if _holds_hidden(before, index) or any(KEEPS_MEMORY[before.slot_state[s]] for s in before.slots_of(index)):
+            return tuple(found)
+    return tuple(found)
+
+
 def _may_hold(snapshot: Snapshot, index: int, state: SlotState) -> bool:
     """Whether a node has a slot in this state, or is an in-place write into a view that may hide one."""
     if snapshot.kind[index] != Kind.COPY_SLICES:

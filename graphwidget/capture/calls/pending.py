@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphwidget.capture.calls.models import Model
-from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one
+from graphwidget.capture.calls.outcome import Outcome, bytes_behind, failed_node, only_one, stopped_at
 from graphwidget.capture.graph.freed import Freed
 from graphwidget.model import KEEPS_MEMORY, BackwardCall, Forecast, Kind, Place, Snapshot, torch_messages
 
@@ -94,6 +94,9 @@ def record_of_pending(
         freed_by = freed.of(before.uid[failed], before.seq[failed]) if failed is not None else only_one(before, freed)
     slots = [s for i in outcome.executed for s in before.slots_of(i) if KEEPS_MEMORY[before.slot_state[s]]]
     leaves = [i for i in outcome.executed if before.kind[i] == Kind.ACCUMULATE]
+    stopped: tuple[int, ...] = ()
+    if error is not None and failed is None and pending.alone:
+        stopped = stopped_at(before, forecast, outcome.executed)
     slot = forecast.fails_slot if outcome.agreed and forecast is not None and error is not None else None
     return BackwardCall(
         n=pending.n,
@@ -113,6 +116,7 @@ def record_of_pending(
         failed_uid=before.uid[failed] if failed is not None else None,
         failed_slot=slot.name if slot is not None else None,
         failed_place=before.place_of(failed) if failed is not None else None,
+        stopped_at=tuple(before.uid[i] for i in stopped),
         freed_by=freed_by,
         executed=array("q", (before.uid[i] for i in outcome.executed)),
         executed_count=len(outcome.executed),

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from graphwidget import torch_internals as internals
 from graphwidget.capture.lines.provenance import NOWHERE, Provenance
 from graphwidget.capture.owners import reading
+from graphwidget.capture.writes.kept_grads import KeptGrads
 from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.starved import Starved
+from graphwidget.capture.writes.unheld import Unheld
 from graphwidget.capture.writes.watched import WatchedTensors
 from graphwidget.model import Write
 
@@ -60,7 +62,7 @@ class OptimizerSteps:
         self._last: dict[int, _LastStep] = {}  # by the `id` of the optimizer
         # `id` of an optimizer that has never modified anything -> its last step, as a write without tensors
         self.idle: dict[int, Write] = {}
-        self.starved = Starved(watched)
+        self.starved, self.unheld, self.kept_grads = Starved(watched), Unheld(watched), KeptGrads(watched)
 
     def install(self) -> None:
         """Begin to record steps, if torch's optimizers are loaded."""
@@ -117,7 +119,9 @@ class OptimizerSteps:
 
     def _compare(self, optimizer: Any, parameters: list[Any]) -> None:
         """Find the parameters that a step has modified, and record the write."""
-        self.starved.step(optimizer, parameters, lambda: self.provenance.where(sys._getframe(1)))
+        frame = sys._getframe()
+        for record in (self.starved, self.unheld, self.kept_grads):
+            record.step(optimizer, parameters, lambda: self.provenance.where(frame))
         changed, raised = self._changed(parameters)
         if not changed:
             self._record_idle(optimizer, parameters)

@@ -35,7 +35,7 @@ from graphwidget.capture.writes.log import WriteLog
 from graphwidget.capture.writes.optimizer_steps import OptimizerSteps
 from graphwidget.capture.writes.statements import CellStatements, Statement
 from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
-from graphwidget.model import Place, StarvedParameters, Write
+from graphwidget.model import KeptGradients, Place, StarvedParameters, UnheldLeaf, Write
 
 __all__ = ["WriteRecorder"]
 
@@ -113,6 +113,14 @@ class WriteRecorder:
     def starved(self) -> tuple[StarvedParameters, ...]:
         """Return the parameters for which no step of their optimizer has found a gradient."""
         return self.steps.starved.found()
+
+    def unheld(self) -> tuple[UnheldLeaf, ...]:
+        """Return the leaves with a gradient that no optimizer has held."""
+        return self.steps.unheld.found()
+
+    def kept_grads(self) -> tuple[KeptGradients, ...]:
+        """Return parameters whose gradients were never cleared between the steps of their optimizer."""
+        return self.steps.kept_grads.found()
 
     # ---------------------------------------------------------------- events
 

@@ -25,6 +25,7 @@ class _Followed:
         ]
         self.all, self.steps = len(parameters), 1
         self.where: Place | None = None
+        self.named: list[tuple[Callable[[], Any], str]] = []  # those that had a name at a step, and that name
 
     def step(self) -> None:
         """Forget what has a gradient now."""
@@ -32,6 +33,12 @@ class _Followed:
         if self.without:
             tensors = [(ref, ref()) for ref in self.without]
             self.without = [ref for ref, one in tensors if one is not None and internals.grad(one) is None]
+
+    def name(self, watched: WatchedTensors) -> None:
+        """Remember the names that they have now: the program's model may be gone when somebody asks."""
+        tensors = [(ref, one) for ref in self.without if (one := ref()) is not None]
+        found = [(ref, at) for ref, one in tensors if (at := watched.position(one)) is not None]
+        self.named = [(ref, watched.paths[at]) for ref, at in found]
 
 
 class Starved:
@@ -50,6 +57,8 @@ class Starved:
             known = self._followed[id(optimizer)] = _Followed(optimizer, parameters)
         if known is not None and known.without:
             known.where = where()
+            if not known.steps & (known.steps - 1):  # a power of two
+                known.name(self.watched)
 
     def found(self) -> tuple[StarvedParameters, ...]:
         """Return what has had no gradient in two steps or more, by name; what has no name is left out."""
@@ -57,9 +66,15 @@ class Starved:
         for known in self._followed.values():
             if known.steps < 2 or known.where is None:
                 continue
-            tensors = [one for ref in known.without if (one := ref()) is not None and internals.grad(one) is None]
-            at = [self.watched.index.get(id(one), -1) for one in tensors]
-            paths = [self.watched.paths[i] for i, one in zip(at, tensors) if i >= 0 and self.watched.refs[i]() is one]
+            if known.optimizer() is not None:
+                known.name(self.watched)
+            left = set(map(id, known.without))
+            paths = [path for ref, path in known.named if id(ref) in left and _has_none(ref())]
             if paths:
                 found.append(StarvedParameters(known.where, tuple(paths), known.steps, known.all))
         return tuple(found)
+
+
+def _has_none(parameter: Any) -> bool:
+    """Whether a parameter has no gradient, or is gone."""
+    return parameter is None or internals.grad(parameter) is None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from graphwidget.diagnosis.findings.no_grad import where_cut
+from graphwidget.diagnosis.findings.silences import unheld
 from graphwidget.diagnosis.source import paths
 from graphwidget.diagnosis.source import syntax as source
 from graphwidget.diagnosis.source.cells import Cells
@@ -16,18 +17,23 @@ _STEP = ".step"
 
 
 def find(record: Record) -> Iterator[Finding]:
-    """Yield findings for idle steps after a backward, in the last run of each cell."""
+    """Yield findings for idle steps after a backward, in the last run of each cell.
+
+    None if all leaves that the backward reached have a finding already: that one says why no optimizer holds them.
+    """
+    known = {name for finding in unheld.find(record) for name in finding.names} if record.idle else set[str]()
     latest = Cells.of(record).latest
     for step in record.idle:
         ran = any(one.run == step.place.run for one in latest)
         run = next((one for one in latest if ran and one.cell == step.place.cell), None)
         before = [call for call in record.calls if call.n < step.after_calls and call.result == "ok"]
         if run is not None and before:
-            yield from _of(record, run, step, before[-1])
+            given = _given_gradients(record, before[-1], step)
+            if not given or not known.issuperset(given):
+                yield from _of(record, run, step, before[-1], given)
 
 
-def _of(record: Record, run: CellRun, step: Write, call: BackwardCall) -> Iterator[Finding]:
-    given = _given_gradients(record, call, step)
+def _of(record: Record, run: CellRun, step: Write, call: BackwardCall, given: tuple[str, ...]) -> Iterator[Finding]:
     owner = _owner(step)
     named = tuple(path for path in map(paths.local, step.paths) if ".param_groups[" not in path)
     cleared = _cleared(run, step, call, {owner, *map(paths.root_of, named)})

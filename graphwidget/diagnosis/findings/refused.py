@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from graphwidget.diagnosis.findings import none_grads
+from graphwidget.diagnosis.findings import none_grads, unexplained
 from graphwidget.diagnosis.findings.failure import Failure
 from graphwidget.diagnosis.findings.refusals import arrays, inference, outdated, replicas, roots, views
 from graphwidget.diagnosis.fixes.restore_graph import updates_in_place
@@ -40,7 +40,8 @@ def of_run(record: Record, run: CellRun) -> Finding | None:
         return None
     failure = Failure(record, run, run.error_place or Place(run.cell, None))
     tell = next((tell for words, tell in _TELLERS if torch_messages.says(run.error, words)), None)
-    return tell(failure) if tell is not None else None
+    found = tell(failure) if tell is not None else None
+    return found or unexplained.of_refused(record, run)
 
 
 # ------------------------------------------------------------------ leaves, and what is none

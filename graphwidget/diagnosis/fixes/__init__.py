@@ -20,7 +20,7 @@ from graphwidget.diagnosis.fixes.second_backward import (
 )
 from graphwidget.diagnosis.fixes.second_backward.ladder import Ladder, Rung, only_if
 
-__all__ = ["FIXES", "FIX_IDS"]
+__all__ = ["CHOICES", "FIXES", "FIX_IDS"]
 
 FIX_IDS = {
     # the graph of an earlier call was reused
@@ -78,6 +78,9 @@ FIX_IDS = {
     "no_display": "do not display a tensor that has a graph",
     "clear_last_traceback": "let go of the last traceback",
 }
+
+# Of these, what changes the meaning of a program: what trains, or what counts as an error. That it runs shows nothing.
+CHOICES = frozenset({"allow_unused", "differentiable_backward", "drop_gradient", "skip_none", "unfreeze"})
 
 # The later call runs the same tensor again, or one inside the old part.
 _SAME_ROOT: Ladder = (

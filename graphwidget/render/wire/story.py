@@ -9,7 +9,7 @@ from graphwidget.model import BackwardCall, Drawing, Finding, Fix
 from graphwidget.render.border import boundary
 from graphwidget.render.wire.columns import Strings
 from graphwidget.render.wire.moments import moments
-from graphwidget.render.words import count, ordinal, place_text
+from graphwidget.render.words import count, ordinal, place_text, whole_text
 
 __all__ = ["MAX_CALLS", "story"]
 
@@ -154,7 +154,7 @@ def _finding(finding: Finding, drawing: Drawing, strings: Strings) -> dict[str, 
         "severity": finding.severity,
         "kicker": strings(_kicker(finding, drawing)),
         "headline": strings(finding.headline),
-        "text": strings(finding.text),
+        "text": strings(whole_text(finding)),
         "call": finding.call,
         "cell": _cell(finding, drawing),
         "node": strings(finding.node),

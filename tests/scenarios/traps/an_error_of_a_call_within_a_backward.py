@@ -1,5 +1,6 @@
 # verified:
-# never says: loss | graph
+# says: is not explained yet
+# never says: `loss` | graph | no_grad
 # %%
 import torch
 class Twice(torch.autograd.Function):

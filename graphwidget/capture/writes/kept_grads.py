@@ -1,0 +1,67 @@
+"""Gradients that nobody clears: the same `.grad` at each step of an optimizer, and something was added in between."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphwidget import torch_internals as internals
+from graphwidget.capture.writes.watched import WatchedTensors, version_of
+from graphwidget.model import KeptGradients, Place
+
+__all__ = ["KeptGrads"]
+
+MAX_OPTIMIZERS = 100  # optimizers that are followed
+
+
+class _Followed:
+    """One optimizer: the first of its parameters that had a gradient, and that gradient."""
+
+    def __init__(self, optimizer: Any, parameter: Any, grad: Any, path: str) -> None:
+        self.optimizer, self.parameter, self.path = weakref.ref(optimizer), weakref.ref(parameter), path
+        self.grad, self.version = weakref.ref(grad), version_of(grad)
+        self.steps, self.always = 1, True
+        self.place: Place | None = None
+
+    def step(self, where: Callable[[], Place | None]) -> None:
+        parameter = self.parameter()
+        grad = internals.grad(parameter) if parameter is not None else None
+        if not self.always or grad is None or grad is not self.grad() or version_of(grad) == self.version:
+            self.always = False
+            return
+        self.steps, self.version = self.steps + 1, version_of(grad)
+        if not self.steps & (self.steps - 1) or self.place is None:
+            self.place = where()
+
+
+class KeptGrads:
+    """One parameter of each optimizer is looked at."""
+
+    def __init__(self, watched: WatchedTensors) -> None:
+        self.watched = watched
+        self._followed: dict[int, _Followed] = {}
+
+    def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
+        """Note a step. `where` is asked only while the gradient has never been cleared."""
+        known = self._followed.get(id(optimizer))
+        if known is not None and known.optimizer() is optimizer:
+            known.step(where)
+            return
+        if len(self._followed) >= MAX_OPTIMIZERS:
+            return
+        for parameter in parameters:
+            grad = internals.grad(parameter)
+            if grad is not None:
+                at = self.watched.position(parameter)
+                path = self.watched.paths[at] if at is not None else ""
+                self._followed[id(optimizer)] = _Followed(optimizer, parameter, grad, path)
+                return
+
+    def found(self) -> tuple[KeptGradients, ...]:
+        """Return the parameters whose gradients were never cleared between two steps or more."""
+        return tuple(
+            KeptGradients(one.place, one.path, one.steps)
+            for one in self._followed.values()
+            if one.always and one.steps > 1 and one.place is not None
+        )

@@ -1,0 +1,110 @@
+"""Leaves that backward calls reach and that no optimizer holds, seen at some of the steps.
+
+What is found is plain data at once: a program's model may be gone when somebody asks.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from graphwidget import torch_internals as internals
+from graphwidget.capture.writes.watched import MAX_WATCHED, WatchedTensors, version_of
+from graphwidget.model import Place, UnheldLeaf
+
+__all__ = ["Unheld"]
+
+MAX_HELD = 100_000  # parameters that are remembered as held
+MAX_LEAVES = 200
+
+_OF_OPTIMIZER = ".param_groups["
+
+
+class _Seen:
+    """A leaf with a gradient that no optimizer has held so far: its version, and how often it was seen like that."""
+
+    def __init__(self, leaf: Any, path: str) -> None:
+        self.leaf, self.path, self.version, self.times = weakref.ref(leaf), path, version_of(leaf), 1
+        self.parameter = issubclass(type(leaf), torch.nn.Parameter)
+        self.place: Place | None = None
+        self.orphans: tuple[tuple[int, ...], ...] = ()
+
+
+class Unheld:
+    """Looks at the first steps of all optimizers, and then ever more rarely."""
+
+    def __init__(self, watched: WatchedTensors) -> None:
+        self.watched = watched
+        self._held: dict[int, Callable[[], Any]] = {}  # id -> what an optimizer that made a step holds, or held
+        self._groups: dict[int, tuple[int, ...]] = {}  # id of an optimizer -> what was seen of its parameters
+        self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._seen: dict[int, _Seen] = {}
+        self._steps = 0
+
+    def step(self, optimizer: Any, parameters: Sequence[Any], where: Callable[[], Place | None]) -> None:
+        """Note a step."""
+        self._hold(optimizer, parameters)
+        self._steps += 1
+        if not self._steps & (self._steps - 1):  # a power of two
+            self._look(where)
+
+    def _hold(self, optimizer: Any, parameters: Sequence[Any]) -> None:
+        ends = (parameters[0], parameters[-1]) if parameters else ()
+        seen = (len(parameters), *map(id, ends))
+        if self._groups.get(id(optimizer)) == seen or len(self._held) > MAX_HELD:
+            return
+        self._groups[id(optimizer)] = seen
+        self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+        for one in parameters:
+            self._held[id(one)] = weakref.ref(one)
+            self._seen.pop(id(one), None)
+
+    def _is_held(self, leaf: Any) -> bool:
+        known = self._held.get(id(leaf))
+        return known is not None and known() is leaf
+
+    def _look(self, where: Callable[[], Place | None]) -> None:
+        place: Place | None = None
+        for at, ref in enumerate(self.watched.refs):
+            leaf = ref()
+            if leaf is None or not internals.requires_grad(leaf) or internals.is_view(leaf) or self._is_held(leaf):
+                continue
+            is_leaf, grad = internals.leaf_and_grad(leaf)
+            if not is_leaf or grad is None:
+                continue
+            seen = self._seen.get(id(leaf))
+            if seen is None or seen.leaf() is not leaf:
+                if len(self._seen) < MAX_LEAVES:
+                    self._seen[id(leaf)] = _Seen(leaf, self.watched.paths[at])
+                continue
+            seen.times += 1
+            if place is None:
+                place, orphans = where(), self._orphans()
+            seen.place, seen.orphans = place, orphans
+
+    def _orphans(self) -> tuple[tuple[int, ...], ...]:
+        """Return the sizes of parameters without a gradient that only optimizers lead to."""
+        if len(self.watched.refs) >= MAX_WATCHED:
+            return ()  # what has no name here may have one
+        found = []
+        for ref in self._optimizers.values():
+            groups = vars(one).get("param_groups", ()) if (one := ref()) is not None else ()
+            for parameter in (each for group in groups for each in group["params"]):
+                at = self.watched.position(parameter)
+                nameless = at is None or _OF_OPTIMIZER in self.watched.paths[at]
+                if nameless and internals.requires_grad(parameter) and internals.grad(parameter) is None:
+                    found.append(internals.shape_of(parameter))
+        return tuple(found)
+
+    def found(self) -> tuple[UnheldLeaf, ...]:
+        """Return what was seen at two steps or more, and was not written to in between."""
+        found = []
+        for seen in self._seen.values():
+            leaf = seen.leaf()
+            same = leaf is None or (version_of(leaf) == seen.version and not self._is_held(leaf))
+            if seen.times > 1 and seen.place is not None and same:
+                found.append(UnheldLeaf(seen.path, seen.place, seen.orphans, seen.parameter))
+        return tuple(found)

@@ -1,0 +1,275 @@
+"""Leaves that backward reaches and no optimizer holds: replaced or added after the optimizer was made, or in a list.
+
+Leaves may be left out on purpose. So it is said only where a reason is known: parameters in a container of Python's
+that no module registers; an optimizer that was made of all parameters of a module, of which the leaf is one now; or
+parameters that only an optimizer holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphwidget.diagnosis.source import syntax, text_edit
+from graphwidget.diagnosis.source.cells import Cells
+from graphwidget.diagnosis.source.text_edit import Edits
+from graphwidget.diagnosis.source.torch_names import OPTIMIZER
+from graphwidget.diagnosis.wording import at, names, place_of, short, spoken, where
+from graphwidget.model import CellRun, Finding, Fix, Place, Record, UnheldLeaf
+
+__all__ = ["find"]
+
+MOST_NAMED = 4
+_LISTS = (ast.List, ast.ListComp, ast.Tuple)
+_DICTS = (ast.Dict, ast.DictComp)
+_REGISTERING = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+
+
+class _Line(NamedTuple):
+    run: CellRun
+    statement: ast.stmt
+
+    @property
+    def place(self) -> Place:
+        return place_of(self.run, self.statement.lineno)
+
+    @property
+    def shown(self) -> str:
+        return f"{short(ast.unparse(self.statement).split(chr(10), 1)[0])} ({where(self.place)})"
+
+
+def find(record: Record) -> Iterator[Finding]:
+    """Yield one finding for the leaves of each reason."""
+    contained: dict[int, tuple[_Line, list[UnheldLeaf]]] = {}
+    left: list[UnheldLeaf] = []
+    for leaf in record.unheld:
+        line = _container(record, leaf)
+        if line is not None:
+            contained.setdefault(id(line.statement), (line, []))[1].append(leaf)
+        elif leaf.parameter:
+            left.append(leaf)
+    for line, leaves in contained.values():
+        yield _in_container(record, line, leaves)
+    made: dict[int, tuple[_Line, list[UnheldLeaf]]] = {}
+    optimizers = _optimizers(record)
+    for leaf in left:
+        whole = [one for one in optimizers if _is_of(one, leaf.path)] if _is_registered(record, leaf) else []
+        whole = whole or (optimizers if leaf.orphans else [])
+        if len(whole) == 1:
+            made.setdefault(id(whole[0].statement), (whole[0], []))[1].append(leaf)
+    for optimizer, leaves in made.values():
+        yield _made_too_early(record, optimizer, leaves)
+
+
+def _parts(path: str) -> list[str]:
+    return re.findall(r"[A-Za-z_]\w*|\[[^\]]*\]", spoken(path))
+
+
+def _named(leaves: list[UnheldLeaf]) -> tuple[str, ...]:
+    found = dict.fromkeys(spoken(leaf.path) for leaf in leaves)
+    return tuple(sorted(found, key=lambda path: (not path.endswith("weight"), path)))
+
+
+# ------------------------------------------------------------------ in a list of Python's
+
+
+def _container(record: Record, leaf: UnheldLeaf) -> _Line | None:
+    """The one statement that puts a leaf into a list, tuple or dict of a module: ``self.layers = [...]``."""
+    parts = _parts(leaf.path)
+    for name, index in zip(parts, parts[1:]):
+        if not index.startswith("["):
+            continue
+        found = [
+            _Line(run, one)
+            for run in Cells.of(record).latest
+            for cls in _classes(run)
+            for one in ast.walk(cls)
+            if isinstance(one, (ast.Assign, ast.AnnAssign)) and f"self.{name}" in syntax.targets(one)
+        ]
+        if len(found) == 1 and isinstance(syntax.given(found[0].statement), (*_LISTS, *_DICTS)):
+            return None if _is_handed_in(found[0]) else found[0]
+    return None
+
+
+def _is_handed_in(line: _Line) -> bool:
+    """Whether a list holds only arguments of its function: ``self.teacher = [teacher]`` hides a module on purpose."""
+    inside, value = syntax.function_at(line.run.source, line.statement.lineno), syntax.given(line.statement)
+    if inside is None or not isinstance(value, (ast.List, ast.Tuple)):
+        return False
+    arguments = {one.arg for one in (*inside[1].args.posonlyargs, *inside[1].args.args, *inside[1].args.kwonlyargs)}
+    return bool(value.elts) and all(isinstance(one, ast.Name) and one.id in arguments for one in value.elts)
+
+
+def _classes(run: CellRun) -> list[ast.ClassDef]:
+    tree = syntax.parse(run.source)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
+
+
+def _in_container(record: Record, line: _Line, leaves: list[UnheldLeaf]) -> Finding:
+    shown = _named(leaves)
+    value = syntax.given(line.statement)
+    of_parameters = all(_parts(leaf.path)[-1].startswith("[") for leaf in leaves)
+    kind = ("Parameter" if of_parameters else "Module") + ("Dict" if isinstance(value, _DICTS) else "List")
+    what = "dict" if isinstance(value, _DICTS) else "tuple" if isinstance(value, ast.Tuple) else "list"
+    new = f"{_torch_nn(record)}.{kind}"
+    edits = text_edit.replace_node(line.run.cell, line.run.source, value, f"{new}({ast.unparse(value)})")
+    return _finding(
+        shown,
+        line.place,
+        f"{line.shown} puts them into a {what} of Python's. A module registers only modules and parameters, so "
+        "`parameters()` does not list these.",
+        leaves,
+        Fix(
+            "register_modules",
+            f"Put them into an `{new}`: then `parameters()` has them, and `.to(device)` and `state_dict()` too.",
+            False,
+            at(line.place),
+            edits=edits,
+        ),
+    )
+
+
+def _torch_nn(record: Record) -> str:
+    """How the cells write `torch.nn`."""
+    imports = r"^\s*(?:from torch import (?:.*, *)?nn\b|import torch\.nn as nn\b)"
+    return "nn" if any(re.search(imports, run.source, re.M) for run in record.runs.values()) else "torch.nn"
+
+
+# ------------------------------------------------------------------ made after the optimizer
+
+
+def _optimizers(record: Record) -> list[_Line]:
+    """The statements that make an optimizer of all parameters of a module."""
+    found = []
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for one in ast.walk(tree) if tree is not None else ():
+            if isinstance(one, (ast.Assign, ast.AnnAssign)) and OPTIMIZER.search(ast.unparse(one)):
+                found.append(_Line(run, one))
+    return [line for line in found if _module_of(line)]
+
+
+def _module_of(line: _Line) -> str:
+    """The module whose `parameters()` an optimizer is made of; empty: it gets others, or only some."""
+    calls = [node for node in ast.walk(line.statement) if isinstance(node, ast.Call)]
+    making = [one for one in calls if OPTIMIZER.search(f"{ast.unparse(one.func)}(") and one.args]
+    given = making[-1].args[0] if making else None
+    if isinstance(given, ast.Call) and not given.args and isinstance(given.func, ast.Attribute):
+        return ast.unparse(given.func.value) if given.func.attr == "parameters" else ""
+    return ""
+
+
+def _is_of(optimizer: _Line, path: str) -> bool:
+    """Whether a leaf's path leads through the module that an optimizer was made of."""
+    last = _module_of(optimizer).rsplit(".", 1)[-1]
+    return last in _parts(path)[:-1]
+
+
+def _is_registered(record: Record, leaf: UnheldLeaf) -> bool:
+    """Whether all containers on a leaf's path are torch's own, which register what they hold."""
+    parts = _parts(leaf.path)
+    for name, index in zip(parts, parts[1:]):
+        if index.startswith("["):
+            made = [one for run in Cells.of(record).latest for one, _ in syntax.assigned_as(run.source, name)]
+            values = [syntax.given(one) for one in made]
+            names_ = [ast.unparse(one.func).rsplit(".", 1)[-1] for one in values if isinstance(one, ast.Call)]
+            if not made or len(names_) < len(made) or not all(one in _REGISTERING for one in names_):
+                return False
+    return True
+
+
+def _made_too_early(record: Record, optimizer: _Line, leaves: list[UnheldLeaf]) -> Finding:
+    shown = _named(leaves)
+    owner = next(iter(syntax.targets(optimizer.statement)), "the optimizer")
+    replacing = _replaced_at(record, optimizer, shown)
+    orphaned = any(leaf.orphans for leaf in leaves)
+    if replacing is None:
+        why = f"{optimizer.shown} took the parameters that `{_module_of(optimizer)}` had then."
+    else:
+        does = "replaced" if orphaned else "made"
+        why = (
+            f"{replacing.shown} {does} {'it' if len(shown) == 1 else 'them'}. The optimizer has the parameters that "
+            f"`{_module_of(optimizer)}` had before, when {optimizer.shown} ran."
+        )
+    if orphaned:
+        why += " It goes on with old ones, which nothing computes with any more."
+    fix = Fix(
+        "new_optimizer",
+        f"Make `{owner}` after {f'that line ({where(replacing.place)})' if replacing else 'the module is complete'}, "
+        "so that it gets the parameters of now.",
+        False,
+        at(optimizer.place),
+        edits=_moved(optimizer, replacing, owner) if replacing is not None else (),
+    )
+    return _finding(shown, replacing.place if replacing is not None else optimizer.place, why, leaves, fix)
+
+
+def _replaced_at(record: Record, optimizer: _Line, leaves: tuple[str, ...]) -> _Line | None:
+    """The statement that gave the module another part: of the innermost part that all paths share."""
+    common = [one[0] for one in zip(*map(_parts, leaves)) if len(set(one)) == 1]
+    for name in reversed(common if len(leaves) > 1 else _parts(leaves[0])):
+        if name.startswith("["):
+            continue
+        found = list(_assigned(record, optimizer, name))
+        if found:
+            return found[-1]
+    return None
+
+
+def _assigned(record: Record, optimizer: _Line, name: str) -> Iterator[_Line]:
+    """Statements that set a part of that name, in the order of the cells: not where an object is first made."""
+    for run in Cells.of(record).latest:
+        tree = syntax.parse(run.source)
+        for node in ast.walk(tree) if tree is not None else ():
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node is optimizer.statement:
+                continue
+            if not any(target == name or target.endswith(f".{name}") for target in syntax.targets(node)):
+                continue
+            inside = syntax.function_at(run.source, node.lineno)
+            if inside is not None and inside[0] is not None and inside[1].name == "__init__":
+                continue
+            order = (optimizer.run.run, optimizer.statement.lineno)
+            if inside is None and (run.run, node.lineno) < order:
+                continue
+            yield _Line(run, node)
+
+
+def _moved(optimizer: _Line, replacing: _Line, owner: str) -> Edits:
+    """The line of the optimizer behind the replacing one, in the same block, if nothing between them reads it."""
+    text, cell = optimizer.run.source, optimizer.run.cell
+    if replacing.run is not optimizer.run:
+        return ()
+    behind = syntax.behind(text, optimizer.statement)
+    lines = [one.lineno for one in behind]
+    if replacing.statement.lineno not in lines:
+        return ()
+    between = behind[: lines.index(replacing.statement.lineno) + 1]
+    if any(owner in syntax.paths_read(one) or owner in syntax.names_in(one) for one in between):
+        return ()
+    made = text_edit.statement_lines(text, optimizer.statement)
+    return (
+        *text_edit.remove(cell, text, optimizer.statement),
+        *text_edit.insert_after(cell, text, replacing.statement, made),
+    )
+
+
+# ------------------------------------------------------------------ the words
+
+
+def _finding(shown: tuple[str, ...], cause: Place, why: str, leaves: list[UnheldLeaf], fix: Fix) -> Finding:
+    one = len(shown) == 1
+    listed, step = names(shown, MOST_NAMED), where(leaves[0].place)
+    at_step = f" ({step})" if step else ""
+    return Finding(
+        "silent",
+        "warning",
+        f"Backward gives {listed} {'a gradient' if one else 'gradients'}, and no optimizer that makes a step{at_step} "
+        f"holds {'it' if one else 'them'}. {why}",
+        f"{listed} {'is' if one else 'are'} never trained: no optimizer holds {'it' if one else 'them'}.",
+        tensor=shown[0],
+        made_at=cause,
+        names=shown,
+        fixes=(fix,),
+    )

@@ -1,0 +1,157 @@
+"""The child process of a trial: the program runs with edited texts, and an account of it is left in a file.
+
+It stops by itself, between two backward calls, when enough of them have run beyond the failing one; or wherever it is
+when its time is up. The parent limits the rest (`graphwidget.trials.supervised`).
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from graphwidget.programs.journal import Journal
+from graphwidget.programs.target import Program, Start, StoppedProgram, UnreadableProgram, check_torch
+from graphwidget.trials import overlay
+from graphwidget.trials.account import account_of
+from graphwidget.trials.rerun import Job
+
+__all__ = ["main"]
+
+_MOST_LOSSES = 64  # values of losses that are kept of a place
+
+
+def main(job_file: str, lifeline: int) -> None:
+    """Run a job. The process ends here, or where enough has run.
+
+    Parameters
+    ----------
+    lifeline
+        The descriptor of a pipe that is closed when the parent is gone; -1: there is none.
+    """
+    job = Job.from_json(Path(job_file).read_text(encoding="utf-8"))
+    _end_with_parent(lifeline)
+    check_torch()
+    from graphwidget.programs import running, script
+
+    del sys.path[0]
+    overlay.install({path: content.encode("latin-1") for path, content in job.texts.items()})
+    watch = _Watch(job)
+    try:
+        if job.cells:
+            path = Path(job.target)
+            program = Program(Path(path.name) if job.notebook else path, tuple(job.cells), notebook=job.notebook)
+            done = running.run(program, job.order, arguments=job.arguments, begin=watch.begin)
+            watch.stop("end", done.tracker)
+        else:
+            start = Start(job.target, tuple(job.arguments), job.module)
+            script.run(start, lambda tracker, _journal, _file: watch.stop("end", tracker), watch.begin)
+    except (UnreadableProgram, StoppedProgram) as error:
+        print(f"graphwidget: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+class _Watch:
+    """Stops the program, and writes its account."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._values: list[float] = []
+        self._busy = _thread.allocate_lock()
+
+    def begin(self, tracker: Any, journal: Journal) -> None:
+        """The program is about to begin."""
+        self._tracker, self._journal = tracker, journal
+        self._process, self._began = os.getpid(), time.monotonic()
+        if self._job.notebook:
+            tracker.notebook = True
+            journal.shell.enable_gui = lambda gui=None: None  # `%matplotlib inline` asks for none
+            for names in (journal.shell.user_ns, journal.shell.user_ns_hidden):
+                names.pop("__file__", None)
+        tracker.log.begins = self._before_call
+        _thread.start_new_thread(self._wait, ())
+
+    def _wait(self) -> None:
+        """Stop the program when its time is up. A thread of the system's, which no list of Python's threads shows."""
+        time.sleep(self._job.seconds)
+        self.stop("time", self._tracker)
+
+    def _before_call(self, n: int, outputs: Any) -> None:
+        if os.getpid() != self._process:
+            return
+        if self._job.calls is not None and n >= self._job.calls:
+            self.stop("enough", self._tracker)
+        self._values.append(_value(outputs))
+
+    def stop(self, ended: str, tracker: Any) -> None:
+        """Write the account, and end the process at once: no code of the program's runs after this."""
+        if os.getpid() != self._process or not self._busy.acquire(blocking=False):
+            return
+        seconds = time.monotonic() - self._began
+        record = tracker.record()
+        events = tracker.events
+        account = account_of(
+            record,
+            tracker.findings(),
+            self._journal.errors,
+            begun=tracker.log.count,
+            failing=self._job.failing,
+            seconds=seconds,
+            held_bytes=max((event.held_bytes or 0 for event in events), default=0),
+            losses=self._by_place(tracker),
+            ended=ended,
+        )
+        part = Path(f"{self._job.account}.part")
+        part.write_text(account.to_json(), encoding="utf-8")
+        os.replace(part, self._job.account)
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)
+
+    def _by_place(self, tracker: Any) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
+        for call in tracker.calls:
+            if call.result == "ok" and call.n < len(self._values) and self._values[call.n] == self._values[call.n]:
+                losses = found.setdefault(call.place.spot, [])
+                if len(losses) < _MOST_LOSSES:
+                    losses.append(self._values[call.n])
+        return found
+
+
+def _value(outputs: Any) -> float:
+    """The value of a scalar loss; not a number where there is none."""
+    outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    try:
+        if len(outputs) == 1 and outputs[0].numel() == 1 and not outputs[0].is_complex():
+            return float(outputs[0].detach())
+    except Exception:  # a tensor of a kind of its own
+        pass
+    return float("nan")
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """End this process and its group when the parent is gone; and if memory runs out, let it be this process's end."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    if lifeline < 0 or not hasattr(os, "killpg"):
+        return
+    os.set_inheritable(lifeline, False)
+
+    def wait() -> None:
+        while True:
+            try:
+                if not os.read(lifeline, 1):
+                    break
+            except InterruptedError:
+                continue
+            except OSError:
+                return
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    _thread.start_new_thread(wait, ())

@@ -1,0 +1,89 @@
+"""What was asked for: whether fixes are tried at all, and why not."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import psutil
+
+from graphwidget.model import Finding
+from graphwidget.trials.attempt import Ran
+from graphwidget.trials.effects import Effects
+from graphwidget.trials.rerun import Rerun
+from graphwidget.trials.trial import Trials, can_be_tried, try_fixes
+
+__all__ = ["Asked", "memory_of_this_process"]
+
+LONG = 60.0  # seconds that a program may have taken, if it is to run again without being asked for
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whether fixes are tried.
+
+    Attributes
+    ----------
+    wanted
+        True: yes; False: no; None: where the program was not seen to do anything that should not happen again.
+    rerun, effects
+        The program in this process, and what it does to the world around it.
+    seconds
+        How long each trial may run; see `Trials`.
+    """
+
+    wanted: bool | None
+    rerun: Rerun
+    effects: Effects
+    seconds: float | None = None
+
+    def with_cells(self, cells: Sequence[str], order: Sequence[int]) -> Asked:
+        """The same for a program of cells."""
+        return replace(self, rerun=replace(self.rerun, cells=tuple(cells), order=tuple(order)))
+
+    def tried(self, ran: Ran) -> tuple[tuple[Finding, ...], str]:
+        """The findings with what came of trials; and why there were none, as a sentence."""
+        findings = tuple(ran.findings)
+        if not any(can_be_tried(fix, ran.rerun) for finding in findings for fix in finding.fixes):
+            return findings, ""
+        why_not = self._why_not(ran)
+        if why_not:
+            return findings, why_not
+        count = 0
+
+        def say(fix: str) -> None:
+            nonlocal count
+            count += 1
+            print(f"graphwidget: trial {count}: the program runs again, with a fix in it: {fix}", file=sys.stderr)
+
+        try:
+            return try_fixes(ran, Trials(self.seconds, say)), ""
+        except Exception as error:  # the answer is worth more than the trials
+            return findings, f"No fix was tried: that failed ({type(error).__name__}: {error})."
+
+    def _why_not(self, ran: Ran) -> str:
+        if self.wanted is False:
+            return "No fix was tried (--no-try)."
+        if self.wanted:
+            return ""
+        effects = self.effects.text
+        if not effects and ran.seconds <= LONG:
+            return ""
+        why = f"{effects}, and that would happen again" if effects else f"the program took {ran.seconds:.0f} s"
+        return f"No fix was tried: {why}. To try them all the same: {self._command()}"
+
+    def _command(self) -> str:
+        words = ["graphwidget", "explain", "--try", *(["-m"] if self.rerun.module else []), self.rerun.target]
+        return shlex.join([*words, *self.rerun.arguments])
+
+
+def memory_of_this_process() -> int:
+    """The most bytes that this process has had resident, as far as the system says."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return int(psutil.Process().memory_info().rss)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,159 @@
+"""One trial: the program runs in a child process with a fix in it, and what it did there is judged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import graphwidget
+from graphwidget.model import BackwardCall, CellError, Finding, Fix, Record, Trial
+from graphwidget.trials.account import Account, account_of
+from graphwidget.trials.judge import hung, judge
+from graphwidget.trials.rerun import CannotEdit, Job, Rerun, edited
+from graphwidget.trials.supervised import Ending, Limits, supervise
+
+__all__ = ["FURTHER", "START", "Ran", "attempt"]
+
+FURTHER = 3  # calls beyond the failing one that a trial runs
+START = 4.0  # seconds that a process needs to begin
+_MEMORY = 1_000_000_000  # bytes that a trial may take besides twice what the program took
+_QUOTED = 200  # characters of a child's last words
+
+# Nothing of the program's folder is imported before all that is needed here is.
+_START = """
+import sys
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+sys.path.insert(0, {root!r})
+from graphwidget.programs import trying
+trying.main({job!r}, int(sys.argv[-1]))
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The run that is to be mended.
+
+    Attributes
+    ----------
+    rerun
+        How it was started.
+    record, findings, errors
+        What is known of it.
+    begun
+        How many backward calls began.
+    seconds, held_bytes, memory
+        How long it took, the most bytes of its saved tensors, and its most memory.
+    cell_of
+        Turns the number by which the record knows a cell into that of the program's cell.
+    """
+
+    rerun: Rerun
+    record: Record
+    findings: Sequence[Finding]
+    errors: Sequence[CellError]
+    begun: int
+    seconds: float
+    held_bytes: int = 0
+    memory: int = 0
+    cell_of: Callable[[int | None], int | None] = lambda number: number
+
+
+def attempt(
+    ran: Ran,
+    finding: Finding,
+    fix: Fix,
+    seconds: float,
+    whole: float,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[Trial, float]:
+    """Try a fix; also how many seconds that took.
+
+    Parameters
+    ----------
+    seconds, whole
+        How long the program may run; how long the child may live.
+    cancelled
+        Asked again and again whether to stop.
+    """
+    call = next((one for one in ran.record.calls if one.n == finding.call), None)
+    failing = finding.call if finding.call is not None else ran.begun
+    try:
+        copy = edited(ran.rerun, fix, ran.cell_of, _step_of(ran, finding, call))
+    except CannotEdit as why:
+        return Trial(None, str(why)), 0.0
+    before = account_of(
+        ran.record,
+        ran.findings,
+        ran.errors,
+        begun=ran.begun,
+        failing=failing,
+        seconds=ran.seconds,
+        held_bytes=ran.held_bytes,
+        until_it_failed=finding.call is not None,
+    )
+    failed = finding.call is not None or bool(ran.errors)
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(
+            copy.rerun.target,
+            list(copy.rerun.arguments),
+            copy.rerun.module,
+            list(copy.rerun.cells),
+            list(copy.rerun.order),
+            copy.rerun.notebook,
+            copy.texts,
+            failing,
+            failing + 1 + FURTHER if failed else None,
+            seconds,
+            str(Path(folder, "account.json")),
+        )
+        ending = _run(job, copy.rerun, Path(folder), Limits(whole, 2 * ran.memory + _MEMORY), cancelled)
+        account = Path(job.account)
+        after = Account.from_json(account.read_text(encoding="utf-8")) if account.exists() else None
+    if after is None:
+        return _without_account(ending, ran.seconds), ending.seconds
+    return judge(before, after, finding, fix, call, copy), ending.seconds
+
+
+def _run(job: Job, rerun: Rerun, folder: Path, limits: Limits, cancelled: Callable[[], bool]) -> Ending:
+    file, temporary = folder / "job.json", folder / "tmp"
+    file.write_text(job.to_json(), encoding="utf-8")
+    temporary.mkdir()
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    code = _START.format(root=str(Path(graphwidget.__file__).resolve().parent.parent), job=str(file))
+    environment = {
+        **rerun.environment,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLBACKEND": "agg",  # opens no window
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
+    }
+    return supervise(
+        [sys.executable, *flags, "-c", code], limits, folder=rerun.folder, environment=environment, cancelled=cancelled
+    )
+
+
+def _without_account(ending: Ending, before: float) -> Trial:
+    """The verdict on a child that was stopped, or that ended its process in a way that leaves no account."""
+    seconds = round(ending.seconds, 2)
+    if ending.stopped == "was cancelled":
+        return Trial(None, "it was cancelled", seconds)
+    if ending.stopped.startswith("ran longer"):
+        return hung(before, max(0.0, ending.seconds - START))
+    if ending.stopped:
+        return Trial(False, f"it {ending.stopped}, and was stopped", seconds)
+    last = next((line for line in reversed(ending.tail.splitlines()) if line.strip()), "")
+    said = f": {last.strip()[:_QUOTED]}" if last else ""
+    return Trial(None, f"its process ended with status {ending.status} and left no account{said}", seconds)
+
+
+def _step_of(ran: Ran, finding: Finding, call: BackwardCall | None) -> int:
+    """The step from 1 in which the error of a finding was raised; 0: it is not known."""
+    place = finding.failed_at or finding.made_at
+    for error in ran.errors:
+        if (call is not None and error.message == call.error) or (place is not None and error.place == place):
+            return error.step
+    return 0

@@ -1,0 +1,146 @@
+"""What a program does to the world around it, as far as that can be seen: it would happen again in each trial.
+
+Python reports what opens files, connects to other machines or starts other programs (`sys.addaudithook`). What compiled
+code writes is seen where it is a file in the working directory. What is written to the folder for temporary files, or
+to caches, does not count.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Effects", "watch"]
+
+_MOST_ENTRIES = 5000  # of the working directory, looked at for new files
+_MOST_NAMED = 2
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn")
+_CONNECTS = ("socket.connect", "socket.sendto", "socket.bind")
+_CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "shutil.rmtree", "shutil.move", "os.truncate", "os.link")
+_LOCAL = ("/dev/", "/proc/", "/sys/")
+
+
+class Effects:
+    """What was seen since `watch`; `text` says it."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._since = _now_of_files()
+        self._files: dict[str, None] = {}
+        self._others: dict[str, None] = {}
+        self._thread = threading.local()
+        self._private = tuple(
+            os.path.realpath(one) + os.sep
+            for one in (tempfile.gettempdir(), Path.home() / ".cache", Path.home() / ".config", sys.prefix)
+        )
+
+    @property
+    def text(self) -> str:
+        """What the program did, as a clause; empty if nothing was seen."""
+        self._thread.off = True  # what is done from here is ours
+        parts = [f"writes files ({self._named(list(self._files))})"] if self._files else []
+        parts += list(self._others)
+        if parts:
+            return f"the program {' and '.join(parts)}"
+        changed = self._changed_files()
+        return f"files changed while the program ran ({self._named(changed)})" if changed else ""
+
+    def see(self, event: str, args: tuple[Any, ...]) -> None:
+        """An event of Python's. It must be quick, and raise nothing."""
+        if event == "open":
+            path, mode, flags = args
+            writes = flags & _WRITES if isinstance(flags, int) else isinstance(mode, str) and set(mode) & set("wax+")
+            if writes:
+                self._wrote(path)
+        elif event in _CHANGES:
+            self._wrote(args[0])
+        elif event == "sqlite3.connect":
+            self._wrote(args[0])
+        elif event in _STARTS:
+            self._others["starts other programs"] = None
+        elif event in _CONNECTS and not _is_on_this_machine(args):
+            self._others["talks to other machines"] = None
+
+    def _wrote(self, path: object) -> None:
+        if getattr(self._thread, "off", False) or not isinstance(path, (str, bytes, os.PathLike)):
+            return
+        name = os.path.abspath(os.fsdecode(path))
+        if "__pycache__" not in name and not name.startswith(_LOCAL) and len(self._files) < _MOST_ENTRIES:
+            real = os.path.realpath(name)
+            own = real.startswith(os.path.realpath(self._folder) + os.sep)
+            if own or not f"{real}{os.sep}".startswith(self._private):
+                self._files[name] = None
+
+    def _changed_files(self) -> list[str]:
+        """Files below the working directory that are newer than the beginning, but for what we print to."""
+        ours = {(one.st_dev, one.st_ino) for one in map(os.fstat, (1, 2))}
+        found: list[str] = []
+        folders, seen = [self._folder], 0
+        while folders and seen < _MOST_ENTRIES:
+            try:
+                entries = list(os.scandir(folders.pop(0)))
+            except OSError:
+                continue
+            seen += len(entries)
+            for entry in entries:
+                try:
+                    if entry.name in ("__pycache__", ".git", "node_modules") or entry.is_symlink():
+                        continue
+                    if entry.is_dir():
+                        folders.append(entry.path)
+                    elif (about := entry.stat()).st_mtime_ns > self._since and (about.st_dev, about.st_ino) not in ours:
+                        found.append(os.path.abspath(entry.path))
+                except OSError:
+                    continue
+        return found
+
+    def _named(self, paths: list[str]) -> str:
+        more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+        return ", ".join(map(self._shown, paths[:_MOST_NAMED])) + more
+
+    def _shown(self, path: str) -> str:
+        return os.path.relpath(path, self._folder) if path.startswith(self._folder + os.sep) else path
+
+
+_watched: list[Effects] = []  # the newest is the one that sees; a hook cannot be removed
+
+
+def watch(folder: str) -> Effects:
+    """Begin to see what the program in this process does. Only the newest `Effects` sees anything."""
+    effects = Effects(folder)
+    if not _watched:
+        sys.addaudithook(_hook)
+    _watched[:] = [effects]
+    return effects
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event[:3] in _PREFIXES and _watched:
+        try:
+            _watched[0].see(event, args)
+        except Exception:  # an event with other arguments than expected; an error would reach the program
+            _watched[0]._others["does what cannot be told"] = None
+
+
+_PREFIXES = frozenset(event[:3] for event in ("open", "sqlite3.connect", *_STARTS, *_CONNECTS, *_CHANGES))
+
+
+def _is_on_this_machine(args: tuple[Any, ...]) -> bool:
+    address = args[1] if len(args) > 1 else None
+    if not isinstance(address, tuple):
+        return True  # a socket of the system's own, by its path
+    return str(address[0]) in ("", "localhost", "::1") or str(address[0]).startswith("127.")
+
+
+def _now_of_files() -> int:
+    """The present time as the file system gives it to files, whose clock may be coarser."""
+    try:
+        with tempfile.NamedTemporaryFile() as file:
+            return os.stat(file.name).st_mtime_ns
+    except OSError:
+        return 0

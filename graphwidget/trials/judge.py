@@ -1,0 +1,198 @@
+"""Whether a program did what it should when it ran with a fix in it: the account of that run against the one before.
+
+No error; the finding is gone, and there is no new one; as many calls and passes as before; what trained still trains;
+and the loss is not a constant. A fix that changes what the program means stays a choice, however well it runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from graphwidget.diagnosis.fixes import CHOICES
+from graphwidget.model import BackwardCall, Finding, Fix, Trial, bytes_text
+from graphwidget.trials.account import Account, Raised
+from graphwidget.trials.rerun import Edited, Rerun
+
+__all__ = ["hung", "judge"]
+
+_MOST_NAMED = 3
+_SAME = 3  # passes in which a loss must have had one value before it is called a constant
+# Errors that say something of the machine, or of how a trial is run, and nothing of the fix.
+_NO_ROOM = ("OutOfMemoryError", "MemoryError")
+_NO_INPUT = ("EOFError", "StdinNotImplementedError")
+
+
+def judge(
+    before: Account,
+    after: Account,
+    finding: Finding,
+    fix: Fix,
+    call: BackwardCall | None = None,
+    copy: Edited | None = None,
+) -> Trial:
+    """The verdict on a fix.
+
+    Parameters
+    ----------
+    before
+        Of the program as it is, until it failed.
+    after
+        Of the program with the fix in it.
+    call
+        The call that failed, if one did.
+    copy
+        The program with the fix in it.
+    """
+    passes = _passes(before, after, finding)
+    choice = fix.id in CHOICES
+
+    def trial(ok: bool | None, why: str) -> Trial:
+        return Trial(ok, why, round(after.seconds, 2), passes, choice)
+
+    copy = copy or Edited(Rerun(""))
+    new = _new_errors(before, after, finding, call, copy.inserted)
+    if new and new[0].type in (*_NO_ROOM, *_NO_INPUT):
+        room = "there was not enough memory for it beside the program itself"
+        return trial(None, room if new[0].type in _NO_ROOM else "it reads from standard input, and a trial has none")
+    if new and 0 < new[0].step < copy.begins:
+        return trial(None, f"the program does not run again as it did: before the fix it raised {new[0].text}")
+    if new:
+        return trial(False, f"raised {new[0].text}")
+    if after.ended == "time" and after.ran <= before.ran:
+        return hung(before.seconds, after.seconds, choice=choice)
+    for check in (_still_there, _fewer_calls, _fewer_passes, _starved, _constant, _new_finding):
+        wrong = check(before, after, finding, call, fix)
+        if wrong:
+            return trial(False, wrong)
+    return trial(True, _ran(before, after, finding, passes))
+
+
+def hung(before: float, after: float, *, choice: bool = False) -> Trial:
+    """The verdict on a program that was stopped before it had passed the place, after so many seconds.
+
+    Parameters
+    ----------
+    before
+        How long the program took as it is.
+    """
+    ok: bool | None = None
+    why = f"it was stopped after {after:.0f} s, before it had passed the place"
+    if after > 2 * before + 1:
+        ok = False
+        why = f"did not pass the place in {after:.0f} s (the program had come there within {max(before, 0.1):.1f} s)"
+    return Trial(ok, why, round(after, 2), 0, choice)
+
+
+def _passes(before: Account, after: Account, finding: Finding) -> int:
+    """Further calls: those that succeeded, without those before the failing one and that one itself."""
+    return max(0, after.ran - before.ran - (finding.call is not None))
+
+
+def _ran(before: Account, after: Account, finding: Finding, passes: int) -> str:
+    if after.ended == "time" and not passes:
+        ran = f"ran past the place, and was stopped after {_seconds(after)}"
+    elif after.ended == "end":
+        ran = f"ran to its end in {_seconds(after)}"
+    else:
+        one, several = ("call", "calls") if after.iteration < 0 else ("pass", "passes")
+        ran = f"ran {passes} further {one if passes == 1 else several} in {_seconds(after)}"
+    if before.held_bytes and after.held_bytes and finding.kind in ("second_backward", "inplace", "leak"):
+        ran += f", and saved tensors took at most {bytes_text(after.held_bytes)}"
+        ran += f" (before: {bytes_text(before.held_bytes)})" if after.held_bytes != before.held_bytes else ""
+    return ran
+
+
+def _seconds(account: Account) -> str:
+    return f"{max(account.seconds, 0.1):.1f} s"
+
+
+def _new_errors(
+    before: Account, after: Account, finding: Finding, call: BackwardCall | None, inserted: int
+) -> list[Raised]:
+    """The errors that the program did not raise before; its own error is one that must be gone."""
+    own = _own_error(before, finding, call)
+    left = Counter((one.step, one.type) for one in before.errors if one is not own)
+    new = []
+    for one in after.errors:
+        step = one.step - 1 if inserted and one.step > inserted else one.step
+        if left[step, one.type] > 0:
+            left[step, one.type] -= 1
+        else:
+            new.append(one)
+    return new
+
+
+def _own_error(before: Account, finding: Finding, call: BackwardCall | None) -> Raised | None:
+    """The error that a finding explains."""
+    message = call.error if call is not None else None
+    place = finding.failed_at or finding.made_at
+    for one in before.errors:
+        if (message is not None and one.message == message) or (place is not None and one.spot == place.spot):
+            return one
+    return before.errors[0] if finding.severity == "error" and before.errors else None
+
+
+# -- the checks: each says what is wrong, or nothing ------------------------------------------------------
+
+
+def _still_there(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    if finding.severity == "info":
+        gone = finding.headline not in after.infos
+    else:
+        gone = after.findings.get(finding.kind, 0) < before.findings.get(finding.kind, 0)
+    if gone:
+        return ""
+    return f"the same stays wrong: {after.headlines.get(finding.kind) or finding.headline}"
+
+
+def _new_finding(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    for kind, number in after.findings.items():
+        if number > before.findings.get(kind, 0):
+            return f"then something else is wrong: {after.headlines[kind]}"
+    return ""
+
+
+def _fewer_calls(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    if after.ran >= before.ran:
+        return ""
+    return f"only {after.ran} backward calls ran, and {before.ran} did before the error"
+
+
+def _fewer_passes(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    """A loop that ends early raises nothing. A call that has been moved behind its loop has no iteration."""
+    wanted = call.place.iteration if call is not None else before.iteration
+    if wanted is None or after.ended != "end" or after.iteration < 0 or after.outside_loops:
+        return ""
+    if after.iteration >= wanted:
+        return ""
+    return f"the loop ended after {after.iteration + 1} passes, and it had come to pass {wanted + 1} before"
+
+
+def _starved(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    """A leaf that got a gradient, and that steps modify where there are any, must still get one."""
+    trained = [path for path in before.reached if not before.moved or path in before.moved]
+    lost = [path for path in trained if path not in after.reached]
+    if not lost and _went_on(after):
+        lost = [path for path in trained if path in fix.starves and path not in after.reached_later]
+    return f"{_named(lost)} no gradient any more" if lost else ""
+
+
+def _went_on(after: Account) -> bool:
+    """Whether anything is known of calls behind the failing one."""
+    return bool(after.reached_later)
+
+
+def _constant(before: Account, after: Account, finding: Finding, call: BackwardCall | None, fix: Fix) -> str:
+    if not after.moved:
+        return ""
+    for place, losses in after.losses.items():
+        if len(losses) >= _SAME and len(set(losses)) == 1 and losses[0] != 0:
+            return f"the loss{f' ({place})' if place else ''} stays {losses[0]:.6g} while the optimizer steps"
+    return ""
+
+
+def _named(paths: Sequence[str]) -> str:
+    names = ", ".join(f"`{path}`" for path in paths[:_MOST_NAMED])
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{names}{more} {'gets' if len(paths) == 1 else 'get'}"

@@ -1,0 +1,110 @@
+"""Leaves that backward reaches and no optimizer holds."""
+
+import pytest
+from told import findings_of, said
+
+LOOP = "for _ in range(4):\n    opt.zero_grad()\n    loss = net(torch.ones(2, 3)).pow(2).sum()\n    loss.backward()\n    opt.step()"
+LISTED = (
+    "class Net(nn.Module):\n"
+    "    def __init__(self{arguments}):\n"
+    "        super().__init__()\n"
+    "        self.parts = {parts}\n"
+    "        self.out = nn.Linear(3, 1)\n"
+    "    def forward(self, x):\n"
+    "        return self.out(x + self.parts[0](x))\n"
+)
+OPTIMIZER = "opt = torch.optim.SGD(net.parameters(), lr=0.1)"
+
+
+def test_a_parameter_that_is_replaced_after_the_optimizer_was_made_is_not_trained() -> None:
+    made = f"net = nn.Linear(3, 1)\n{OPTIMIZER}\nnet.weight = nn.Parameter(torch.ones(1, 3))"
+    (found,) = findings_of(made, LOOP)
+    assert (found.kind, found.severity, found.names) == ("silent", "warning", ("net.weight",))
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 3)
+    (fix,) = found.fixes
+    assert fix.id == "new_optimizer" and fix.edit[0].startswith("- opt =") and fix.edit[-1].startswith("+ opt =")
+
+
+def test_an_optimizer_that_is_read_before_is_not_moved() -> None:
+    made = (
+        f"net = nn.Linear(3, 1)\n{OPTIMIZER}\n"
+        "plan = torch.optim.lr_scheduler.StepLR(opt, 5)\nnet.weight = nn.Parameter(torch.ones(1, 3))"
+    )
+    (found,) = findings_of(made, LOOP)
+    assert not found.fixes[0].edits
+
+
+def test_a_part_that_is_replaced_in_a_method_is_named() -> None:
+    net = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(3, 1)\n"
+        "    def forward(self, x):\n        return self.head(x)\n"
+        "    def reset(self):\n        self.head = nn.Linear(3, 2)"
+    )
+    (found,) = findings_of(net, f"net = Net()\n{OPTIMIZER}\nnet.reset()", LOOP)
+    assert set(found.names) == {"net.head.weight", "net.head.bias"}
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 8)
+
+
+def test_all_is_gone_when_the_function_has_returned_and_still_it_is_told() -> None:
+    loop = LOOP.replace("\n", "\n    ")
+    made = f"def main():\n    net = nn.Linear(3, 1)\n    {OPTIMIZER}\n    net.weight = nn.Parameter(torch.ones(1, 3))\n    {loop}"
+    (found,) = findings_of(made, "main()")
+    assert found.names == ("net.weight",)
+
+
+@pytest.mark.parametrize(
+    "parts, new",
+    [
+        ("[nn.Linear(3, 3), nn.Linear(3, 3)]", "nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])"),
+        ("{0: nn.Linear(3, 3)}", "nn.ModuleDict({0: nn.Linear(3, 3)})"),
+    ],
+)
+def test_modules_in_a_container_of_pythons_are_not_registered(parts: str, new: str) -> None:
+    text = "from torch import nn\n" + LISTED.replace("{arguments}", "").replace("{parts}", parts)
+    (found,) = findings_of(text, f"net = Net()\n{OPTIMIZER}", LOOP)
+    assert "net.parts[0].weight" in found.names and found.fixes[0].id == "register_modules"
+    assert new in found.fixes[0].edits[0].new
+    assert found.cause is not None and (found.cause.cell, found.cause.line) == (1, 5)
+
+
+CORRECT = {
+    "all are held": f"net = nn.Linear(3, 1)\n{OPTIMIZER}",
+    "only a head is trained": (
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))\nopt = torch.optim.SGD(net[1].parameters(), lr=0.1)"
+    ),
+    "some are left out by name": (
+        "net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))\n"
+        "opt = torch.optim.SGD([p for n, p in net.named_parameters() if 'bias' not in n], lr=0.1)"
+    ),
+    "a teacher is hidden in a list": (
+        LISTED.replace("{arguments}", ", teacher").replace("{parts}", "[teacher]")
+        + f"net = Net(nn.Linear(3, 3))\n{OPTIMIZER}"
+    ),
+    "a second optimizer holds it": (
+        f"net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))\n{OPTIMIZER}\n"
+        "net[1] = nn.Linear(3, 1)\nopt.add_param_group({'params': net[1].parameters()})"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CORRECT)
+def test_what_may_be_meant_is_not_told(what: str) -> None:
+    assert not said(CORRECT[what], LOOP)
+
+
+def test_the_gradient_of_an_input_is_meant() -> None:
+    loop = (
+        "x = torch.ones(2, 3, requires_grad=True)\n"
+        "for _ in range(4):\n    opt.zero_grad()\n    loss = net(x).pow(2).sum()\n    loss.backward()\n    opt.step()"
+    )
+    assert not said(CORRECT["all are held"], loop)
+
+
+def test_a_leaf_that_is_updated_by_hand_is_trained() -> None:
+    loop = (
+        "scale = torch.ones((), requires_grad=True)\nnet = nn.Linear(3, 1)\n" + OPTIMIZER + "\n"
+        "for _ in range(4):\n    opt.zero_grad()\n    loss = (net(torch.ones(2, 3)) * scale).pow(2).sum()\n"
+        "    loss.backward()\n    opt.step()\n"
+        "    with torch.no_grad():\n        scale -= 0.1 * scale.grad\n    scale.grad = None"
+    )
+    assert not said(loop)

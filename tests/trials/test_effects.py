@@ -1,0 +1,41 @@
+"""What a program does to the world around it, as far as it can be seen."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = "import os, sys, torch\nfrom graphwidget.trials import effects\nseen = effects.watch(os.getcwd())\n"
+SEEN = {
+    "nothing": ("x = torch.ones(2); print(x); import json; open(os.devnull, 'w').write('x')", ""),
+    "reads": ("open('here.txt').read(); open('here.txt', 'rb').read()", ""),
+    "temporary": ("import tempfile; tempfile.TemporaryFile(); tempfile.mkdtemp()", ""),
+    "writes": ("open('out.txt', 'w').write('x')", "the program writes files (out.txt)"),
+    "appends": ("open('here.txt', 'a').write('x')", "the program writes files (here.txt)"),
+    "removes": ("os.remove('here.txt')", "the program writes files (here.txt)"),
+    "many": ("for n in range(5): open(f'{n}.txt', 'w')", "the program writes files (0.txt, 1.txt and 3 more)"),
+    "compiled code": ("torch.save(torch.ones(2), 'w.pt')", "files changed while the program ran (w.pt)"),
+    "another program": ("os.system('true')", "the program starts other programs"),
+    "another machine": (
+        "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9))",
+        "the program talks to other machines",
+    ),
+    "this machine": ("import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('127.0.0.1', 9))", ""),
+}
+
+
+@pytest.mark.parametrize("what", SEEN)
+def test_what_would_happen_again_is_seen(tmp_path, what):
+    code, expected = SEEN[what]
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "here.txt").write_text("x")
+    program = f"{BEGIN}import time; time.sleep(0.05)\n{code}\nprint(f'seen: {{seen.text}}', flush=True)\n"
+    # In another folder than that for temporary files, of which a test's own folder is a part.
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=work, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.splitlines()[-1:] == [f"seen: {expected}"], done.stderr

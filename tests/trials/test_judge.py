@@ -1,0 +1,150 @@
+"""The judge: what a run with a fix in it must have done."""
+
+from dataclasses import replace
+
+import pytest
+import records
+
+from graphwidget.model import BackwardCall, Finding, Fix
+from graphwidget.trials.account import Account, Raised
+from graphwidget.trials.judge import hung, judge
+from graphwidget.trials.rerun import Edited, Rerun
+
+ERROR = Raised(1, "RuntimeError", records.FREED, "train.py:9")
+FINDING = Finding("second_backward", "error", "…", "② needs what ① freed.", call=1)
+CALL = BackwardCall(
+    1, records.place(1, 9, iteration=1), "backward", False, False, (), (), result="raised", error=records.FREED
+)
+FIX = Fix("detach", "cut the graph", verified=True)
+BEFORE = Account(
+    begun=2,
+    ran=1,
+    iteration=0,
+    errors=(ERROR,),
+    findings={"second_backward": 1},
+    headlines={"second_backward": FINDING.headline},
+    reached=("w",),
+    seconds=0.5,
+)
+AFTER = Account(begun=5, ran=5, iteration=4, reached=("w",), reached_later=("w",), seconds=2.1, ended="enough")
+
+
+def judged(after=AFTER, before=BEFORE, finding=FINDING, fix=FIX, call=CALL, copy=None):
+    return judge(before, after, finding, fix, call, copy)
+
+
+def test_a_program_that_runs_on_passes():
+    assert judged().ok is True
+    assert judged().sentence == "Tried: ran 3 further passes in 2.1 s."
+    assert (judged().passes, judged().seconds) == (3, 2.1)
+
+
+def test_a_program_that_ends_says_so():
+    assert judged(replace(AFTER, ended="end")).why == "ran to its end in 2.1 s"
+
+
+def test_its_own_error_must_be_gone():
+    tried = judged(replace(AFTER, errors=(ERROR,), ran=1))
+    assert tried.ok is False and tried.why.startswith("raised RuntimeError: Trying to backward")
+
+
+def test_another_error_is_no_success():
+    name = Raised(1, "NameError", "name 'h' is not defined", "train.py:8")
+    assert judged(replace(AFTER, errors=(name,))).why == "raised NameError: name 'h' is not defined (train.py:8)"
+
+
+def test_errors_that_other_cells_raised_before_are_not_new():
+    other = Raised(4, "KeyError", "k")
+    assert judged(replace(AFTER, errors=(other,)), replace(BEFORE, errors=(ERROR, other))).ok is True
+    assert judged(replace(AFTER, errors=(other, other)), replace(BEFORE, errors=(ERROR, other))).ok is False
+
+
+def test_a_cell_that_runs_once_more_moves_the_others_back():
+    other, copy = Raised(4, "KeyError", "k"), Edited(Rerun("a.py"), inserted=1, begins=1)
+    after = replace(AFTER, errors=(replace(other, step=5),))
+    assert judged(after, replace(BEFORE, errors=(ERROR, other)), copy=copy).ok is True
+
+
+def test_an_error_before_the_first_edited_cell_says_nothing_of_the_fix():
+    after = replace(AFTER, errors=(Raised(1, "OSError", "no file"),))
+    assert judged(after, copy=Edited(Rerun("a.py"), begins=2)).ok is None
+
+
+@pytest.mark.parametrize("type_", ["OutOfMemoryError", "EOFError"])
+def test_what_the_machine_lacks_says_nothing_of_the_fix(type_):
+    assert judged(replace(AFTER, errors=(Raised(1, type_, ""),))).ok is None
+
+
+def test_the_finding_must_be_gone():
+    same = {"findings": {"second_backward": 1}, "headlines": {"second_backward": "③ needs what ② freed."}}
+    assert judged(replace(AFTER, **same)).why == "the same stays wrong: ③ needs what ② freed."
+
+
+def test_information_must_be_gone_too():
+    about = replace(FINDING, kind="silent", severity="info", call=None)
+    assert judged(replace(AFTER, infos=(about.headline,)), finding=about).ok is False
+    assert judged(finding=about).ok is True
+
+
+def test_a_new_finding_is_no_success():
+    leak = {"findings": {"leak": 1}, "headlines": {"leak": "Graphs pile up in `keep`."}}
+    assert judged(replace(AFTER, **leak)).why == "then something else is wrong: Graphs pile up in `keep`."
+
+
+def test_fewer_calls_are_no_success():
+    assert judged(replace(AFTER, ran=0)).ok is False
+
+
+def test_a_loop_that_ends_early_is_no_success():
+    after = replace(AFTER, ran=1, begun=1, iteration=0, ended="end")
+    assert judged(after).why == "the loop ended after 1 passes, and it had come to pass 2 before"
+    moved_behind_the_loop = replace(after, outside_loops=True)
+    assert judged(moved_behind_the_loop).ok is True
+
+
+def test_what_trained_must_still_train():
+    assert judged(replace(AFTER, reached=("v",))).why == "`w` gets no gradient any more"
+
+
+def test_a_leaf_that_no_step_modifies_is_not_trained():
+    assert judged(replace(AFTER, reached=("v",)), replace(BEFORE, reached=("w", "v"), moved=("v",))).ok is True
+
+
+def test_a_leaf_that_a_fix_is_known_to_starve_must_have_a_gradient_behind_the_failing_call():
+    after = replace(AFTER, reached=("v", "w"), reached_later=("v",))
+    assert judged(after).ok is True
+    assert judged(after, fix=replace(FIX, starves=("w",))).ok is False
+
+
+def test_a_loss_that_stays_the_same_while_the_optimizer_steps_is_a_constant():
+    after = replace(AFTER, moved=("w",), losses={"train.py:9": (0.5, 0.5, 0.5, 0.5)})
+    assert judged(after).why == "the loss (train.py:9) stays 0.5 while the optimizer steps"
+    assert judged(replace(after, moved=())).ok is True
+    assert judged(replace(after, losses={"train.py:9": (0.5, 0.4, 0.5)})).ok is True
+
+
+def test_a_choice_is_not_verified_because_it_runs():
+    tried = judged(fix=replace(FIX, id="allow_unused"))
+    assert tried.ok is True and not tried.decides
+    assert tried.sentence.endswith("Whether it is meant so, only you can say.")
+    assert judged(replace(AFTER, ran=0), fix=replace(FIX, id="allow_unused")).decides
+
+
+def test_memory_is_said_where_it_changes():
+    before, after = replace(BEFORE, held_bytes=2000), replace(AFTER, held_bytes=4000)
+    assert judged(after, before).why.endswith("saved tensors took at most 4.0 kB (before: 2.0 kB)")
+
+
+def test_a_program_that_does_not_come_to_the_place_in_far_more_time_hangs():
+    assert hung(0.5, 10.0).ok is False
+    assert hung(8.0, 10.0).ok is None
+
+
+def test_time_that_is_up_behind_the_place_is_no_failure():
+    assert judged(replace(AFTER, ended="time")).ok is True
+    assert judged(replace(AFTER, ended="time", ran=1, seconds=10.0)).ok is False
+
+
+def test_an_account_crosses_as_text():
+    account = replace(AFTER, errors=(ERROR,), losses={"a": (0.5, 1.0)}, headlines={"leak": "é"})
+    assert Account.from_json(account.to_json()) == replace(account, losses={"a": [0.5, 1.0]})
